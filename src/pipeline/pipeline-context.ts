@@ -13,21 +13,21 @@ import type { ActingTurns } from './act/lane-turns.ts';
 import type { ReadMemory } from './poll/read-memory.ts';
 import type { LaneTime } from './shared-time.ts';
 
-/** One configured account with the hands that reach its exchange. Replaced as a whole when the config changes. */
+/** One configured account and its connection to the exchange. Replaced as a whole when the config changes. */
 export interface WatchedAccount {
   readonly id: string;
   /** Holds the account's settings, too. */
   readonly rules: CompiledRules;
-  /** What the rules are compiled from, as plain JSON: goes to the audit with each decision. */
+  /** The source of the rules, as plain JSON: recorded in the audit with each decision. */
   readonly rulesSource: RulesSource;
   readonly sources: readonly SourceName[];
-  /** How far back histories are read, milliseconds; 0 where no rule looks at one. */
+  /** How far back histories are read, milliseconds; 0: no rule uses them. */
   readonly lookbackMs: { readonly transfers: number; readonly spotOrders: number };
   /** Shortest time between polls that the request budget allows. */
   readonly leastIntervalMs: number;
   readonly exchange: GuardedExchange;
   readonly prefetch: CallPrefetch['prefetch'];
-  /** Why an order by hand must not be carried out; undefined: it may. */
+  /** Why an operator order must not be carried out; undefined: it may. */
   readonly orderFault: (order: OperatorOrder) => string | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface AccountBook {
   inBucket(bucket: number): readonly string[];
 }
 
-/** All that the steps of the pipeline work with. They do not know who calls them, nor what is behind these. */
+/** Everything the pipeline steps work with. The steps know neither their callers nor what implements these. */
 export interface PipelineContext {
   readonly accounts: AccountBook;
   readonly store: StateStore;
@@ -50,25 +50,25 @@ export interface PipelineContext {
   readonly delivery: NoticeDelivery;
   readonly memory: ReadMemory;
   readonly settings: PipelineSettings;
-  /** Without the shared store processes take turns. */
+  /** Turns between processes while they lack the shared store. */
   readonly turns: ActingTurns;
 }
 
 export interface PipelineSettings {
-  /** Names this process among those that share the store: owner of lanes, name of its clock. */
+  /** Name of this process among those that share the store: owner of lanes, name of its clock. */
   readonly instance: string;
-  /** A poll that has not been heard of for this time was lost with its process: the account is due again. */
+  /** A poll without a sign of life for this time was lost with its process: the account is due again. */
   readonly claimMs: number;
   /** How long a lane is held without a sign of life. */
   readonly laneLeaseMs: number;
-  /** Bound on one request: it leaves only while the lane is held for as long. */
+  /** Bound on one request: it leaves only if the lane is held for at least as long. */
   readonly attemptTimeoutMs: number;
-  /** A run of a lane waits at most so long for a fence or a pause to pass; a later run takes it up. */
+  /** Longest time a run of a lane waits for a fence or a pause to pass; a later run takes it up. */
   readonly longestWaitMs: number;
-  /** What still fires is said again after this time. */
+  /** A rule that still fires is repeated after this time. */
   readonly reminderMs: number;
-  /** Undefined: nothing goes to others. */
+  /** Undefined: notices are not escalated. */
   readonly escalation?: Escalation | undefined;
-  /** How often figures of each account are kept for curves. */
+  /** How often the figures of each account are kept for curves. */
   readonly historyMs: number;
 }

@@ -41,7 +41,7 @@ export const POINTS = [
 
 export type Point = (typeof POINTS)[number];
 
-/** What a point is about; never a secret. */
+/** The subject of a point; never contains a secret. */
 export interface PointDetail {
   readonly accountId?: string;
   readonly market?: string | null;

@@ -2,15 +2,15 @@ import { CLOCK_TOLERANCE_MS, type ClockStep, type LaneMoment } from '../core/lan
 import type { Clock } from '../core/ports/clock.ts';
 import type { Instant } from '../core/quantities/snapshot.ts';
 
-/** The clock of the lanes: Unix milliseconds of the store's clock, the same for all processes that share it. */
+/** The lanes' clock: Unix milliseconds of the store's clock, the same for all processes that share it. */
 export interface LaneTime {
   nowMs(): number;
   moment(): LaneMoment;
-  /** A reading of the store's clock in passing: only a step of it counts. */
+  /** Takes a sample of the store's clock in passing; only a step of the clock matters. */
   notice(sample: ClockSample): void;
-  /** What a monotonic reading of this process was on that clock. */
+  /** Converts a monotonic reading of this process to this clock. */
   ofMonotonic(monotonicMs: number): number;
-  /** How far it may be from the clock of another process. */
+  /** Largest difference from the clock of another process. */
   readonly errorMs: number;
   instant(): Instant;
 }
@@ -23,7 +23,7 @@ export interface ClockSample {
   readonly answeredAtMs: number;
 }
 
-/** Follows the store's clock; until the first sample, the wall clock of this process. */
+/** Follows the store's clock; before the first sample, the wall clock of this process. */
 export class SharedTime implements LaneTime {
   readonly #clock: Clock;
   readonly #clockId: string;
@@ -44,7 +44,7 @@ export class SharedTime implements LaneTime {
   }
 
   nowMs(): number {
-    // Rounded up only: what is read later never seems earlier.
+    // Only rounded up: a later reading never seems earlier.
     this.#lastMs = Math.max(this.#lastMs, Math.ceil(this.ofMonotonic(this.#clock.monotonicMs())));
     return this.#lastMs;
   }
@@ -62,7 +62,7 @@ export class SharedTime implements LaneTime {
     return { wallMs: clock.nowMs(), monotonicMs: clock.monotonicMs(), clockId: this.#clockId };
   }
 
-  /** Half the round trip is how wrong the sample can be. */
+  /** Takes over a sample, whose error is half the round trip. */
   adopt(sample: ClockSample): void {
     const { askedAtMs, answeredAtMs } = sample;
     const askedHalfwayMs = (askedAtMs + answeredAtMs) / 2;
@@ -78,7 +78,7 @@ export class SharedTime implements LaneTime {
     else if (this.#sampledAtMs !== undefined) this.#sampledAtMs = sample.askedAtMs;
   }
 
-  /** How far the store's clock was set since the last sample; the monotonic clock of this process was not. */
+  /** How far the store's clock was set since the last sample, measured against this process's monotonic clock. */
   #stepOf(sample: ClockSample): number {
     if (this.#sampledAtMs === undefined) return 0;
     const byMs = sample.storeMs - this.ofMonotonic((sample.askedAtMs + sample.answeredAtMs) / 2);
@@ -88,7 +88,7 @@ export class SharedTime implements LaneTime {
   #stepped(byMs: number): void {
     this.#lastMs = Number.NEGATIVE_INFINITY;
     const lastSampleMs = this.ofMonotonic(this.#sampledAtMs ?? 0);
-    // Somebody may have gone by the old time until now, and by the new one since the last sample.
+    // Other processes may have used the old time until now, and the new one since the last sample.
     const untilMs = Math.max(lastSampleMs, this.nowMs() - byMs);
     this.#step = byMs > 0 ? { byMs, untilMs } : null;
   }
@@ -98,5 +98,5 @@ function errorOf({ askedAtMs, answeredAtMs }: ClockSample): number {
   return (answeredAtMs - askedAtMs) / 2 + STORE_RESOLUTION_MS;
 }
 
-/** The store's clock may be read in whole milliseconds. */
+/** The store's clock may only be read in whole milliseconds. */
 const STORE_RESOLUTION_MS = 1;

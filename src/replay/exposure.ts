@@ -4,7 +4,7 @@ export function coinOf(market: string): string {
   return market.slice(0, Math.max(0, market.lastIndexOf('_'))) || market;
 }
 
-/** What all accounts hold of a market's coin together, in coins: positions, collateral, and loans and what secures them. */
+/** Net holdings of a market's coin over all accounts, in coins: positions, collateral, loans and their collateral. */
 export function netCoins(market: string, accounts: readonly StartingAccount[]): number {
   const coin = coinOf(market);
   let net = 0;
@@ -22,7 +22,7 @@ export function netCoins(market: string, accounts: readonly StartingAccount[]): 
   return net;
 }
 
-/** Every market whose price matters to these accounts: what they hold, and what values their coins. */
+/** All markets whose price matters to these accounts: those of positions, and those that value their coins. */
 export function pricedMarkets(accounts: readonly StartingAccount[]): readonly string[] {
   const markets = accounts.flatMap(({ positions, collateral, loans }) => {
     const coins = [
@@ -37,7 +37,7 @@ export function pricedMarkets(accounts: readonly StartingAccount[]): readonly st
 
 const REFERENCE = 'USDT';
 
-/** Every market with prices, and its coin's other market where something hangs on it (what coins are worth). */
+/** Every market with prices, plus other markets of the same coin that the accounts need. */
 export function movedMarkets<P extends { readonly market: string }>(
   given: readonly P[],
   accounts: readonly StartingAccount[],

@@ -2,7 +2,7 @@ import { type AccountRecord, accountIds, type ReplayRecord, UNPROTECTED } from '
 import { variantWords } from './summary.ts';
 import { money, percent, span } from './words.ts';
 
-/** For the terminal: every account without and with rules, over all paths. */
+/** A table for the terminal and the page. */
 export interface OutcomeTable {
   readonly columns: readonly { readonly title: string; readonly align?: 'right' }[];
   readonly rows: readonly (readonly string[])[];
@@ -10,12 +10,11 @@ export interface OutcomeTable {
 
 type Columns = OutcomeTable['columns'];
 
-/** Columns of texts. */
 export function texts(...titles: readonly string[]): Columns {
   return titles.map((title) => ({ title }));
 }
 
-/** Columns of figures, which stand at the right. */
+/** Columns of figures, aligned right. */
 export function figures(...titles: readonly string[]): Columns {
   return titles.map((title) => ({ title, align: 'right' }));
 }
@@ -35,7 +34,7 @@ const COLUMNS: Columns = [
   ...texts('NOTE'),
 ];
 
-/** Where paths differ, a cell says from where to where. */
+/** Every account without and with rules, over all paths. Where paths differ, a cell shows the range. */
 export function outcomeTable({ runs }: ReplayRecord): OutcomeTable {
   const variants = [...new Set(runs.map(({ variant }) => variant))];
   const of = (id: string, variant: string): readonly AccountRecord[] =>
@@ -75,7 +74,7 @@ function cells(accounts: readonly AccountRecord[]): readonly string[] {
   ];
 }
 
-/** What the closed part would have lost within the next hour; `?` where a run ended before that. */
+/** What the closed part would have lost within the next hour; `?` if a run ended before that. */
 function nextHourWords(accounts: readonly AccountRecord[]): string {
   const closing = accounts.filter(({ closedFraction }) => closedFraction > 0);
   if (closing.length === 0) return '';
@@ -93,7 +92,7 @@ function fromTo(
   return lowest === highest ? lowest : `${lowest} to ${highest}`;
 }
 
-/** What one knows only afterwards, on the paths on which nobody would have been liquidated anyway. */
+/** Cost of closing on paths on which the account would have survived without rules. */
 function hindsight(without: readonly AccountRecord[], withRules: readonly AccountRecord[]): string {
   const costs = withRules.flatMap((account, index) => {
     const other = without[index];

@@ -26,10 +26,10 @@ export type PriceFilesResult =
       readonly toMs: number;
       readonly notes: readonly string[];
     }
-  /** `file:line: expected ..., found ...` */
+  /** Each as `file:line: expected ..., found ...`. */
   | { readonly kind: 'refused'; readonly problems: readonly string[] };
 
-/** Reads all files, and cuts them to the time that they share and that was asked for. */
+/** Reads all files, and cuts them to the part of the requested time that all of them cover. */
 export function readPriceFiles(
   files: readonly PriceFile[],
   asked: { readonly fromMs?: number; readonly toMs?: number } = {},
@@ -64,7 +64,7 @@ interface Range {
   readonly toMs: number;
 }
 
-/** Of a range that is empty, the end that the file misses; `undefined` where others alone make it empty. */
+/** For an empty range, the end that this file misses; `undefined`: other files alone make it empty. */
 function wantedWords(has: Range, wanted: Range): string | undefined {
   if (wanted.fromMs < wanted.toMs) return rangeWords(wanted);
   if (has.toMs <= wanted.fromMs) return `from ${moment(wanted.fromMs)} on`;
@@ -81,7 +81,7 @@ function spanOf(series: PriceSeries): Range {
   return { fromMs: rows[0]?.timestampMs ?? 0, toMs: (rows.at(-1)?.timestampMs ?? 0) + lastsMs };
 }
 
-/** Whole candles only; `undefined` when nothing is left. */
+/** Keeps whole candles only; `undefined`: nothing is left. */
 export function cutTo(series: PriceSeries, fromMs: number, toMs: number): PriceSeries | undefined {
   if (series.kind === 'trades') {
     const trades = series.trades.filter(({ timestampMs }) => timestampMs >= fromMs && timestampMs < toMs);

@@ -1,8 +1,8 @@
 import type { KnownSum } from '../core/costs/cost-report.ts';
 
 /**
- * What a replay found: variants (unprotected, the config's rules, others) by paths by accounts; report, table and JSON
- * are made from it. Times Unix milliseconds, shares fractions.
+ * Result of a replay, by variant (unprotected, the config's rules, others), path and account. Report, table and JSON
+ * are made from it. Times are Unix milliseconds, shares fractions.
  */
 export interface ReplayRecord {
   readonly title: string;
@@ -10,37 +10,37 @@ export interface ReplayRecord {
   readonly wallMs: number;
   readonly fromMs: number;
   readonly toMs: number;
-  /** Set where it was stopped early: how far it came. */
+  /** How far the replay came, if it was stopped early. */
   readonly stoppedAtMs?: number;
-  /** What a reader should know of the input, in whole sentences. */
+  /** Remarks on the input, in whole sentences. */
   readonly notes: readonly string[];
-  /** Path by path; within each, the variants in the order in which they are shown. */
+  /** Path by path; within each, the variants in display order. */
   readonly runs: readonly RunRecord[];
 }
 
-/** The variant that nobody protects, and the one with the user's own rules. */
+/** Names of the variant without rules, and of the one with the user's own rules. */
 export const UNPROTECTED = 'unprotected';
 export const OWN_CONFIG = 'config';
 
 export interface RunRecord {
   /** `unprotected`, `config` or the name of a file. */
   readonly variant: string;
-  /** A path model, or `trades` where the file shows how the market went. */
+  /** A path model, or `trades` if the file has the actual trades. */
   readonly path: string;
   /** By market. */
   readonly prices: Readonly<Record<string, Track>>;
   readonly accounts: readonly AccountRecord[];
 }
 
-/** Of all runs, each once. */
+/** The ids of all runs, each once. */
 export function accountIds(runs: readonly RunRecord[]): readonly string[] {
   return [...new Set(runs.flatMap(({ accounts }) => accounts.map(({ id }) => id)))];
 }
 
-/** A course of values in the order of time; `null`: none, or not known, from there on. */
+/** Values in order of time; `null`: none, or unknown, from there on. */
 export type Track = readonly (readonly [atMs: number, value: number | null])[];
 
-/** The value that holds at a moment. */
+/** The value in force at a moment. */
 export function valueAt(track: Track, atMs: number): number | null {
   let [low, high] = [0, track.length];
   while (low < high) {
@@ -57,18 +57,18 @@ export interface AccountRecord {
   readonly equityStart: number;
   readonly equityEnd: number;
   readonly equity: Track;
-  /** When the exchange first liquidated, `null` when it did not. */
+  /** When the exchange first liquidated; `null`: never. */
   readonly liquidatedAtMs: number | null;
-  /** Share of what was held at the start that orders closed; liquidations do not count. */
+  /** Share of the initial holdings that orders closed, liquidations excluded. */
   readonly closedFraction: number;
-  /** Accepted by the exchange. */
+  /** Number of orders that the exchange accepted. */
   readonly orders: number;
   readonly fees: number;
-  /** What fills lost against the mark price at that moment; negative is a gain. */
+  /** Loss of fills against the mark price at that moment; negative: a gain. */
   readonly slippage: number;
-  /** By what the price went on against what was closed within the next hour; negative: it came back. */
+  /** Price move against the closed part within the next hour; negative: the price came back. */
   readonly nextHour: KnownSum;
-  /** Of each episode that ended in a fill: from the moment its threshold was crossed to the first fill. */
+  /** For each episode that ended in a fill: time from crossing the threshold to the first fill. */
   readonly breachToFillMs: readonly number[];
   readonly positions: readonly PositionTrack[];
   readonly bands: readonly RuleBand[];
@@ -87,7 +87,7 @@ export interface PositionTrack {
   readonly size: Track;
 }
 
-/** A rule of one subject, and when it was in which state; between the spans it was inactive. */
+/** A rule of one subject and its states over time; between spans it was inactive. */
 export interface RuleBand {
   readonly ruleId: string;
   /** The position or loan, in words. */
@@ -111,7 +111,7 @@ export type EventKind =
   | 'liquidation'
   | 'notice';
 
-/** Something that was decided, done or suffered. What has a market and a price is marked in the picture. */
+/** A decision, action or event. An event with market and price is marked in the picture. */
 export interface ReplayEvent {
   readonly atMs: number;
   readonly kind: EventKind;

@@ -17,7 +17,7 @@ export interface ReplayPlan {
   readonly fromMs: number;
   readonly toMs: number;
   readonly paths: readonly PathModel[];
-  /** Besides `unprotected`, which always comes first. */
+  /** Variants besides `unprotected`, which always comes first. */
   readonly variants: readonly { readonly name: string; readonly file: string; readonly text: string }[];
   readonly terms: Readonly<Record<string, MarketTerms>>;
   readonly conditions: RunConditions;
@@ -26,13 +26,13 @@ export interface ReplayPlan {
 
 export interface ReplayHooks {
   readonly signal?: AbortSignal;
-  /** 0 to 1 of all that is played, and what is being played. */
+  /** Share of the whole replay that is done, 0 to 1, and what is being played. */
   readonly onProgress?: (share: number, what: string) => void;
   /** Milliseconds of real time, from any origin. */
   readonly nowMs: () => number;
 }
 
-/** Plays every variant over every path. Stopped early, it says how far all of them came. */
+/** Plays every variant over every path. If stopped early, the record says how far all of them came. */
 export async function runReplay(plan: ReplayPlan, hooks: ReplayHooks): Promise<ReplayRecord> {
   const startedMs = hooks.nowMs();
   const durationMs = plan.toMs - plan.fromMs;
@@ -92,7 +92,7 @@ function sourcesOf(plan: ReplayPlan, path: PathModel | 'trades'): ReadonlyMap<st
       pathSource({
         series: prices.series,
         model: path === 'trades' ? 'adverse' : path,
-        // The extreme that hurts what all accounts hold of this coin together.
+        // The extreme that hurts the net holdings of this coin over all accounts.
         adverse: netCoins(prices.market, plan.accounts) < 0 ? 'high' : 'low',
         priceStep: decimal(plan.terms[prices.market]?.priceStep ?? '0.00000001'),
         seed: plan.seed,

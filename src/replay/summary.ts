@@ -18,7 +18,7 @@ function variantsOf(runs: readonly RunRecord[]) {
     const own = runs.filter(({ variant }) => variant === name);
     return {
       name,
-      /** Of several paths the worst: liquidated in any, most closed, least equity left. */
+      /** Worst of several paths: liquidated in any, most closed, least equity left. */
       accounts: accountIds(own).map((id) =>
         worstOf(own.flatMap(({ accounts }) => accounts.filter((one) => one.id === id))),
       ),
@@ -37,24 +37,24 @@ function worstOf(accounts: readonly AccountRecord[]) {
     equityEnd: Math.min(...accounts.map(({ equityEnd }) => equityEnd)),
     orders: Math.max(...accounts.map(({ orders }) => orders)),
     price: priceOf(accounts),
-    /** Of the episodes that ended in a fill; null where there was none. */
+    /** For episodes that ended in a fill; null: there was none. */
     breachToFillMs: { p50: median(all), max: all.at(-1) ?? null },
   };
 }
 
-/** What closing cost, and by what the price went on within the next hour; of several paths those that cost most. */
+/** Cost of closing, and the price move within the next hour; of several paths, those of the most expensive. */
 function priceOf(accounts: readonly AccountRecord[]) {
   const [dearest] = accounts.toSorted((a, b) => b.fees + b.slippage - a.fees - a.slippage);
   const { fees = 0, slippage = 0, nextHour = { known: 0, unknown: 0 } } = dearest ?? {};
   return { fees, slippage, nextHour };
 }
 
-/** Of sorted values: one that is among them. */
+/** Lower median of sorted values: always one of them. */
 export function median(sorted: readonly number[]): number | null {
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? null;
 }
 
-/** What people call a variant. */
+/** Name of a variant for people. */
 export function variantWords(name: string): string {
   if (name === UNPROTECTED) return 'without protection';
   return name === OWN_CONFIG ? "with the config's rules" : `with ${name}`;

@@ -23,7 +23,7 @@ export function money(amount: number): string {
   return minus(grouped(amount.toFixed(digits)));
 }
 
-/** A price with as many digits as tell it from its neighbours. */
+/** A price with enough digits to tell it from its neighbours. */
 export function price(value: number): string {
   const digits = value >= 1000 ? 0 : value >= 10 ? 2 : value >= 0.1 ? 4 : 8;
   return minus(grouped(value.toFixed(digits)));

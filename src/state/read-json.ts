@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** What a stored text holds as JSON; undefined: it is none. */
+/** Parses a text as JSON; undefined: it is not JSON. */
 export function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -9,7 +9,7 @@ export function parsedJson(text: string): unknown {
   }
 }
 
-/** The same of a shape; undefined: it has another one. */
+/** Parses a text as JSON of a schema; undefined: it is not. */
 export function readJson<T>(schema: z.ZodType<T>, text: string): T | undefined {
   return schema.safeParse(parsedJson(text)).data;
 }

@@ -9,7 +9,7 @@ export interface StorePlace {
 /** A Lua script: sent whole once per server, then by its digest. */
 export interface RedisScript {
   readonly name: string;
-  /** Absent: the first argument of each call. */
+  /** Absent: given as the first argument of each call. */
   readonly numberOfKeys?: number;
   readonly lua: string;
 }
@@ -21,7 +21,7 @@ export const LUA_NOW = `
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)`;
 
-/** Defines scripts on a connection; ioredis falls back from EVALSHA to EVAL by itself. */
+/** Defines scripts on a connection; ioredis falls back from EVALSHA to EVAL itself. */
 export function prepareScripts(
   redis: Redis,
   scripts: readonly RedisScript[],
@@ -38,14 +38,14 @@ export function prepareScripts(
   };
 }
 
-/** @throws TypeError for anything but numbers and their texts. */
+/** @throws TypeError for anything but numbers and their texts */
 export function toNumbers(reply: unknown): number[] {
   const numbers = Array.isArray(reply) ? reply.map(numberOf) : [Number.NaN];
   if (!numbers.every(Number.isFinite)) throw new TypeError('unexpected reply of a Redis script');
   return numbers;
 }
 
-/** A whole number within bounds, both inclusive. @throws TypeError for anything else. */
+/** A whole number within bounds, both inclusive. @throws TypeError for anything else */
 export function wholeNumber(value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): number {
   const number = numberOf(value);
   if (Number.isSafeInteger(number) && number >= least && number <= most) return number;
@@ -55,7 +55,7 @@ export function wholeNumber(value: unknown, least: number, most = Number.MAX_SAF
 const numberOf = (value: unknown): number =>
   typeof value === 'number' || (typeof value === 'string' && value !== '') ? Number(value) : Number.NaN;
 
-/** Names and values by turns. */
+/** Pairs of alternating names and values. */
 export function pairsOf(values: readonly string[]): [string, string][] {
   const pairs: [string, string][] = [];
   for (let at = 0; at < values.length; at += 2) pairs.push([values[at]!, values[at + 1]!]);

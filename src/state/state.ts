@@ -20,23 +20,23 @@ import { parsedJson } from './read-json.ts';
 
 export interface StateOptions {
   readonly clock: Clock;
-  /** Current secret values: kept out of audit records. Default: none. */
+  /** Current secret values, which are kept out of audit records. Default: none. */
   readonly secrets?: () => readonly string[];
   /** Least time between two samples of an account's history; default 10 s. */
   readonly historyEveryMs?: number;
   /** Samples kept per account; default 2880, eight hours at the default rate. */
   readonly historySamples?: number;
-  /** Records kept per account, default 10,000; a tenth beyond, the oldest go even unexported, as a checkpoint says. */
+  /** Records kept per account, default 10,000; a tenth above, the oldest go even unexported, with a checkpoint. */
   readonly maxAuditRecords?: number;
   /** Accounts kept in the memory of this process; default 20,000. */
   readonly remembered?: number;
-  /** Letters and digits, lower case; for tests that must replay. Default: from the system's generator. */
+  /** Returns lower-case letters and digits; for tests that must replay. Default: the system's generator. */
   readonly randomText?: (length: number) => string;
-  /** Seals what operators say, and tells what others have written; default: everything is believed. */
+  /** Seals what operators say, and checks what others have written; default: everything is trusted. */
   readonly operators?: OperatorTrust;
-  /** Asked before a chain gets its first seal; absent: it gets it. */
+  /** Asked before a chain gets its first seal; absent: it always may. */
   readonly mayBeginSeals?: MayBeginSeals;
-  /** Told why a pause or silence does not hold. */
+  /** Called with the reason when a control is not in force. */
   readonly onRefusedControl?: (words: string) => void;
 }
 
@@ -45,19 +45,19 @@ export interface State {
   readonly audit: AuditReader;
   readonly controls: OperatorControls;
   readonly history: HistoryReader;
-  /** Absent: the store cannot be done without. */
+  /** Absent: there is no operation without the store. */
   readonly standby?: StandbyBackend;
-  /** Lets go of the connection, which stays the caller's. */
+  /** Removes listeners from the connection, which stays the caller's. */
   close(): void;
 }
 
 export interface RedisStateOptions extends StateOptions {
-  /** One connection of its own for stores that must not wait behind blocking commands. */
+  /** A dedicated connection: these stores must not wait behind blocking commands. */
   readonly redis: Redis;
   readonly prefix?: string;
   /** A call that takes longer counts as a lost store; default 2 s. */
   readonly timeoutMs?: number;
-  /** The shared clock, Unix milliseconds, for a process that goes on alone while Redis is lost. Default: it does not. */
+  /** The shared clock, Unix milliseconds, for going on alone while Redis is lost. Absent: the process does not. */
   readonly sharedNowMs?: () => number;
 }
 
@@ -87,7 +87,7 @@ export function createStandby(
   return new StandbyBackend({ shared, clock: sharedClock, historySamples, randomText });
 }
 
-/** A place in the memory of one process, shared by the stores that are made on it. */
+/** State in the memory of one process, shared by the stores created on it. */
 export interface MemoryPlace {
   readonly backend: Backend;
 }
@@ -104,7 +104,7 @@ export function createMemoryState(options: StateOptions, place = createMemoryPla
 
 const ignored = (): void => undefined;
 
-/** Always the same list: another one is looked through anew. */
+/** Always the same array: for a new one the concealer would be built again. */
 const NO_SECRETS: readonly string[] = [];
 
 function assemble(backend: Backend, options: StateOptions, close: () => void): State {
@@ -172,7 +172,7 @@ function createHistory(backend: Backend): HistoryReader {
   };
 }
 
-/** Curves are drawn from it and nothing is decided: what cannot be read is left out. */
+/** Unreadable points are left out: they only serve to draw curves, and decide nothing. */
 function pointOf(atMs: number, text: string | undefined): readonly HistoryPoint[] {
   if (text === undefined || !Number.isSafeInteger(atMs) || atMs < 0) return [];
   const values = parsedJson(text);

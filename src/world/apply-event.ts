@@ -9,7 +9,7 @@ import type { WorldEvent } from './spec.ts';
 import type { StoreState } from './store-link.ts';
 import type { WorldDaemon } from './world-daemon.ts';
 
-/** What events act on. */
+/** The parts of a world that events act on. */
 export interface Stage {
   readonly exchange: SimulatedExchange;
   readonly operators: OperatorControls;
@@ -22,11 +22,11 @@ export interface Stage {
 }
 
 const OPERATOR = { author: 'operator', reason: 'an event of the world' };
-/** Without an end of its own. */
+/** Length of a pause without `forMs`. */
 const LONGEST_PAUSE_MS = 365 * 86_400_000;
 const ORDER_LIFE_MS = 600_000;
 
-/** Makes an event happen now. Resolves when what it asks of the shared store is done. */
+/** Applies an event now. Resolves when its changes to the shared store are done. */
 export async function applyEvent(stage: Stage, event: WorldEvent): Promise<void> {
   switch (event.kind) {
     case 'suspend':
@@ -57,7 +57,7 @@ export async function applyEvent(stage: Stage, event: WorldEvent): Promise<void>
     case 'setPrice':
       return stage.exchange.setPrice(event.market, decimal(event.price));
     case 'condition':
-      // What the exchange refuses stands in its ledger.
+      // If the exchange refuses it, its ledger says so.
       setCondition(stage.exchange, event.condition, 'condition');
       return;
     case 'trade':
@@ -71,7 +71,7 @@ export async function applyEvent(stage: Stage, event: WorldEvent): Promise<void>
   }
 }
 
-/** Whatever the exchange refuses is refused, as it is to the owner. */
+/** If the exchange refuses, nothing happens, as for any owner. */
 function applyByOwner(
   exchange: SimulatedExchange,
   event: Extract<WorldEvent, { kind: 'trade' | 'cancelAll' }>,
@@ -94,7 +94,7 @@ function applyByOwner(
   });
 }
 
-/** Answers every question of an account that waits now, as it was asked last. */
+/** Answers every open question of an account, in its latest revision. */
 async function answerAll(
   { store, operators }: Stage,
   { account, decision, rule, by = OPERATOR.author }: Extract<WorldEvent, { kind: 'answer' }>,

@@ -1,6 +1,6 @@
 import { createRandom, type SeededRandom } from '../simulator/scenarios/random.ts';
 
-/** SeededRandom numbers of one purpose: what one part of a world draws changes nothing for the others. */
+/** Random numbers for one purpose: draws by one part of a world do not affect other parts. */
 export function chanceOf(seed: number, purpose: string): SeededRandom {
   let hash = 0x81_1c_9d_c5 ^ seed;
   for (let index = 0; index < purpose.length; index++) {
@@ -9,13 +9,13 @@ export function chanceOf(seed: number, purpose: string): SeededRandom {
   return createRandom(hash);
 }
 
-/** Fixed, uniform between bounds, or lognormal: half of all below the median, `sigma` of its logarithm. */
+/** Fixed, uniform between bounds, or lognormal with median and `sigma` of the logarithm. */
 export type LatencySpec =
   | number
   | { readonly minMs: number; readonly maxMs: number }
   | { readonly medianMs: number; readonly sigma: number; readonly maxMs?: number };
 
-/** Draws one latency after another. */
+/** Returns a function that draws one latency per call. */
 export function latencyOf(spec: LatencySpec, random: SeededRandom): () => number {
   if (typeof spec === 'number') return () => spec;
   if ('minMs' in spec) return () => spec.minMs + random.uniform() * (spec.maxMs - spec.minMs);

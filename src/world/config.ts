@@ -5,7 +5,7 @@ import type { Problem } from '../config/problem.ts';
 import { Secret } from '../config/secret.ts';
 import type { AccountAccess } from '../simulator/accounts.ts';
 
-/** A config of a world that cannot be used. */
+/** A world's config cannot be used. */
 export class WorldConfigError extends Error {
   readonly code = 'config-refused';
   readonly problems: readonly Problem[];
@@ -24,13 +24,13 @@ function withKeys(account: CompiledAccount, { apiKey, apiSecret }: AccountAccess
   return { ...account, apiKey: new Secret(apiKey), apiSecret: new Secret(apiSecret) };
 }
 
-/** How configs of a world are read: where their relative paths start, and the keys of its exchange. */
+/** How a world reads configs: the file that relative paths start from, and the keys of its exchange. */
 export interface WorldConfigs {
   readonly file: string;
   readonly accessOf: (accountId: string) => AccountAccess | undefined;
 }
 
-/** The config that a text means, with the keys of the world's exchange. @throws WorldConfigError */
+/** Compiles a config text with the keys of the world's exchange. @throws WorldConfigError */
 export function loadWorldConfig(text: string, { file, accessOf }: WorldConfigs): CompiledConfig {
   const surroundings = nodeSurroundings({});
   const loaded = loadWithoutSecrets(file, {

@@ -1,10 +1,10 @@
 import type { MirrorPlace } from '../state/mirror/mirror-place.ts';
 import type { MachineProcess } from './machine.ts';
 
-/** A small write; a process that ends before has not written. */
+/** Time of a small write; a process that ends earlier has not written. */
 const WRITE_MS = 2;
 
-/** The disk of a process's machine. What is on it outlives the process. */
+/** The disk of a process's machine. Its files outlive the process. */
 export function diskOf({ machine, timers }: MachineProcess): MirrorPlace {
   const { files } = machine;
   const written = (change: () => void): Promise<void> =>

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers';
 import { Heap } from '../simulator/model/heap.ts';
 
-/** Who an event belongs to: it decides what becomes of the event when its time has come. */
+/** The owner of an event decides what becomes of it when it is due. */
 export interface EventOwner {
   /** Runs the event now, keeps it for later, or drops it. */
   admit(call: () => void): void;
@@ -11,14 +11,14 @@ interface QueuedEvent {
   readonly atMs: number;
   readonly seq: number;
   readonly owner: EventOwner | undefined;
-  /** Absent: called off. */
+  /** Absent: cancelled. */
   call: (() => void) | undefined;
 }
 
-/** After so many events the platform's own loop turns once, so that signals and messages get through. */
+/** After this many events the platform's event loop turns once, so that signals and messages get through. */
 const EVENTS_PER_TURN = 2_000;
 
-/** What will happen, by time, then by when it was put in. Between two events all promise callbacks have run. */
+/** Future events, by time, then by insertion. Between two events all promise callbacks run. */
 export class EventQueue {
   readonly #heap = new Heap<QueuedEvent>((a, b) => a.atMs < b.atMs || (a.atMs === b.atMs && a.seq < b.seq));
   #nowMs = 0;
@@ -30,7 +30,7 @@ export class EventQueue {
     return this.#nowMs;
   }
 
-  /** Calls at a time, at once if that has passed; returns how to call it off. */
+  /** Calls `call` at a time, or as soon as possible if that has passed; returns a function that cancels the call. */
   at(atMs: number, call: () => void, owner?: EventOwner): () => void {
     if (Number.isNaN(atMs)) throw new RangeError('the time of an event is a number of milliseconds');
     const event: QueuedEvent = { atMs: Math.max(atMs, this.#nowMs), seq: this.#seq, owner, call };
@@ -45,7 +45,7 @@ export class EventQueue {
     return this.at(this.#nowMs + delayMs, call, owner);
   }
 
-  /** Runs up to `untilMs` or until `isOver`; resolves to whether that held. @throws what an event throws */
+  /** Runs until `untilMs`, or until `isOver` holds; resolves to whether it held. @throws what an event throws */
   run(untilMs: number, isOver: () => boolean): Promise<boolean> {
     if (this.#isRunning) throw new Error('this world is running already');
     this.#isRunning = true;
@@ -66,8 +66,8 @@ export class EventQueue {
         left = EVENTS_PER_TURN;
         return void setImmediate(step);
       };
-      // A tick that is asked for by a promise callback comes when all promise callbacks have run, those too that were
-      // added meanwhile: as certain as a turn of the loop, at a tenth of its cost.
+      // A tick requested by a promise callback runs after all promise callbacks, including those added meanwhile: as
+      // reliable as a turn of the event loop, at a tenth of its cost.
       const later = (): void => process.nextTick(step);
       setImmediate(step);
     }).finally(() => {
@@ -75,7 +75,7 @@ export class EventQueue {
     });
   }
 
-  /** False: nothing is left to happen by then. */
+  /** Runs the next event; false: none is due by then. */
   #handleNext(untilMs: number): boolean {
     for (let event = this.#heap.peek(); event !== undefined; event = this.#heap.peek()) {
       if (event.call !== undefined && event.atMs > untilMs) return false;

@@ -8,7 +8,7 @@ import type { SimulatedExchange, SimulatorTime } from '../simulator/simulated-ex
 import { assembleExchange } from '../simulator/start-simulated-exchange.ts';
 import type { AccountSpec, ExchangeSpec, MarketTerms, PositionSpec, PriceSpec, WorldSpec } from './spec.ts';
 
-/** Markets, accounts and loans at the start, then what moves prices. @throws SimulatorError, RangeError */
+/** Opens the exchange with markets, accounts and loans, then starts its prices. @throws SimulatorError, RangeError */
 export function openExchange(
   spec: WorldSpec,
   startMs: number,
@@ -37,9 +37,9 @@ export function openExchange(
   return exchange;
 }
 
-/** A day of a busy account fits into it. */
+/** Enough for a day of a busy account. */
 const LEDGER_CAPACITY = 2_000_000;
-/** For a look at the newest requests; the ledger has every command. */
+/** Enough to look at the newest requests; the ledger has every command. */
 const LOG_CAPACITY = 1_000;
 
 function marketsOf({ prices = {}, markets: terms = {}, accounts }: ExchangeSpec): readonly MarketSpec[] {
@@ -59,7 +59,7 @@ function changed(market: MarketSpec, price: string | undefined, terms: MarketTer
   const { depth, priceStep } = next;
   const fitted = (distance: Decimal): Decimal =>
     maxDecimal(priceStep, roundToStep(distance, priceStep, 'halfUp'));
-  // Orders of the books stand at prices that the market has.
+  // Orders in the books must be at prices that the market allows.
   return {
     ...next,
     depth: { ...depth, halfSpread: fitted(depth.halfSpread), levelStep: fitted(depth.levelStep) },
@@ -71,10 +71,10 @@ function termsOf(terms: MarketTerms): Partial<MarketSpec> {
 }
 
 const MONEY = 'USDT';
-/** Of what stands at a level of the books of BTC, in money. */
+/** Value of the orders at one level of the BTC books, in money. */
 const LEVEL_VALUE = decimal('30000');
 
-/** Like the market of BTC of its kind, with steps and depth that fit its price. */
+/** Like the BTC market of its kind, with steps and depth that fit its price. */
 function newMarket(name: string, price: string | undefined): MarketSpec {
   const [base = '', quote = ''] = name.split('_');
   const template = DEFAULT_MARKETS.find(({ name: known }) => known === `BTC_${quote}`);
@@ -101,7 +101,7 @@ function newMarket(name: string, price: string | undefined): MarketSpec {
   };
 }
 
-/** A power of ten that is so many digits smaller than the value. */
+/** A power of ten that is `digits` digits smaller than the value. */
 function stepBelow(value: Decimal, digits: number): Decimal {
   let step = decimal('1');
   const ten = decimal('10');
@@ -152,7 +152,7 @@ function grantLoans(exchange: SimulatedExchange, { id, loans = [] }: AccountSpec
     const loan = { asset, collateralAsset, ...money };
     const outcome = exchange.change((model) => {
       const granted = model.openLoan(id, loan);
-      // A loan that is there was granted once, though it may be beyond today's terms.
+      // An existing loan was granted once, even if present terms would refuse it.
       return granted.ok ? granted : model.openLoan(id, { ...loan, initialLtv: HIGHEST_LTV });
     });
     if (!outcome.ok) {

@@ -2,21 +2,21 @@ import type { Clock, Timers } from '../core/ports/clock.ts';
 import type { EventOwner, EventQueue } from './event-queue.ts';
 
 export interface ClockSpec {
-  /** How far ahead of the world's time the wall clock is at the start; negative: behind. */
+  /** How far the wall clock is ahead of the world's time at the start; negative: behind. */
   readonly skewMs?: number;
-  /** How much too fast both clocks run, in millionths. */
+  /** How much too fast both clocks run, in parts per million. */
   readonly driftPpm?: number;
 }
 
-/** What a host has a way to. */
+/** What a host is connected to. */
 export type LinkEnd = 'store' | 'exchange';
-/** `down`: nothing gets through; `deaf`: what the host sends arrives, and no answer comes back. */
+/** `down`: nothing gets through; `deaf`: what the host sends arrives, but no answer comes back. */
 export type LinkState = 'up' | 'down' | 'deaf';
 
-/** A host with clocks and ways of its own. Its monotonic clock says nothing about those of others. */
+/** A host with its own clocks and links. Its monotonic clock is unrelated to those of other hosts. */
 export class Machine {
   readonly links: Record<LinkEnd, LinkState> = { store: 'up', exchange: 'up' };
-  /** What its disk holds, by name. */
+  /** Contents of its disk, by name. */
   readonly files = new Map<string, string>();
   readonly #queue: EventQueue;
   readonly #startMs: number;
@@ -24,7 +24,7 @@ export class Machine {
   readonly #bootMs: number;
   #skewMs: number;
 
-  /** @param startMs of the world, Unix milliseconds; `bootMs`: what the monotonic clock shows then */
+  /** @param startMs start of the world, Unix milliseconds @param bootMs the monotonic clock at that moment */
   constructor(
     queue: EventQueue,
     startMs: number,
@@ -46,27 +46,27 @@ export class Machine {
     return this.#bootMs + this.#queue.nowMs * this.#rate;
   }
 
-  /** Sets the wall clock; the monotonic one goes on. */
+  /** Sets the wall clock; the monotonic clock is not affected. */
   stepWall(byMs: number): void {
     this.#skewMs += byMs;
   }
 
-  /** As timers of the platform: at least a millisecond, in whole ones. */
+  /** Like the platform's timers: whole milliseconds, at least one. */
   after(delayMs: number, call: () => void, owner?: EventOwner): () => void {
     if (Number.isNaN(delayMs)) throw new RangeError('a delay is a number of milliseconds');
     return this.#queue.after(Math.max(1, Math.ceil(delayMs / this.#rate)), call, owner);
   }
 
-  /** When everything has been handled that is there now. */
+  /** Calls `call` after everything that is due now. */
   afterTurn(call: () => void, owner?: EventOwner): () => void {
     return this.#queue.after(0, call, owner);
   }
 }
 
-/** What the monotonic clock of the first machine shows at the start. */
+/** Monotonic clock of the first machine at the start. */
 export const BOOT_MS = 1_000_000;
 
-/** A process on a machine, from its start to its end. What belongs to it waits while it is suspended. */
+/** A process on a machine, from start to end. Its events wait while it is suspended. */
 export class MachineProcess implements EventOwner {
   readonly machine: Machine;
   readonly clock: Clock;
@@ -102,7 +102,7 @@ export class MachineProcess implements EventOwner {
     if (this.#state === 'running') this.#state = 'suspended';
   }
 
-  /** What came due meanwhile happens now, in its order. */
+  /** Events that came due meanwhile run now, in order. */
   resume(): void {
     if (this.#state !== 'suspended') return;
     this.#state = 'running';
@@ -111,7 +111,7 @@ export class MachineProcess implements EventOwner {
     for (const call of held) this.#queue.after(0, call, this);
   }
 
-  /** Nothing of it happens any more. */
+  /** Ends the process: none of its events runs any more. */
   kill(): void {
     this.#state = 'dead';
     this.#held = [];

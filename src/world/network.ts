@@ -14,7 +14,7 @@ export interface NetworkParts {
   readonly toDaemonMs: () => number;
 }
 
-/** The way from processes to the exchange's base addresses, without sockets; latencies are events of the queue. */
+/** Connects processes with the exchange's base addresses, without sockets; latencies are events of the queue. */
 export class Network {
   readonly #parts: NetworkParts;
   readonly #open: Set<Exchange>[] = [];
@@ -30,7 +30,7 @@ export class Network {
     }
   }
 
-  /** What a client takes for connections to one base address. */
+  /** Stands in for a client's connections to one base address. */
   dispatcher(region: number, from: MachineProcess, address: string): WireDispatcher {
     const open = this.#open[region];
     if (open === undefined) throw new RangeError(`there is no base address ${region}`);
@@ -41,7 +41,7 @@ export class Network {
         const exchange = new Exchange(this.#parts, from, handler, open);
         handler.onRequestStart?.(exchange, undefined);
         if (exchange.aborted) return true;
-        // On its way it belongs to nobody: it arrives whatever becomes of its sender.
+        // A request under way belongs to nobody: it arrives whatever happens to its sender.
         const request = incoming(options, address);
         queue.after(toExchangeMs(), () => {
           if (from.machine.links.exchange !== 'down') front.receive(region, request, exchange);
@@ -104,7 +104,7 @@ class Exchange implements ReplyConnection, Dispatcher.DispatchController {
     this.#answer(() => this.#handler.onResponseError?.(this, new Error('the connection was reset')));
   }
 
-  /** The first answer counts; after a reset nothing comes any more. */
+  /** The first answer counts; after a reset nothing else arrives. */
   #answer(arrive: () => void): void {
     if (!this.#open.delete(this)) return;
     const { queue, toDaemonMs } = this.#parts;
@@ -138,7 +138,7 @@ function incoming(options: Dispatcher.DispatchOptions, address: string): Incomin
   };
 }
 
-/** From names and values by turns. */
+/** Takes alternating names and values. */
 function headersOf(list: readonly string[]): ReadonlyMap<string, string> {
   const headers = new Map<string, string>();
   for (let index = 0; index + 1 < list.length; index += 2) {

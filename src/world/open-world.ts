@@ -28,15 +28,15 @@ import { Ticks } from './ticks.ts';
 import { WorldDaemon, type WorldSurroundings } from './world-daemon.ts';
 
 export interface WorldOptions {
-  /** Price sources by market, in Unix milliseconds; they win over those of the specification. */
+  /** Price sources by market, in Unix milliseconds; they override those of the specification. */
   readonly prices?: ReadonlyMap<string, PriceSource>;
-  /** Gets every event of a daemon at once; must keep nothing of a snapshot. */
+  /** Gets every event of a daemon at once; must not keep any part of a snapshot. */
   readonly observe?: (daemon: string) => Telemetry | undefined;
-  /** Names the config in problems; relative paths in it start at its folder. Default `breakwater.yaml`. */
+  /** Name of the config in problems; relative paths in it start at its folder. Default `breakwater.yaml`. */
   readonly configFile?: string;
 }
 
-/** The daemon's real code against the simulated exchange, in virtual time. Nothing of it is left when it is dropped. */
+/** The daemon's real code against the simulated exchange, in virtual time. Nothing is left of it when it is dropped. */
 export interface World {
   readonly spec: WorldSpec;
   readonly exchange: SimulatedExchange;
@@ -46,26 +46,26 @@ export interface World {
   /** Milliseconds since the start. */
   elapsedMs(): number;
   daemon(name: string): WorldDaemon;
-  /** Makes something happen now. */
+  /** Applies an event now. */
   readonly apply: (event: WorldEvent) => Promise<void>;
-  /** Calls at a time, milliseconds since the start. */
+  /** Calls `call` at a time, milliseconds since the start. */
   schedule(atMs: number, call: () => void): void;
-  /** Lets time pass up to a moment (ms since the start) or until a condition holds; resolves to whether it held. */
+  /** Lets time pass until a moment (ms since the start) or until a condition holds; resolves to whether it held. */
   run(until?: number | (() => boolean)): Promise<boolean>;
-  /** What operators do, and what anybody can read, each in a process of its own. */
+  /** Operators and readers outside the daemons, with direct access to the shared store. */
   readonly operators: OperatorControls;
   readonly audit: AuditReader;
   readonly history: HistoryReader;
   readonly store: StateStore;
   /** SHA-256 of the ledger and the audit trail so far. */
   hash(): Promise<string>;
-  /** What failed that no code expected; none in a sound world, but for a store that was down. */
+  /** Unexpected errors; none in a sound world, except for a store that was down. */
   readonly errors: readonly unknown[];
 }
 
 const DEFAULT_START_MS = Date.UTC(2026, 0, 1);
 const DEFAULT_LATENCY_MS = 20;
-/** Base addresses of the exchange. */
+/** Number of base addresses of the exchange. */
 const REGIONS = 2;
 
 /** The same specification gives the same ledger and audit. @throws WorldConfigError, SimulatorError, RangeError */
@@ -183,7 +183,7 @@ async function hashWorld(
   return hash.digest('hex');
 }
 
-/** The key of each account that a config may name. */
+/** The API key of each account that a config may name. */
 function keysOf({ exchange: { accounts } }: WorldSpec, { accounts: directory }: SimulatedExchange) {
   const further = accounts.flatMap(({ id, alsoAs = [] }) =>
     alsoAs.map((name) => [name, directory.addKey(id, name)] as const),
@@ -193,10 +193,10 @@ function keysOf({ exchange: { accounts } }: WorldSpec, { accounts: directory }: 
     keys.get(id) ?? (directory.has(id) ? directory.access(id) : undefined);
 }
 
-/** The daemons share one outgoing address, as two hosts behind one gateway. */
+/** The daemons share one outgoing address, like two hosts behind one gateway. */
 const ADDRESS = '10.0.0.1';
 
-/** All that is to happen by itself. */
+/** Schedules the starts, faults and events of the specification. */
 function script(
   { spec, exchange, daemons, apply }: World,
   queue: EventQueue,
@@ -233,21 +233,21 @@ function openNetwork(
   );
 }
 
-/** What daemons have of the store that they share. */
+/** A daemon's side of the store that it shares. */
 type StoreSide = Pick<WorldSurroundings, 'linkFor' | 'storeTime' | 'ticks'>;
 
 interface Shared extends StoreSide {
   readonly storeState: StoreState;
   readonly stepStoreClock: (byMs: number) => void;
-  /** Of whoever stands outside. */
+  /** For operators and readers outside the daemons. */
   readonly state: ReturnType<typeof createMemoryState>;
 }
 
-/** What Redis is to daemons: one place for state, nonces, request budgets and the ticks of the queue. */
+/** Stands in for Redis: one place for state, nonces, request budgets and the ticks of the queue. */
 function openShared({ seed, network = {} }: WorldSpec, outside: MachineProcess, queue: EventQueue): Shared {
   const { clock } = outside;
   const host = new Machine(queue, outside.machine.wallMs());
-  // Redis has one clock for everything, and that one can be set.
+  // Redis has one clock for everything, and that clock can be set.
   const hostMs = (): number => host.wallMs();
   const storeClock: Clock = {
     nowMs: hostMs,

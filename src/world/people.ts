@@ -1,7 +1,7 @@
 import type { NoticeDelivery } from '../core/ports/delivery.ts';
 import type { Notice } from '../core/ports/notifier.ts';
 
-/** Everybody who can be told, by one channel that works or does not. */
+/** Everybody who can be notified, over one channel that works or does not. */
 export class People implements NoticeDelivery {
   isReachable = true;
   readonly #told = new Set<string>();

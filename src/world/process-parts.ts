@@ -22,7 +22,7 @@ export interface LinkedStores {
   readonly probe: () => Promise<unknown>;
 }
 
-/** A process of a daemon, and who it is. */
+/** A process of a daemon, and its identity. */
 export interface ProcessHost {
   readonly process: MachineProcess;
   readonly telemetry: Telemetry;
@@ -32,7 +32,7 @@ export interface ProcessHost {
 
 export interface AccountChance {
   readonly random: () => number;
-  /** To a base address of the exchange. */
+  /** Connects to a base address of the exchange. */
   readonly connect: (region: number, from: MachineProcess) => WireDispatcher;
 }
 
@@ -61,7 +61,7 @@ function regionOf(origin: string, baseUrls: readonly string[]): number {
   return baseUrls.findIndex((baseUrl) => new URL(baseUrl).origin === origin);
 }
 
-/** Begins with what the machine's disk has of an earlier process, and keeps it up to date. `lost`: why the store is. */
+/** Begins with what an earlier process left on the disk, and keeps it up to date. `lost`: why the store is lost. */
 export function openDisk(
   { process, telemetry, ordinal }: ProcessHost,
   { backend, time }: { readonly backend: StandbyBackend; readonly time: SharedTime },

@@ -7,15 +7,15 @@ import type { ClockSpec, LinkEnd, LinkState } from './machine.ts';
 
 /** A world as plain JSON. Times (`atMs`) are milliseconds since the start; amounts and prices are decimal texts. */
 export interface WorldSpec {
-  /** Everything that is left to chance follows from it. */
+  /** Everything left to chance follows from it. */
   readonly seed: number;
   /** Unix milliseconds; default: the beginning of 2026. */
   readonly startMs?: number;
   readonly durationMs: number;
   readonly exchange: ExchangeSpec;
-  /** What moves the markets; prices of others stand still. */
+  /** What moves the markets; all other prices stand still. */
   readonly prices?: readonly PriceSpec[];
-  /** None: nobody protects anything. */
+  /** Empty: nobody protects the accounts. */
   readonly daemons: readonly DaemonSpec[];
   readonly network?: NetworkSpec;
   readonly faults?: readonly TimedFault[];
@@ -25,9 +25,9 @@ export interface WorldSpec {
 export interface ExchangeSpec {
   /** Ids as in the config; an account that the config does not have is not protected. */
   readonly accounts: readonly AccountSpec[];
-  /** Price at the start by market. A market that the simulated exchange does not list is added. */
+  /** Start prices by market. A market that the simulated exchange does not list is added. */
   readonly prices?: Readonly<Record<string, string>>;
-  /** By market; by default as the exchange lists it. */
+  /** Terms by market; default: as the exchange lists it. */
   readonly markets?: Readonly<Record<string, MarketTerms>>;
   /** Multiplies the amount at every level of the order books. */
   readonly depth?: string;
@@ -56,7 +56,7 @@ export interface AccountSpec {
   readonly positions?: readonly PositionSpec[];
   /** Their collateral is added to the account's money. */
   readonly loans?: readonly LoanSpec[];
-  /** Accounts of a config that are this one under keys of their own. */
+  /** Accounts of a config that are this account under other API keys. */
   readonly alsoAs?: readonly string[];
 }
 
@@ -78,7 +78,7 @@ export interface LoanSpec {
 export type PriceSpec = { readonly market: string } & (
   | {
       readonly points: readonly (readonly [atMs: number, price: string])[];
-      /** Between two points the price goes straight, in steps of this; absent: it jumps. */
+      /** Between two points the price moves in a straight line, in steps of this time; absent: it jumps. */
       readonly tickMs?: number;
     }
   | {
@@ -103,12 +103,12 @@ export type PriceSpec = { readonly market: string } & (
 export interface DaemonSpec {
   /** Letters, digits and dashes. */
   readonly name: string;
-  /** Text of a config file. Keys, addresses of the exchange and of Redis are replaced. */
+  /** Text of a config file. Keys and the addresses of exchange and Redis are replaced. */
   readonly config: string;
   readonly clock?: ClockSpec;
   /** Default 0. */
   readonly startAtMs?: number;
-  /** Daemons share what they store with those that name the same store; absent: the one that events mean. */
+  /** Daemons that name the same store share it; absent: the store that events apply to. */
   readonly store?: string;
 }
 
@@ -124,7 +124,7 @@ export interface NetworkSpec {
 
 export interface TimedFault {
   readonly atMs: number;
-  /** Absent: to the end, or until it is spent. */
+  /** Absent: until the end, or until the fault is used up. */
   readonly untilMs?: number;
   readonly fault: FaultSpec;
 }
@@ -136,15 +136,15 @@ export type WorldEvent =
   | { readonly kind: 'stepClock'; readonly daemon: string; readonly byMs: number }
   | { readonly kind: 'reload'; readonly daemon: string; readonly config: string }
   | { readonly kind: 'store'; readonly state: 'up' | 'down' }
-  /** Of one daemon's host, past what befalls the others. */
+  /** The link of one daemon's host only. */
   | { readonly kind: 'link'; readonly daemon: string; readonly to: LinkEnd; readonly state: LinkState }
-  /** As a failover to a host whose clock is another one. */
+  /** Like a failover to a host with another clock. */
   | { readonly kind: 'stepStoreClock'; readonly byMs: number }
   | { readonly kind: 'region'; readonly index: number; readonly state: RegionState }
-  /** Thin books, basis, auto-deleveraging, halts and the like; its own times are of the exchange's clock. */
+  /** Thin books, basis, auto-deleveraging, halts and the like; its own times are on the exchange's clock. */
   | { readonly kind: 'condition'; readonly condition: ConditionInput }
   | { readonly kind: 'setPrice'; readonly market: string; readonly price: string }
-  /** By an operator; `account: null` is everywhere. */
+  /** By an operator; `account: null`: all accounts. */
   | { readonly kind: 'pause'; readonly account: string | null; readonly forMs?: number }
   | { readonly kind: 'unpause'; readonly account: string | null }
   | {
@@ -159,12 +159,12 @@ export type WorldEvent =
       readonly markets: readonly string[];
       readonly target: ReduceTarget;
       readonly slippage: number;
-      /** Also where it raises the net exposure of its market. */
+      /** Even if it raises the net exposure of its market. */
       readonly flatten?: boolean;
       /** With `flatten`: a stop on either side of the market. */
       readonly urgent?: true;
     }
-  /** Answers what people are asked of an account then; `rule`: of this one only. */
+  /** Answers the open questions of an account; `rule`: only those of this rule. */
   | {
       readonly kind: 'answer';
       readonly account: string;
@@ -172,9 +172,9 @@ export type WorldEvent =
       readonly rule?: string;
       readonly by?: string;
     }
-  /** Whether notices reach anybody. */
+  /** Whether notices reach people. */
   | { readonly kind: 'people'; readonly state: 'reachable' | 'unreachable' }
-  /** By the owner of the account, past the daemon. */
+  /** By the account's owner, bypassing the daemon. */
   | {
       readonly kind: 'trade';
       readonly account: string;

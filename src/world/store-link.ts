@@ -14,17 +14,18 @@ export interface StoreLinkParts {
   readonly store: StoreState;
   /** One way, milliseconds. */
   readonly latencyMs: () => number;
-  /** No way takes any time: calls then go straight through. */
+  /** No latency: calls go straight through. */
   readonly isInstant: boolean;
 }
 
-/** As the connection to Redis gives up. */
+/** Time until the connection to Redis gives up. */
 const GIVE_UP_MS = 2_000;
 
 type Methods = Readonly<Record<string, unknown>>;
 
 /**
- * One process's connection to the shared store: in order; nothing from one that is gone, nothing to a suspended one.
+ * One process's connection to the shared store. Keeps the order of calls; sends nothing from a dead process, and
+ * delivers nothing to a suspended one.
  */
 export class StoreLink {
   readonly #parts: StoreLinkParts;
@@ -45,7 +46,7 @@ export class StoreLink {
     return linked as T;
   }
 
-  /** As `over`; what the store says by itself comes over the link as well. */
+  /** Like `over`; the store's own signals come over the link too. */
   overNonces(store: NonceStore): NonceStore {
     const { queue, process } = this.#parts;
     return {
@@ -57,7 +58,7 @@ export class StoreLink {
     };
   }
 
-  /** A small write. It takes nothing from chance: a world in which the store is always there goes as without it. */
+  /** A small write. Draws nothing from chance, so that a world whose store is always up runs as without it. */
   async probe(): Promise<void> {
     if (this.#state !== 'up') throw new StoreLostError('probing it', undefined);
   }
@@ -77,7 +78,7 @@ export class StoreLink {
       queue.at(this.#lastSentMs, () => {
         const state = this.#state;
         if (state === 'up') return void this.#answer(ask(), resolve, reject);
-        // Done, and nobody learns what came of it.
+        // The call is carried out, but its outcome never arrives.
         if (state === 'deaf') ask().catch(() => undefined);
         queue.after(GIVE_UP_MS, lose, process);
       });

@@ -12,19 +12,19 @@ export interface TickTaker {
 }
 
 interface Planned extends Schedule {
-  /** Called off with its schedule. */
+  /** Cancelled with its schedule. */
   isOver: boolean;
 }
 
-/** A tick that nobody begins is noticed by the watchdogs of the others: by its next look, this late. */
+/** Delay until the watchdogs of the others notice, at their next look, a tick that its taker does not begin. */
 const REPAIRED_AFTER_MS = 1_500;
 
-/** The poll queue of a world's daemons: each tick goes to one. A suspended process may be handed one, and only one. */
+/** The poll queue of a world's daemons: each tick goes to one. A suspended process may get one tick, and only one. */
 export class Ticks {
   readonly #queue: EventQueue;
   readonly #random: SeededRandom;
   readonly #store: StoreState;
-  /** Unix milliseconds of the store, by which ticks are planned. */
+  /** The store's clock, Unix milliseconds, by which ticks are planned. */
   readonly #storeMs: () => number;
   #schedules: Planned[] = [];
   readonly #takers = new Set<TickTaker>();
@@ -42,7 +42,7 @@ export class Ticks {
     this.#store = store;
   }
 
-  /** From now on there are these schedules and no others. */
+  /** Replaces all schedules. */
   assert(schedules: readonly Schedule[]): void {
     if (JSON.stringify(schedules) === JSON.stringify(this.#schedules.map(plain))) return;
     for (const planned of this.#schedules) planned.isOver = true;
@@ -71,7 +71,7 @@ export class Ticks {
 
   #give(planned: Planned, meantMs: number): void {
     if (planned.isOver) return;
-    // The queue is where the store is.
+    // The queue is in the store.
     if (this.#store.isDown) {
       this.#plan(planned, 0);
       return;
@@ -82,7 +82,7 @@ export class Ticks {
       return;
     }
     if (taker === undefined) {
-      // It waits in the queue, and with it the ticks after it.
+      // The tick waits in the queue, and the later ticks behind it.
       this.#untaken.push(() => this.#give(planned, meantMs));
       return;
     }

@@ -23,32 +23,32 @@ import { type LinkedStores, lostAtStart, openAccounts, openDisk } from './proces
 import type { DaemonSpec } from './spec.ts';
 import type { Ticks, TickTaker } from './ticks.ts';
 
-/** All that a daemon of a world finds around it. */
+/** The surroundings of a daemon in a world. */
 export interface WorldSurroundings {
   readonly queue: EventQueue;
   readonly seed: number;
   /** Unix milliseconds. */
   readonly startMs: number;
   readonly ticks: Ticks;
-  /** Others share the store. */
+  /** Whether other daemons share the store. */
   readonly hasCompany: boolean;
   readonly linkFor: (process: MachineProcess, instance: string) => LinkedStores;
-  /** The store's clock, asked over the link. */
+  /** Reads the store's clock over the link. */
   readonly storeTime: (process: MachineProcess) => Promise<number>;
-  /** To a base address of the exchange. */
+  /** Connects to a base address of the exchange. */
   readonly connect: (region: number, from: MachineProcess) => WireDispatcher;
   /** @throws WorldConfigError */
   readonly loadConfig: (text: string) => CompiledConfig;
   readonly observe: ((daemon: string) => Telemetry | undefined) | undefined;
-  /** Whoever is told. */
+  /** The recipients of notices. */
   readonly people: People;
-  /** What failed that no code expected. */
+  /** Collects unexpected errors. */
   readonly errors: unknown[];
 }
 
-/** What happens at nearly every poll is handed on, but not kept. */
+/** Events of nearly every poll: passed on, but not kept. */
 const ROUTINE: ReadonlySet<DaemonEvent['kind']> = new Set(['read', 'call', 'evaluated', 'ticked', 'commit']);
-/** As the daemon's watchdog measures the store's clock. */
+/** As often as the daemon's watchdog measures the store's clock. */
 const FOLLOW_CLOCK_MS = 10_000;
 
 /** From one start of a daemon to its end. */
@@ -69,14 +69,14 @@ interface Life {
   mirror: Mirror | undefined;
 }
 
-/** A daemon of a world: the real pipeline and client on a machine of its own. */
+/** A daemon of a world: the real pipeline and client on a separate machine. */
 export class WorldDaemon {
   readonly name: string;
-  /** What it reported, without the routine of every poll. */
+  /** Reported events, without the routine ones of every poll. */
   readonly events: DaemonEvent[] = [];
-  /** What it would have told people. */
+  /** Notices that it would have sent to people. */
   readonly notices: Notice[] = [];
-  /** Evaluations so far. */
+  /** Number of evaluations so far. */
   polls = 0;
   readonly #surroundings: WorldSurroundings;
   readonly #machine: Machine;
@@ -123,8 +123,8 @@ export class WorldDaemon {
   }
 
   /**
-   * Nothing happens if it is up; one that is stopping is started when it has ended. It reads the config that it was last
-   * given.
+   * Starts the daemon with the config that it was last given. Has no effect if it is up; a daemon that is stopping
+   * starts again when it has ended.
    */
   start(): void {
     if (this.#life !== undefined) {
@@ -158,7 +158,7 @@ export class WorldDaemon {
     standby.start(pipeline.context, lost);
   }
 
-  /** Its own clocks go on, and nothing else of it; what it has sent is on its way. */
+  /** Only its clocks go on; requests that it has sent stay under way. */
   suspend(): void {
     this.#life?.process.suspend();
   }
@@ -167,7 +167,7 @@ export class WorldDaemon {
     this.#life?.process.resume();
   }
 
-  /** Whatever it was doing ends here; the shared store keeps what was committed. */
+  /** Ends all its work at once; the shared store keeps what was committed. */
   kill(): void {
     const life = this.#life;
     if (life === undefined) return;
@@ -177,7 +177,7 @@ export class WorldDaemon {
     this.#surroundings.ticks.leave(life.taker);
   }
 
-  /** Ends in order, as the daemon does on SIGTERM; time has to pass for it. */
+  /** Shuts down in order, as the daemon does on SIGTERM; time must pass for it. */
   async stop(): Promise<void> {
     const life = this.#life;
     if (life === undefined) return;
@@ -201,17 +201,16 @@ export class WorldDaemon {
     if (this.#startsAgain) this.start();
   }
 
-  /** Sets its wall clock. */
   stepClock(byMs: number): void {
     this.#machine.stepWall(byMs);
   }
 
-  /** What its host reaches from now on; what is on its way meets the new state. */
+  /** Sets what its host can reach; messages under way meet the new state. */
   setLink(to: LinkEnd, state: LinkState): void {
     this.#machine.links[to] = state;
   }
 
-  /** The file is another one from now on; a daemon that is up adopts it unless it cannot be used. */
+  /** Replaces the config file; a daemon that is up adopts it unless it cannot be used. */
   reload(text: string): void {
     this.#configText = text;
     const life = this.#life;
@@ -268,7 +267,7 @@ export class WorldDaemon {
       errors.push(error);
       telemetry.emit({ kind: 'workerError', queue: queueName, error });
     };
-    // What the act queue is to a daemon: whatever it does not begin at once, once per lane.
+    // Stands in for the act queue: takes the lanes that are not begun at once, one run per lane.
     const lanes: DirectLanes = new DirectLanes(
       (lane) => pipeline.near?.run(lane) ?? Promise.resolve(),
       (error) => report('act', error),

@@ -38,14 +38,14 @@ import { unseenPositions } from '../../core/rules/subjects.ts';
 import { orderWords } from '../../core/view/state-of.ts';
 import type { Decisions } from './lane-at-rest.ts';
 
-/** The actions that people are asked about. */
+/** The requests that people are asked to approve. */
 export function askingOf(acting: readonly ActionRequest[]): readonly ActionRequest[] {
   return acting.filter(
     ({ mode, action }) => mode === 'approve' && (action.kind === 'reduce' || action.kind === 'cancelAll'),
   );
 }
 
-/** Settings of an account whose config says nothing of approvals, and whose rules ask all the same. */
+/** Used when rules ask for approval but the account's config has no `approval` section. */
 const USUAL: ApprovalSettings = { withinMs: 60_000, withoutAnswer: 'act' };
 
 function settingsOf({ approval }: AccountSettings): ApprovalSettings {
@@ -59,7 +59,7 @@ export interface JudgeScene {
   readonly answers: readonly GivenAnswer[];
 }
 
-/** What is still waited for, before the lanes are asked; undefined: nobody is asked anything. */
+/** Judges the open questions before the lanes run; undefined: nobody is asked anything. */
 export function judgeApprovals(decisions: Decisions, scene: JudgeScene): Judged | undefined {
   const { account, stored, moment, conclusive } = decisions;
   const { settings } = account.rules;
@@ -84,7 +84,7 @@ function stagesOf(decisions: Decisions, scene: JudgeScene, before: Approvals): r
   const stages = Map.groupBy(scene.asking, stageKeyOf);
   return [...stages].flatMap(([stageKey, requests]): readonly AskingStage[] => {
     const routed = requests.filter((request) => isRouted(request, scene.routes));
-    // Nothing of it has begun: which positions it concerns is not known yet.
+    // No route has begun: its positions are not known yet.
     if (routed.length === 0 && !known.has(stageKey)) return [];
     const isHeld = (request: ActionRequest): boolean =>
       otherRefusal({ ...request, episodeKey: episodeKeyOf(request) }, scene.gate) !== null;
@@ -113,7 +113,7 @@ function quantitiesOf({ account: { rules }, snapshot, evaluation, now }: Decisio
   return quantities;
 }
 
-/** The ways to liquidation of what a stage concerns; undefined: one of them is not known. */
+/** Margins to liquidation of the positions and credit lines of a stage; undefined: one of them is unknown. */
 function marginsOf(
   requests: readonly ActionRequest[],
   { routes }: RouteState,
@@ -130,7 +130,7 @@ function marginsOf(
   for (const position of quantities.positions) {
     if (!isOfAll && !meant.has(position.record.positionId)) continue;
     const { liquidationDistance: distance } = position;
-    // One leg of a hedge has always passed its price; what matters to it is the pool.
+    // One leg of a hedge is always beyond its own liquidation price; only the pool's joint distance counts.
     if (distance.kind === 'unknown' && joint === undefined) return undefined;
     if (distance.kind !== 'value') continue;
     const forecast = state.markets.find(({ market }) => market === position.record.market)?.forecast;
@@ -159,14 +159,14 @@ function dangerOf({ direction }: PositionQuantities): Margin['dangerous'] {
   return direction.kind === 'value' && direction.value === 'short' ? 'rise' : 'fall';
 }
 
-/** Of the notices of the present wait the best that is known. */
+/** The best known delivery state of the notices of the present wait. */
 function deliveryOf(question: ApprovalQuestion, { account, deliveries }: Decisions): DeliveryState {
   const states = noticesOf(account.id, question).map((id) => deliveries?.get(id) ?? 'pending');
   if (states.includes('delivered')) return 'delivered';
   return states.length > 0 && states.every((state) => state === 'failed') ? 'failed' : 'pending';
 }
 
-/** Ids of the notices by which people are asked in the present wait. */
+/** Ids of the notices that ask people in the present wait. */
 export function noticesOf(accountId: string, question: ApprovalQuestion): readonly string[] {
   const { asked, askedMs } = question;
   if (askedMs === undefined) return [];
@@ -175,7 +175,7 @@ export function noticesOf(accountId: string, question: ApprovalQuestion): readon
     .map(({ revision }) => noticeIdOf(accountId, question, revision));
 }
 
-/** Asks people what the lanes would do, now that these know their targets. */
+/** Asks people about what the lanes would do, now that the lanes know their targets. */
 export function askPeople(
   { account: { id: accountId, rules }, moment }: Decisions,
   approvals: Approvals,
@@ -194,7 +194,7 @@ export function askPeople(
     const cancels = requests.some(({ action }) => action.kind === 'cancelAll');
     wanted.set(stageKey, {
       targets,
-      // While a target is not known yet, nothing is asked of the cancels beside it.
+      // Cancels are not asked about while a reduction beside them has no target yet.
       isReady: targets.length > 0 || (cancels && held.length === 0),
       orders: () => [
         ...requests.flatMap(cancelWords),
@@ -235,7 +235,7 @@ function cancelWords({ action }: ActionRequest): readonly string[] {
   return [`cancel all ${action.types.join(' and ')} orders ${where}`];
 }
 
-/** The exact orders; where none can be shaped now, what is aimed at. */
+/** The exact orders, or the target of each position when no order can be shaped now. */
 function ordersOf(
   lane: LaneState,
   intents: readonly Intent[],

@@ -1,6 +1,6 @@
 import type { LaneDispatcher, LaneRef } from '../../core/ports/lane-dispatcher.ts';
 
-/** Runs lanes in this process: one run per lane at a time, and one more if it was handed over meanwhile. */
+/** Runs lanes in this process: one run per lane at a time, plus one more if the lane is dispatched meanwhile. */
 export class DirectLanes implements LaneDispatcher {
   readonly #run: (lane: LaneRef) => Promise<unknown>;
   readonly #onError: (error: unknown, lane: LaneRef) => void;
@@ -23,7 +23,7 @@ export class DirectLanes implements LaneDispatcher {
   }
 
   async #runOften(key: string, lane: LaneRef): Promise<void> {
-    // Not before the caller has noted that this lane runs.
+    // Waits until the caller has registered this run.
     await Promise.resolve();
     for (;;) {
       await this.#run(lane).catch((error: unknown) => this.#onError(error, lane));
@@ -34,12 +34,12 @@ export class DirectLanes implements LaneDispatcher {
     this.#running.delete(key);
   }
 
-  /** Resolves when nothing runs any more. */
+  /** Resolves when no lane is running. */
   async settled(): Promise<void> {
     while (this.#running.size > 0) await Promise.all([...this.#running.values()].map(({ ended }) => ended));
   }
 
-  /** Takes nothing more, and resolves when what runs has ended. */
+  /** Accepts no more lanes; resolves when the running ones have ended. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.#running.values()].map(({ ended }) => ended));

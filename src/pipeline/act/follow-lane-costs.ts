@@ -6,10 +6,10 @@ import type { Snapshot } from '../../core/quantities/snapshot.ts';
 import type { ActingInputs } from './lane-at-rest.ts';
 import type { Acted } from './route-decisions.ts';
 
-/** A mark from a read older than this is not the price of now. */
+/** The mark of an older read does not count as the current price. */
 const FRESH_MS = 60_000;
 
-/** What orders of the last hour have cost and kept, as far as this poll shows. With nearly every poll: nothing. */
+/** Adds what orders of the last hour have cost and kept, as far as this poll shows it; usually nothing. */
 export function withCosts(acted: Acted, inputs: ActingInputs, snapshot: Snapshot): Acted {
   const { stored, account, moment } = inputs;
   const changes = [...stored.lanes].flatMap(([market, before]) => {
@@ -35,7 +35,7 @@ export function withCosts(acted: Acted, inputs: ActingInputs, snapshot: Snapshot
   };
 }
 
-/** By this account's positions, else by those of others that this process reads. */
+/** Takes the mark from this account's positions, else from other accounts that this process reads. */
 function markIn(
   market: string,
   { account, markElsewhere }: ActingInputs,

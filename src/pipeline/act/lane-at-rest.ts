@@ -26,22 +26,22 @@ export interface ActingInputs {
   readonly now: Instant;
   /** On the lanes' clock. */
   readonly moment: LaneMoment;
-  /** The mark of a market by the positions of other accounts; absent: nobody to ask. */
+  /** Mark of a market from the positions of other accounts; absent: there are none to ask. */
   readonly markElsewhere?: (market: string) => DecimalString | undefined;
-  /** The account that acts in place of this one, as both are one account of the exchange; absent: none. */
+  /** The account that acts instead of this one because both are the same exchange account; absent: none. */
   readonly sharedWith?: string;
-  /** What became of notices that ask people, by their ids; absent: none is waited for. */
+  /** Delivery states of approval notices, by notice id; absent: no notice is awaited. */
   readonly deliveries?: ReadonlyMap<string, DeliveryState>;
 }
 
 export interface Decisions extends ActingInputs {
   readonly snapshot: Snapshot;
   readonly evaluation: Evaluation;
-  /** Whether what is not asked for any more has ended. */
+  /** Whether requests that are no longer active have ended. */
   readonly conclusive: boolean;
 }
 
-/** Whether `actOn` certainly comes to nothing, as with nearly every poll: nothing asked for, open or remembered. */
+/** Whether `actOn` certainly has nothing to do, as in most polls: nothing requested, open or remembered. */
 export function hasNothingToRoute(decisions: Decisions): boolean {
   const { account, stored, observation, sharedWith, conclusive } = decisions;
   if (actingOf(decisions).length > 0) return false;
@@ -60,10 +60,7 @@ export function hasNothingToRoute(decisions: Decisions): boolean {
   return hasLanes(stored, observation) || !canAct(account);
 }
 
-/**
- * Whether all that is asked for are stops that stand. Lanes are asked: their changes may have been left out of a
- * commit.
- */
+/** Whether all requests are stops that stand. Lanes are checked too: a commit may have left out their changes. */
 export function isAllAtRest(decisions: Decisions): boolean {
   const { account, stored, observation, moment, snapshot, evaluation, conclusive } = decisions;
   const { settings } = account.rules;
@@ -110,12 +107,12 @@ function hasLanes({ lanes }: StoredAccount, { sources }: Observation): boolean {
   return positions?.kind !== 'read' || positions.value.records.every(({ market }) => lanes.has(market));
 }
 
-/** What is asked for that is not said only. */
+/** The active requests other than `notify`. */
 export function actingOf({ evaluation }: Decisions): readonly ActionRequest[] {
   return evaluation.active.filter(({ action }) => action.kind !== 'notify');
 }
 
-/** What lanes have to know of the evaluation; unchanged requests are not written again. */
+/** The requests to store for the lanes; undefined: unchanged. */
 export function requestsOf(
   { stored, now, sharedWith, conclusive }: Decisions,
   active: readonly ActionRequest[],
@@ -139,25 +136,25 @@ export function canAct({ rules }: WatchedAccount): boolean {
   );
 }
 
-/** Nothing is wanted, nothing of ours is open: the lane need not be looked at. */
+/** Nothing is wanted and no own order is open: the lane need not be looked at. */
 export function hasNothingToDo(lane: LaneState): boolean {
   const { intents, covers, cancels, orders, ended = [], inProgress, heldBy, change } = lane;
-  // What an ended order may have closed is not certain before reads have shown it.
+  // Until reads show it, what an ended order has closed is uncertain.
   const unsettled = ended.filter(({ positionId }) => isHeld(lane, positionId));
   const kept = intents.length + covers.length + cancels.length + orders.length + unsettled.length;
   return kept === 0 && inProgress === null && heldBy === null && change === null;
 }
 
-/** After so long a lane takes a read all the same: well before a gap counts as an outage, or a joint limit as old. */
+/** A resting lane takes a read after this time: well before a gap counts as an outage, or a joint limit as old. */
 const LONGEST_REST_MS = 30_000;
-/** A stop nearer than this to the market, a fraction of the mark, may be needed before the next read. */
+/** A stop closer to the market than this fraction of the mark may be needed before the next read. */
 const NEAR_STOP = 0.03;
-/** How far the mark may be from that of the last read taken, a fraction of it. */
+/** Largest move of the mark since the last read taken that still counts as small, a fraction of that mark. */
 const SMALL_MOVE = 0.005;
 
 /**
- * Whether a read changes nothing for a lane that only keeps stops, each far from the market, for positions as they
- * were. Such reads are not taken. The lane has to know of each stop that is asked for.
+ * Whether a read changes nothing for a lane that only keeps stops, all far from the market, with unchanged positions.
+ * Such reads are not taken. The lane must know every requested stop.
  */
 export function isAtRest(
   state: LaneState,
@@ -184,7 +181,7 @@ function isKnown({ request, positionId }: LaneRequest, covers: readonly Cover[])
   return covers.some((cover) => cover.key === key && cover.mode === unaskedMode(request.mode));
 }
 
-/** Nothing that time alone may change. Who else trades a position (`contests`) holds back reductions only. */
+/** Nothing is pending that time alone may change. `contests` (others trade the position) hold back reductions only. */
 function isQuiet(state: LaneState): boolean {
   const { intents, cancels, inProgress, heldBy, change, doubt, absent, ended } = state;
   const isIdle = inProgress === null && heldBy === null && change === null && doubt === null;

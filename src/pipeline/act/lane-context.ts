@@ -32,7 +32,7 @@ function heldBack({ pause, silencedRules, silences }: ControlsInForce): LimitInp
   return { paused: pause !== undefined, silencedRules, silencedSubjects };
 }
 
-/** What people were asked, on the present clock; undefined: nothing. */
+/** Approval questions by stage, on the present clock; undefined: none. */
 export function questionsOf(
   { approvals }: Pick<StoredAccount['documents'], 'approvals'>,
   moment: LaneMoment,
@@ -40,7 +40,7 @@ export function questionsOf(
   return approvals === undefined ? undefined : byStage(approvalsOnClock(approvals, moment));
 }
 
-/** The gate as it is now. An order whose rule is gone may be removed only if the account acts at all. */
+/** The gate as of now. The account's mode decides for an order whose rule is gone. */
 export function laneContext(
   account: WatchedAccount,
   { documents, lanes, epoch }: Pick<StoredAccount, 'documents' | 'lanes' | 'epoch'>,

@@ -16,7 +16,7 @@ import { pass } from '../points.ts';
 import { tellCommit } from '../poll/tell-commit.ts';
 import { laneContext } from './lane-context.ts';
 
-/** Why a run has to end at once; nothing that it did is undone. */
+/** Ends a run at once; nothing that it did is undone. */
 export class LaneRunEnded extends Error {
   readonly code = 'LANE_RUN_ENDED';
   readonly end: 'leaseLost' | 'contended' | 'refused';
@@ -33,9 +33,9 @@ export class LaneRunEnded extends Error {
 export interface SessionChange<T> {
   readonly commit: Omit<AccountCommit, 'base' | 'lease' | 'controls' | 'audit'>;
   readonly events: readonly AuditEvent[];
-  /** Nothing is written: only what was read counts. */
+  /** Writes nothing: the change equals what is stored. */
   readonly isSame?: boolean;
-  /** Done while the change is on its way to the store: nothing that has an effect without it. */
+  /** Runs while the commit is in flight; must have no effect if the commit fails. */
   readonly meanwhile?: () => void;
   readonly value: T;
 }
@@ -51,11 +51,11 @@ export interface SessionView {
   readonly stored: StoredAccount;
   readonly context: LaneContext;
   readonly nowMs: number;
-  /** The same, with what became of the clock. */
+  /** The same moment, with the clock's last step ahead. */
   readonly moment: LaneMoment;
 }
 
-/** The account as it was seen, judged by what holds now. */
+/** The account as seen, with the gate of the current controls and clock. */
 export function viewOf(
   { time, turns }: PipelineContext,
   account: WatchedAccount,
@@ -68,22 +68,20 @@ export function viewOf(
   return { stored, context, nowMs: moment.nowMs, moment };
 }
 
-/** A store that answers with conflicts more often than this in a row is not getting anywhere. */
+/** After more conflicts in a row than this a commit is not getting anywhere. */
 const MOST_ATTEMPTS = 20;
 const FIRST_PAUSE_MS = 2;
 const LONGEST_PAUSE_MS = 50;
 const RENEWALS_PER_LEASE = 3;
-/** From the lease's extension to the request's leaving. */
+/** From the extension of the lease until the request leaves. */
 const COVER_MARGIN_MS = 1_000;
 
-/**
- * Long enough for a request. All leases are as long: one that ends later than a new one stems from before a clock step.
- */
+/** Long enough for a request. No lease is longer, so one that ends later than a new one predates a clock step. */
 function longestLeaseMs({ laneLeaseMs, attemptTimeoutMs }: PipelineContext['settings']): number {
   return Math.max(laneLeaseMs, attemptTimeoutMs + COVER_MARGIN_MS);
 }
 
-/** A run's hold of a lane (or of all): its lease, without which nothing is written, and the account as last seen. */
+/** A run's hold on a lane (or on all): its lease, without which nothing is written, and the account as last seen. */
 export class LaneSession {
   readonly account: WatchedAccount;
   readonly #context: PipelineContext;
@@ -98,7 +96,7 @@ export class LaneSession {
   #isSending = false;
   #seen: SeenAccount | undefined;
 
-  /** `seen`: where the first change starts from; one that is out of date is found out when it is written. */
+  /** `seen`: base of the first change. If it is out of date, the commit conflicts. */
   constructor(context: PipelineContext, account: WatchedAccount, { lease, heldUntilMs, seen }: HeldLane) {
     this.#context = context;
     this.account = account;
@@ -109,7 +107,7 @@ export class LaneSession {
     this.#keep();
   }
 
-  /** Keeps the lease until `release`. */
+  /** Renews the lease until `release`. */
   #keep(): void {
     const { timers, settings } = this.#context;
     this.#callOff = timers.after(settings.laneLeaseMs / RENEWALS_PER_LEASE, () => {
@@ -132,7 +130,7 @@ export class LaneSession {
     return this.#takenMs > turns.lanesSinceMs && clock.monotonicMs() + ms <= this.#heldUntilMs;
   }
 
-  /** Holds the lease for as long as the request about to leave may take. Resolves when that has been tried. */
+  /** Extends the lease to cover the request about to leave. Resolves when this has been tried. */
   cover(): Promise<void> {
     this.#isSending = true;
     if (!this.covers(this.#context.settings.attemptTimeoutMs)) this.#covering = this.#extend();
@@ -140,7 +138,8 @@ export class LaneSession {
   }
 
   /**
-   * Increasing nonces let one request at a time through: reads give way. Else they go on, and lanes know their times.
+   * Aborts reads if nonces are increasing, since only one request at a time gets through then. Otherwise reads go on,
+   * and lanes order them by their times.
    */
   overtakeReads(): void {
     const { id, rules } = this.account;
@@ -156,7 +155,7 @@ export class LaneSession {
     this.#seen = undefined;
   }
 
-  /** Makes a change from the account as stored now, again after a conflict. `guarded`: only under the same controls. */
+  /** Commits a change of the account as stored now; retries on conflict. `guarded`: only under the same controls. */
   async change<T>(compute: (view: SessionView) => SessionChange<T>, guarded: boolean): Promise<T> {
     const { store, telemetry, clock } = this.#context;
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
@@ -194,7 +193,7 @@ export class LaneSession {
     return Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS) * (0.5 + this.#context.random());
   }
 
-  /** What the next change starts from; read, unless that is known. */
+  /** The base of the next change; read from the store unless known. */
   async load(): Promise<SeenAccount> {
     if (this.#seen !== undefined) return this.#seen;
     const { load, controls } = await this.#context.store.read(this.account.id);
@@ -212,7 +211,7 @@ export class LaneSession {
     const { clock, store, settings } = this.#context;
     const leaseMs = this.#isSending ? longestLeaseMs(settings) : settings.laneLeaseMs;
     const askedAtMs = clock.monotonicMs();
-    // A store that does not answer for long enough has let the lease end: `isHeld` says so.
+    // If the store does not answer, the lease runs out, and `isHeld` becomes false.
     const renewal = await store.leases
       .renew(this.#lease, leaseMs)
       .catch((): LeaseRenewal | undefined => undefined);
@@ -229,19 +228,19 @@ export class LaneSession {
   }
 }
 
-/** Longest pause between two attempts at a lane that somebody else holds. */
+/** Longest pause between two attempts at a lane that another run holds. */
 const ACQUIRE_PAUSE_MS = 100;
 
 export interface WantedLane {
   readonly context: PipelineContext;
   readonly account: WatchedAccount;
-  /** Null: all of them. */
+  /** Null: all lanes. */
   readonly market: string | null;
   readonly signal: AbortSignal;
   readonly seen: SeenAccount | undefined;
 }
 
-/** Takes a lane; undefined: somebody else holds it for longer than a run waits. */
+/** Acquires a lane; undefined: another run holds it for longer than `longestWaitMs`, or `signal` is aborted. */
 export async function acquire(
   { context, account, market, signal, seen }: WantedLane,
   longestWaitMs = context.settings.longestWaitMs,
@@ -256,7 +255,7 @@ export async function acquire(
     const reply = await store.leases.acquire(account.id, market, owner, leaseMs);
     if (reply.kind === 'held') {
       const heldUntilMs = askedAtMs + leaseMs;
-      // Whoever had to wait knows that somebody else has changed the lane since.
+      // After a wait `seen` is out of date: the previous holder has changed the lane.
       const known = isFirst ? seen : undefined;
       return new LaneSession(context, account, { lease: reply.lease, heldUntilMs, seen: known });
     }
@@ -268,7 +267,7 @@ export async function acquire(
   }
 }
 
-/** Undefined: the account cannot be read. */
+/** Reads the account without a lease; undefined: it cannot be read. */
 export async function look(
   { store }: PipelineContext,
   { id }: WatchedAccount,
@@ -277,10 +276,10 @@ export async function look(
   return load.kind === 'loaded' ? { stored: load.account, controls } : undefined;
 }
 
-/** A run waits in pieces of so long: what is polled meanwhile may change what it waits for. */
+/** A run waits in pieces of this length: a poll may change what it waits for. */
 export const WAIT_PIECE_MS = 250;
 
-/** Runs under the lease of the lane (or of all), which is given back however the run ends. */
+/** Runs under the lease of the lane (or of all), and releases it however the run ends. */
 export async function underLease<T>(
   wanted: WantedLane,
   run: (session: LaneSession) => Promise<T>,

@@ -3,29 +3,29 @@ import type { LaneRef } from '../../core/ports/lane-dispatcher.ts';
 import { type DecimalString, formatDecimal, toDecimal } from '../../core/quantities/decimal.ts';
 import type { Fall, Falls } from '../poll/falls.ts';
 
-/** When this process may act where others may, too, and none can ask the others. */
+/** Decides when this process may act while other processes may act too and cannot be asked. */
 export interface ActingTurns {
-  /** Others may act on the same accounts, and this process cannot see them. */
+  /** Other processes may act on the same accounts, and this one cannot see them. */
   readonly othersAct: boolean;
-  /** It acts only where others before it do not. */
+  /** This process acts only where those before it do not. */
   readonly standsIn: boolean;
-  /** By the monotonic clock: lanes that were taken before are not held any more, whatever their leases say. */
+  /** Monotonic clock: lanes taken before this are no longer held, regardless of their leases. */
   readonly lanesSinceMs: number;
-  /** What was done alone is to be handed back: runs end between two steps, and polls begin none, and ask again. */
+  /** Work done alone is about to be handed back: runs end between two steps; polls begin none, and ask again. */
   readonly isSettling: boolean;
-  /** Whether it acts on the account at all at present. */
+  /** Whether this process acts on the account at present. */
   mayAct(accountId: string): boolean;
-  /** Whether the next request of a lane may be sent now. From the first time that this is asked on the lane waits. */
+  /** Whether the next request of a lane may be sent now. The first call starts the lane's wait. */
   isTurn(lane: LaneRef): boolean;
   /** The lane has nothing to do. */
   rest(lane: LaneRef): void;
   /** A request of the lane leaves. */
   noteSent(lane: LaneRef): void;
-  /** Another process acts on the lane, as an answer says: it has its turn. */
+  /** An answer shows that another process acts on the lane: it has its turn. */
   yieldTurn(lane: LaneRef): void;
-  /** Whether this process has sent a request of the lane a moment ago, and so completes what it began. */
+  /** Whether this process sent a request of the lane a moment ago, and so completes what it began. */
   carries(lane: LaneRef): boolean;
-  /** Sizes of positions before others, as it seems, reduced them a moment ago, by position. */
+  /** Position sizes before recent reductions that seem to be by others, by position id. */
   sizesBefore(accountId: string): ReadonlyMap<string, DecimalString>;
 }
 
@@ -46,7 +46,7 @@ export const ALWAYS: ActingTurns = {
   sizesBefore: () => NO_SIZES,
 };
 
-/** What tells whether others may act. */
+/** Tells whether other processes may act. */
 export interface Company {
   readonly isAlone: boolean;
   readonly hasCompany: boolean;
@@ -57,32 +57,32 @@ export interface Company {
 export interface LaneTurnsParts {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly company: Company;
-  /** Which of several processes this is: those before it act first. */
+  /** Place of this process in line: lower ordinals act first. */
   readonly ordinal: number;
   readonly falls: () => Falls | undefined;
-  /** How long a request of another process may take to show, milliseconds. */
+  /** Longest time until a request of another process shows, milliseconds. */
   readonly shownWithinMs: (accountId: string) => number;
 }
 
 interface WaitingLane {
   readonly dueMs: number;
-  /** Since when it has had nothing to do again. */
+  /** Since when the lane has had nothing to do. */
   readonly restingMs: number | undefined;
 }
 
-/** So much longer than a request may take to show is a turn. */
+/** A turn is this much longer than a request may take to show. */
 const MARGIN_MS = 1_000;
-/** A lane that is idle for less has not ended what it was about. */
+/** A lane that has been idle for less is not finished. */
 const SHORT_REST_MS = 2_000;
-/** So long after this process has handed back, others may still be alone, and what they did not be handed back. */
+/** For this long after this process has handed back, others may still be alone, their work not handed back yet. */
 const OTHERS_HAND_BACK_MS = 15_000;
 /** A fall within this time after one of our orders may be its fill. */
 const OWN_FILL_MS = 60_000;
 
 /**
- * The first in line acts at once. Every other one waits, in each lane by itself, a turn for each before it from when
- * the lane first had something to do, until a read of the positions shows that none has fallen for a whole turn: as it
- * would have if somebody acted. What it then does it goes on with, until a turn has passed without a request.
+ * The first in line acts at once. Every other process waits, lane by lane, one turn for each process before it,
+ * counted from when the lane first had something to do. It acts once a read shows that no position has fallen for a
+ * whole turn: a fall means that somebody acts. It then goes on until a turn has passed without a request.
  */
 export class LaneTurns implements ActingTurns {
   readonly #parts: LaneTurnsParts;
@@ -91,21 +91,21 @@ export class LaneTurns implements ActingTurns {
   lanesSinceMs = Number.NEGATIVE_INFINITY;
   isSettling = false;
   #aloneSinceMs = Number.NEGATIVE_INFINITY;
-  /** It began alone, with what it knew before its last end. */
+  /** It started alone, with its state from before its last end. */
   #wasRestored = false;
 
   constructor(parts: LaneTurnsParts) {
     this.#parts = parts;
   }
 
-  /** From now on nothing tells of the others. `wasRestored`: somebody may have taken the place of this process. */
+  /** From now on the others cannot be seen. `wasRestored`: another process may have taken the place of this one. */
   begin(wasRestored: boolean): void {
     this.#aloneSinceMs = this.#parts.clock.monotonicMs();
     this.#wasRestored = wasRestored;
     this.#waiting.clear();
   }
 
-  /** What was done alone is handed back: nobody else sees the lanes that were taken alone. */
+  /** Drops the lanes taken alone, which no other process sees. */
   handBack(): void {
     this.lanesSinceMs = this.#parts.clock.monotonicMs();
   }
@@ -154,14 +154,14 @@ export class LaneTurns implements ActingTurns {
     return sentMs !== undefined && sentMs >= this.#aloneSinceMs && nowMs - sentMs < this.#turnMs(lane);
   }
 
-  /** A restored first one waits one turn in all; others do for each action. */
+  /** A restored first process waits one turn in all; others wait for each action. */
   #comes(lane: LaneRef, dueMs: number, nowMs: number): boolean {
     const { ordinal, falls } = this.#parts;
     const turnMs = this.#turnMs(lane);
     const firstMs = ordinal === 0 ? this.#aloneSinceMs + turnMs : dueMs + ordinal * turnMs;
     const fellMs = this.#fallsOfOthers(lane.accountId, turnMs).at(-1)?.atMs ?? Number.NEGATIVE_INFINITY;
     const fromMs = Math.max(firstMs, fellMs + turnMs);
-    // A turn begins with a read.
+    // Positions must have been read since the turn came.
     return nowMs >= fromMs && (falls()?.lastReadMs(lane.accountId, lane.market) ?? -1) >= fromMs;
   }
 
@@ -205,7 +205,7 @@ export class LaneTurns implements ActingTurns {
     const mayBeApart = this.#parts.company.hasCompany && nowMs - this.lanesSinceMs < OTHERS_HAND_BACK_MS;
     if (!this.othersAct && !mayBeApart) return NO_SIZES;
     const sinceMs = nowMs - this.#turnMs({ accountId });
-    // What was sent alone may be in no state that is in force: then this process is one of the others.
+    // After a hand-back, requests sent alone may be missing from the state in force: count own falls too.
     const falls = this.othersAct
       ? this.#fallsOfOthers(accountId, OWN_FILL_MS)
       : (this.#parts.falls()?.of(accountId) ?? []);

@@ -5,29 +5,29 @@ import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
 export interface NearLanesOptions {
   readonly queue: LaneDispatcher;
   readonly run: (lane: LaneRef, seen: SeenAccount | undefined) => Promise<LaneRunEnd>;
-  /** Of a run that was begun at once, which its job repeats, or of a job that could not be queued. */
+  /** Reports a failed run that was begun at once (its job repeats it), or a job that could not be queued. */
   readonly onError: (error: unknown, lane: LaneRef) => void;
   readonly timers: Pick<Timers, 'after'>;
-  /** A run that takes longer than this gets its job while it goes on. */
+  /** The job of a run that takes longer than this is queued while the run goes on. */
   readonly jobAfterMs: number;
-  /** The job of an account that is not polled again within this time does not wait for anything. */
+  /** The job is queued at once if the account's next poll is further off than this. */
   readonly nextPollWithinMs: number;
-  /** From here on nothing is begun at once any more. */
+  /** Once aborted, nothing is begun at once any more. */
   readonly signal: AbortSignal;
 }
 
 interface Run {
   readonly ended: Promise<unknown>;
-  /** Whether its job is still to come: that one will find whatever is handed over until then. */
+  /** Whether the job is still to be queued: it will find all that is dispatched until then. */
   owesJob: boolean;
-  /** Whether its lane was handed over again meanwhile. */
+  /** Whether the lane was dispatched again meanwhile. */
   isAskedAgain: boolean;
 }
 
 /**
- * The act queue of a process that also takes its jobs: a lane is begun here at once, and its job follows the run, so
- * that nothing is lost and no lane waits for a hundred jobs to be queued. Should the process die first, the next poll
- * hands the lane over again; where that is too far off, the job comes at once.
+ * The act queue of a process that also consumes its jobs. A lane begins here at once and its job is queued after the
+ * run, so that nothing is lost and no lane waits for a hundred jobs to be queued. If the process dies first, the next
+ * poll dispatches the lane again; if that poll is too far off, the job is queued at once.
  */
 export class NearLanes implements LaneDispatcher {
   readonly #options: NearLanesOptions;
@@ -42,14 +42,14 @@ export class NearLanes implements LaneDispatcher {
     const { queue, signal } = this.#options;
     const queued = new Set(lanes);
     if (seen !== undefined && !signal.aborted) {
-      // An account's own lane takes all others: they would only wait for it, and it hands them over again itself.
+      // The account's own lane takes all others: they would only wait for it, and it dispatches them again itself.
       const own = lanes.filter((lane) => lane.market === null && !this.#running.has(keyOf(lane)));
       for (const lane of own.length > 0 ? own : lanes) if (this.#begins(lane, seen)) queued.delete(lane);
     }
     if (queued.size > 0) await queue.dispatch([...queued], seen);
   }
 
-  /** Begins the lane, unless it runs here. Whether this hand-over can count on a job that is still to come. */
+  /** Begins the lane, unless it runs here. Returns whether a job that is still to be queued covers this dispatch. */
   #begins(lane: LaneRef, seen: SeenAccount): boolean {
     const nextPollMs = seen.stored.documents.evaluation?.passage?.plannedMs ?? Number.POSITIVE_INFINITY;
     const isPolledSoon = nextPollMs <= this.#options.nextPollWithinMs;
@@ -59,7 +59,7 @@ export class NearLanes implements LaneDispatcher {
     return running.owesJob && isPolledSoon;
   }
 
-  /** For the lane's job. While a run goes on here the job waits for it, so that the next job waits in the queue. */
+  /** Runs the lane's job after the run that goes on here, if any, so that the next job waits in the queue. */
   async run(lane: LaneRef): Promise<void> {
     const key = keyOf(lane);
     for (let before = this.#running.get(key); before !== undefined; before = this.#running.get(key)) {
@@ -84,9 +84,9 @@ export class NearLanes implements LaneDispatcher {
   #track(lane: LaneRef, run: Promise<LaneRunEnd | undefined>, owesJob: boolean): Run {
     const key = keyOf(lane);
     const over = (end?: LaneRunEnd): void => {
-      // Both in one step: between them nothing would be waited for.
+      // Both in one step: `settled` must see the run or its job.
       this.#running.delete(key);
-      // Nothing is left to do, and this process will not take the job any more that would find so.
+      // Nothing is left to do, and this process will not consume the job that would find that.
       const isDone = end === 'idle' && !running.isAskedAgain && this.#options.signal.aborted;
       if (!isDone) this.#queue(running, lane);
     };
@@ -107,7 +107,7 @@ export class NearLanes implements LaneDispatcher {
     this.#queueing.add(queued);
   }
 
-  /** Resolves when what runs has ended and its jobs are queued. */
+  /** Resolves when all runs have ended and their jobs are queued. */
   async settled(): Promise<void> {
     while (this.#running.size + this.#queueing.size > 0) {
       await Promise.all([...this.#queueing, ...Array.from(this.#running.values(), ({ ended }) => ended)]);

@@ -10,11 +10,11 @@ import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
 import type { PositionsRead } from '../poll/observe-account.ts';
 
 export interface MarketRecords {
-  /** With the forecasts of the account as stored now. */
+  /** The read, with the forecasts of the account as stored now. */
   observationFor(documents: AccountDocuments): ReadObservation;
 }
 
-/** `evaluation`: one that was open and is listed with nulls is hidden, as a record that is set aside. */
+/** `evaluation`: a position that was open and is listed with nulls counts as hidden, like a record set aside. */
 function howComplete(
   { complete, notOpenYet: listed = [] }: PositionList,
   evaluation: AccountState | undefined,
@@ -24,7 +24,7 @@ function howComplete(
   return { complete: complete && !isHidden, ...(ids.length > 0 && { notOpenYet: ids }) };
 }
 
-/** A lane's own read of its market; null when it failed. */
+/** Reads the positions of a lane's market; null: the read failed. */
 export async function readMarket(
   { clock, telemetry, time, memory, turns }: PipelineContext,
   account: WatchedAccount,
@@ -48,7 +48,7 @@ export async function readMarket(
     sources: { positions: { kind: 'read', value, ageMs: 0 } },
     ownStops: [],
   };
-  // Rounded up, as the lane's own clock is: a read sent after something is never stated to be from before it.
+  // Rounded up like the lane's clock: a read sent after an event never appears to precede it.
   const sentAtMs = Math.ceil(time.ofMonotonic(timing.sentAtMs));
   const receivedAtMs = Math.ceil(time.ofMonotonic(timing.receivedAtMs));
   return {
@@ -63,7 +63,7 @@ export async function readMarket(
   };
 }
 
-/** How the marks of these positions have moved, by the reads of this process. */
+/** Earlier marks of these positions, from the reads of this process. */
 function marksOf(
   { earlier }: PositionsRead,
   byMarket: ReadObservation['byMarket'],
@@ -82,7 +82,7 @@ function marksOf(
   };
 }
 
-/** The account's own read, with the forecasts of what was made of it. */
+/** The account's own read, with the forecasts of its evaluation. */
 export function readOf(
   positions: PositionsRead,
   snapshot: Snapshot,

@@ -56,12 +56,12 @@ import { isSameJson } from './same-json.ts';
 export interface Acted {
   readonly documents: Partial<AccountDocuments>;
   readonly lanes: NonNullable<AccountCommit['lanes']>;
-  /** Of these, those that can be brought in line later: an operator's order is taken once. */
+  /** Lanes whose change can wait; not those with an operator order, which is taken once. */
   readonly separable: ReadonlySet<string>;
   readonly audit: readonly AuditDraft[];
   readonly events: readonly AuditEvent[];
   readonly toRun: readonly LaneRef[];
-  /** What people have to be asked, and what became of what they were asked before. */
+  /** New questions to people, and the outcomes of earlier ones. */
   readonly asked: readonly AskedQuestion[];
   readonly settled: readonly Settled[];
 }
@@ -77,12 +77,12 @@ export const NOTHING_ACTED: Acted = {
   settled: [],
 };
 
-/** Pure. */
+/** Turns an evaluation into work of the lanes. Pure. */
 export function routeDecisions(decisions: Decisions): Acted {
   return hasNothingToRoute(decisions) || isAllAtRest(decisions) ? NOTHING_ACTED : actOn(decisions);
 }
 
-/** The same for an account in which there is something to do. */
+/** Like `routeDecisions`, for an account that has something to do. */
 export function actOn(decisions: Decisions): Acted {
   const { account, stored, controls, observation, moment, conclusive } = decisions;
   const { documents } = stored;
@@ -91,7 +91,7 @@ export function actOn(decisions: Decisions): Acted {
   const inForce = controlsInForce(controls, account.id, moment.nowMs);
   const requests = requestsOf(decisions, acting);
   const routes = documents.routes ?? NO_ROUTES;
-  // Those that a rule has begun to fire by are its positions, also where it fired between two reads.
+  // A rule that begins to fire is routed to the positions it fired by, even between two reads.
   const hasBegun = acting.some((request) => routes.routes[actionKey(request, null)] === undefined);
   const isNew = observation.positions?.isNew === true;
   const positions = isNew || hasBegun ? observation.positions : undefined;
@@ -163,10 +163,10 @@ export function actOn(decisions: Decisions): Acted {
   };
 }
 
-/** Whether a list shows all positions that are known to be open. `allButOurs`: what orders of ours have closed may be missing. */
+/** Whether a list shows all positions known to be open. `allButOurs`: except those that own orders have closed. */
 function shownBy(list: PositionList | undefined, { evaluation, snapshot }: Decisions) {
   if (list?.complete !== true) return { all: false, allButOurs: false };
-  // One that is listed with nulls has no record.
+  // A position that is listed with nulls has no record.
   const hidden = unseenPositions({ positions: list.records }, evaluation.state);
   const isOurs = ({ positionId }: { readonly positionId: string }): boolean =>
     snapshot.closedByUs?.includes(positionId) === true;
@@ -180,7 +180,6 @@ function changedApprovals(
   return now === undefined || isSameJson(now, approvals) ? {} : { approvals: now };
 }
 
-/** What is still waited for, and which episodes may act by the limits. */
 function admit(
   decisions: Decisions,
   acting: readonly ActionRequest[],
@@ -198,7 +197,7 @@ function admit(
     );
   const asking = askingOf(acting);
   const { gate } = limitInputs(account, inForce, { active: acting, conclusive });
-  // What the limits hold back nobody is asked about.
+  // People are not asked about what the limits hold back.
   const limited = asking.length === 0 ? {} : admittedWith(questionsOf(documents, moment)).limited;
   const judged = judgeApprovals(decisions, {
     asking,
@@ -213,7 +212,7 @@ function recordsIn({ sources: { positions } }: Pick<Snapshot, 'sources'>): reado
   return positions?.kind === 'read' ? positions.value.records : [];
 }
 
-/** Plans reductions of the account as a whole; positions whose reduction has failed are left to the others. */
+/** Plans reductions of the account as a whole, over the positions whose reduction has not failed. */
 function planner({ account: { rules }, stored, snapshot, evaluation, now }: Decisions): RouteInputs['plan'] {
   return (request, target, refs) => {
     const { state } = evaluation;
@@ -236,7 +235,7 @@ function planner({ account: { rules }, stored, snapshot, evaluation, now }: Deci
   };
 }
 
-/** Computed with decimals, so only where a lane or an order asks for it; undefined where none does. */
+/** Needs decimal arithmetic, so it is computed only if a lane or an order needs it; undefined: none does. */
 function readWhenNeeded(
   positions: PositionsRead,
   { account, stored, snapshot, evaluation }: Decisions,
@@ -258,7 +257,7 @@ function refusedOrders(accountId: string, refused: readonly string[], nowMs: num
   return audit.events;
 }
 
-/** Said once, by the account that does not act. */
+/** Emitted once, by the account that does not act. */
 function sharingEvents({ account, stored, sharedWith, moment }: Decisions): readonly AuditEvent[] {
   if (sharedWith === undefined || sharedWith === stored.documents.requests?.sharedWith) return [];
   const audit = recorder(account.id, undefined, moment.nowMs);
@@ -276,7 +275,7 @@ interface LaneInputs {
   readonly accountWide: readonly ActionRequest[];
   readonly operator: readonly LaneOrder[];
   readonly conclusive: boolean;
-  /** Markets with positions that some rule could act on: their lanes exist before they are needed. */
+  /** Markets with positions that some rule could act on: their lanes are created in advance. */
   readonly markets: readonly string[];
   /** The newest read, if any: a lane takes it if it knows no newer one. */
   readonly read: ReadObservation | undefined;
@@ -347,13 +346,13 @@ function observeLane(
   if (hasNothingToDo(state)) return { state, events, wants: false };
   const ahead = advance(state, context, nowMs);
   const { step } = ahead;
-  // The lane run decides again what is to be sent, and audits it.
+  // The lane run recomputes the step and audits it.
   if (step.kind !== 'idle' && step.kind !== 'wait') return { state, events, wants: true };
   const rests = step.kind === 'idle' && step.why !== 'busy' && step.why !== 'held';
   return { state: take(ahead), events, wants: !rests };
 }
 
-/** The account's own lane; undefined where it has nothing to do. */
+/** The account's own lane; undefined: it has nothing to do. */
 function observeAccountLane(
   { accountWide, conclusive, lanes }: LaneInputs & { readonly lanes: readonly LaneState[] },
   stored: StoredAccount,

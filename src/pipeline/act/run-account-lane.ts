@@ -28,12 +28,12 @@ import {
 } from './lane-session.ts';
 import { isSameJson } from './same-json.ts';
 
-/** Steps of one run; what is left is taken up by the next poll. */
+/** Steps of one run; the next poll takes up the rest. */
 const MOST_STEPS = 50;
-/** While a run waits for all lanes no other run can take one of them: for a second, and longer when that was in vain. */
+/** Length of the first wait for all lanes; each later one is a second longer. Meanwhile no other run gets a lane. */
 const WAIT_FOR_ALL_MS = 1_000;
 const MOST_WAITS_FOR_ALL = 3;
-/** In between lanes go their own way for so long. */
+/** Pause between two such waits, in which the lanes run on their own. */
 const BUSY_PAUSE_MS = 2_000;
 
 export interface AccountRun extends Omit<WantedLane, 'market'> {
@@ -41,8 +41,8 @@ export interface AccountRun extends Omit<WantedLane, 'market'> {
 }
 
 /**
- * Runs what concerns all lanes of an account, under every lane's lease. While it waits, for a request that was put off or
- * for a lane, it holds none of them: each lane reads and places what it has to.
+ * Runs what concerns all lanes of an account, under every lane's lease. While it waits for a request that was put
+ * off, or for a lane, it holds no lane, so that each lane can read and place what it has to.
  */
 export async function runAccountLane(run: AccountRun): Promise<LaneRunEnd> {
   const { context, account, signal } = run;
@@ -62,7 +62,7 @@ export async function runAccountLane(run: AccountRun): Promise<LaneRunEnd> {
 
 type Wait = Extract<AccountStep, { kind: 'wait' }>;
 
-/** What comes of it where no lane has to be held for that; undefined: they have to be. */
+/** Decides the run without holding any lane; undefined: lanes must be held. */
 async function withoutLanes(run: AccountRun): Promise<LaneRunEnd | Wait | undefined> {
   const { context, account } = run;
   const seen = run.seen ?? (await look(context, account));
@@ -80,7 +80,7 @@ async function withLanes(run: AccountRun, waitForAllMs: number): Promise<LaneRun
   return await underLease({ ...run, market: null }, (session) => runHeld(run, session), waitForAllMs);
 }
 
-/** What earlier runs left is unknown. */
+/** Treats what earlier runs left in progress as unknown. */
 async function runHeld(run: AccountRun, session: LaneSession): Promise<LaneRunEnd | Wait> {
   const { context, steps } = run;
   await session.change(takeUpAll, false);
@@ -98,14 +98,14 @@ async function runHeld(run: AccountRun, session: LaneSession): Promise<LaneRunEn
   }
 }
 
-/** Other processes wait as well: together they would keep the lanes from being taken all the time. */
+/** Other processes wait for all lanes too: without a pause they would together keep every lane blocked. */
 async function putOff({ context, account }: AccountRun): Promise<number> {
   const untilMs = context.time.nowMs() + BUSY_PAUSE_MS;
   const seen = await look(context, account);
   const accountLane = seen?.stored.documents.accountLane;
   if (seen !== undefined && accountLane !== undefined) {
     const retryAtMs = Math.max(accountLane.retryAtMs, untilMs);
-    // A conflict: somebody else has looked meanwhile, and will wait by himself.
+    // A conflict means that another process has looked meanwhile, and waits itself.
     await context.store.commit([
       { base: seen.stored, documents: { accountLane: { ...accountLane, retryAtMs } } },
     ]);
@@ -166,8 +166,8 @@ function takeUpAll(view: SessionView): SessionChange<undefined> {
 }
 
 /**
- * The next step, taken if it only changes what is stored, written ahead if it is a request. Undefined: nothing is sent
- * now, and no lane is held for it.
+ * The next step: committed if it only changes stored state, written ahead if it is a request. Undefined: nothing is
+ * sent now, and no lane is held for it.
  */
 function nextStep(
   view: SessionView,

@@ -25,12 +25,12 @@ import { type MarketRecords, readMarket } from './read-market.ts';
 import { runAccountLane } from './run-account-lane.ts';
 import { isSameJson } from './same-json.ts';
 
-/** Steps of one run; a lane that has more to do is taken up again. */
+/** Steps of one run; a lane with more to do is taken up again later. */
 const MOST_STEPS = 200;
 
 /**
- * Runs a lane until it has nothing to do now: each request is written ahead, sent once and its outcome recorded.
- * Rejects when the store is lost, or for a defect; the next run takes up what was in progress as unknown.
+ * Runs a lane until it has nothing to do now: each request is written ahead, sent once, and its outcome recorded.
+ * Rejects if the store is lost, or for a defect; the next run then treats what was in progress as unknown.
  */
 export async function runLane(
   context: PipelineContext,
@@ -59,13 +59,13 @@ interface Run extends WantedLane {
 async function runWanted(asked: Run): Promise<LaneRunEnd> {
   const { context, account, market } = asked;
   if (market === null) return await runAccountLane(asked);
-  // A lane is often done when its job comes: that costs one read.
+  // A lane is often done when its job comes: finding that out costs one read.
   const seen = asked.seen ?? (await look(context, account));
   if (asked.seen === undefined && isDone({ ...asked, seen })) return 'idle';
   return await underLease({ ...asked, seen }, (session) => runMarket({ ...asked, session, market }));
 }
 
-/** Whether a run would do nothing and write nothing: then the lane need not be held for that. */
+/** Whether a run would do and write nothing, so that the lane need not be held. */
 function isDone({ context, account, market, seen }: Run): boolean {
   if (market === null || seen === undefined) return false;
   const plan = { ...planOf(context, { accountId: account.id, market }), endOf: () => undefined };
@@ -106,12 +106,12 @@ async function runMarket(run: MarketRun): Promise<LaneRunEnd> {
   return next.end;
 }
 
-/** From the lane as stored to the lane that the next step is decided for. */
+/** Turns the lane as stored into the lane that the next step is decided for. */
 type Before = (lane: LaneState, view: SessionView) => LaneChange;
 
 const takenUp: Before = (lane, { context, nowMs }) => takeUp(lane, context.settings, nowMs);
 
-/** Within a run, which has taken up the lane already: taken up again and again, what it waits for would never end. */
+/** Within a run the lane is not taken up again: its waits would start anew each time and never end. */
 const asStored: Before = (state) => ({ state, events: [] });
 
 /** The next step of a lane, or why its run ends before that. */
@@ -119,7 +119,7 @@ type Planned =
   | {
       readonly step: Step;
       readonly startedMs: number;
-      /** It belongs to a change that is under way, and must not be left half done. */
+      /** The step belongs to a change that is under way and must not be left half done. */
       readonly isInChange: boolean;
     }
   | { readonly step: null; readonly end: LaneRunEnd };
@@ -127,7 +127,7 @@ type Planned =
 /** Whether a run goes on, and a request of its lane may leave. */
 interface Plan {
   readonly endOf: (lane: LaneState) => LaneRunEnd | undefined;
-  /** Told of each step. False: it is the turn of another process. */
+  /** Called for each step. False: it is the turn of another process. */
   readonly isTurn: (step: Step, isInChange: boolean) => boolean;
 }
 
@@ -143,7 +143,7 @@ function planOf({ turns }: PipelineContext, lane: LaneRef): Omit<Plan, 'endOf'> 
   };
 }
 
-/** What came before and, unless the run ends, the next step; one that changes something is written ahead. */
+/** Applies `before` and, unless the run ends, decides the next step; a step that changes something is written ahead. */
 function planStep(
   view: SessionView,
   market: string,
@@ -156,7 +156,7 @@ function planStep(
   const ahead = advance(known.state, view.context, view.nowMs);
   const { step } = ahead;
   const isSent = step.kind === 'place' || step.kind === 'cancelAll';
-  // The next poll asks again. What would be said of a request is not said before it is sent.
+  // The next poll asks again. The events of a request are not recorded before it is sent.
   if (!isTurn(step, known.state.change !== null) && isSent) {
     return written(view, known, { step: null, end: 'later' });
   }
@@ -180,11 +180,12 @@ type Records = Promise<MarketRecords | null>;
 type SentStep = Exclude<RequestStep, ReadStep>;
 type Answered = Extract<StepResult, { readonly outcome: unknown }>;
 
-/** `records`: of a read that is under way already. */
+/** `records`: result of a read that is already under way. */
 type NextStep = Planned & { readonly records?: Records | undefined };
 
 /**
- * Records what came before and decides the next step, in one commit: an outcome and what follows are never known apart.
+ * Records the previous result and decides the next step in one commit, so that neither is ever stored without the
+ * other.
  */
 async function nextStep(run: MarketRun, before: Before, finished?: RequestStep): Promise<NextStep> {
   const { session, market } = run;
@@ -197,7 +198,7 @@ async function nextStep(run: MarketRun, before: Before, finished?: RequestStep):
       void session.cover();
     } else if (step?.kind === 'readPositions') records ??= startRead(run);
   };
-  // The gate was asked with controls that may have changed since: the commit holds only if they have not.
+  // The controls that the gate used may have changed since: the commit holds only if they have not.
   const next = await session.change((view) => {
     const plan = {
       ...planOf(run.context, { accountId: session.account.id, market }),
@@ -237,14 +238,14 @@ async function wait(
 async function carryOutStep(run: MarketRun, step: SentStep, isInChange: boolean): Promise<NextStep> {
   const { context, session, market } = run;
   const about = { accountId: session.account.id, market, step: step.kind };
-  // Written ahead, but not sent: whoever takes the lane up next treats it as unknown.
+  // Written ahead, but not sent: the next run of the lane treats it as unknown.
   if (!session.isHeld) throw new LaneRunEnded('leaseLost');
   session.overtakeReads();
   await session.cover();
   pass('step.sending', about);
   const result = await send(run, step, isInChange);
   session.uncover();
-  // The same in every attempt to record it: a read that has begun since is later than it, whatever the commit meets.
+  // The same in every attempt to record it, so that a read that began later stays later.
   const answeredMs = context.time.nowMs();
   pass('step.answered', about);
   pass('step.finishing', about);
@@ -257,7 +258,7 @@ async function carryOutStep(run: MarketRun, step: SentStep, isInChange: boolean)
   }
 }
 
-/** The lane is somebody else's by now, who does not know what was sent: it is written down when it can be held again. */
+/** Records the outcome once the lane can be held again: its present holder does not know what was sent. */
 async function writeDown(
   { context, session, market, signal }: MarketRun,
   step: SentStep,
@@ -328,12 +329,12 @@ async function send(
 function startRead({ context, session, market }: MarketRun): Records {
   pass('lane.reading', { accountId: session.account.id, market });
   const records = readMarket(context, session.account, market);
-  // Whoever does not come to wait for it has failed for a reason of its own.
+  // Avoids an unhandled rejection if nobody awaits it.
   records.catch(() => undefined);
   return records;
 }
 
-/** A read changes nothing at the exchange, so it is not written ahead; what it says is recorded with its end. */
+/** A read changes nothing at the exchange, so it is not written ahead; its result is recorded with its end. */
 async function readStep(
   run: MarketRun,
   step: ReadStep,

@@ -1,6 +1,6 @@
 type Members = Readonly<Record<string, unknown>>;
 
-/** Whether two values say the same as JSON, where a member that is undefined is not written. Cheaper than writing both. */
+/** Whether two values are the same JSON, in which undefined members are absent. Cheaper than serializing both. */
 export function isSameJson(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;

@@ -6,7 +6,7 @@ import { viewAccount } from '../../core/view/view-account.ts';
 import type { ActingInputs } from '../act/lane-at-rest.ts';
 import type { Acted } from '../act/route-decisions.ts';
 
-/** The account as page and `status` will show it once this evaluation is committed; made at the first call only. */
+/** The account as the page and `status` will show it once this evaluation is committed; computed at the first call. */
 export function accountAfter(
   { account, stored, observation, controls, now }: ActingInputs,
   snapshot: Snapshot,

@@ -14,13 +14,13 @@ import type { ReadFailure, StoredFigures } from '../../core/view/stored-figures.
 import type { WatchedAccount } from '../pipeline-context.ts';
 import type { DepositCure } from './deposit-cure.ts';
 
-/** Lives as long as its episode, and until what it says last has been handed over. */
+/** Kept as long as its episode, and until its last notice has been handed over. */
 export interface AlertEntry {
   readonly notice: Notice;
   readonly saidMs: number;
   readonly count: number;
   readonly handed: boolean;
-  /** Once others were told because nobody acknowledged: all channels that have to hear of the end. */
+  /** Set once escalated: all channels that must hear of the end. */
   readonly told?: readonly string[];
 }
 
@@ -30,23 +30,23 @@ export interface AlertScene {
   readonly active: readonly ActionRequest[];
   readonly conclusive: boolean;
   readonly events: readonly AuditEvent[];
-  /** What people have to be asked, and what became of what they were asked. */
+  /** New questions to people, and the outcomes of earlier ones. */
   readonly asked: readonly AskedQuestion[];
   readonly settled: readonly Settled[];
   readonly inForce: ControlsInForce;
   readonly snapshot: Snapshot;
-  /** Why the newest reads failed, of sources that could not be read. */
+  /** Why the newest reads of unreadable sources failed. */
   readonly failures: readonly ReadFailure[];
-  /** Of credit lines whose rules end with this evaluation. */
+  /** Deposits that may have cured credit lines whose rules end with this evaluation. */
   readonly cures: readonly DepositCure[];
-  /** The account as it is after this evaluation; made when it is first asked for. */
+  /** The account after this evaluation; computed at the first call. */
   readonly view: () => AccountView;
   readonly transitions: readonly Transition[];
   /** After this evaluation. */
   readonly lanes: readonly LaneState[];
-  /** Standing stops of ours before it. */
+  /** Our standing stops before this evaluation. */
   readonly stopsBefore: readonly OwnOrder[];
-  /** What was last read before it. */
+  /** The figures read before this evaluation. */
   readonly figuresBefore: StoredFigures | undefined;
   readonly reminderMs: number;
   readonly escalation?: Escalation | undefined;

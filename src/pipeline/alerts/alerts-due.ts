@@ -22,14 +22,14 @@ import { presentWords } from './present-words.ts';
 export interface AlertsDue {
   /** Absent when nothing changed. */
   readonly alerts: StoredAlerts | undefined;
-  /** To be handed over once the commit has been made, those of earlier polls that were not included. */
+  /** To be handed over after the commit, including those of earlier polls that were not. */
   readonly notices: readonly Notice[];
 }
 
-/** Alarms kept until they are handed over; of more than these the oldest are let go. */
+/** Most alarms kept until they are handed over; the oldest beyond it are dropped. */
 const MOST_ALARMS = 50;
 
-/** What has to be said now: committed before it is handed over and marked after, so that the next poll repeats it. */
+/** The notices due now: committed before the hand-over and marked after it, so that the next poll repeats lost ones. */
 export function alertsDue(scene: AlertScene): AlertsDue {
   const { stored, active, events } = scene;
   const before = (stored?.entries ?? {}) as Readonly<Record<string, AlertEntry>>;
@@ -46,7 +46,7 @@ export function alertsDue(scene: AlertScene): AlertsDue {
   const wanted = wantedNotices(scene);
   if (own !== undefined && !isSilenced(scene.inForce, OWN_RULES.blind, own[1].subject)) wanted.set(...own);
   for (const [key, request] of wanted) sayFiring(entries, key, request, scene);
-  // A rule that was silenced while firing is not resolved by that.
+  // Silencing a rule that fires does not resolve it.
   const firing = new Set(active.map((request) => actionKey(request, null)));
   if (own !== undefined) firing.add(own[0]);
   if (scene.conclusive) sayResolved(entries, firing, scene);
@@ -65,7 +65,7 @@ export function alertsDue(scene: AlertScene): AlertsDue {
   };
 }
 
-/** Nothing reminds of them, and nothing resolves them. */
+/** No reminders follow these kinds, and nothing resolves them. */
 const SAID_ONCE: ReadonlySet<NoticeKind> = new Set(['resolved', 'alarm', 'approval']);
 
 export function markHanded(stored: StoredAlerts, ids: ReadonlySet<string>): StoredAlerts {
@@ -117,7 +117,7 @@ interface Told {
   readonly request: ActionRequest;
 }
 
-/** Tells others, once for each stage of an episode, when nobody sees to it. */
+/** Notifies further channels, once per stage of an episode, if nobody has acknowledged it. */
 function escalate(
   entries: Map<string, AlertEntry>,
   key: string,
@@ -126,7 +126,7 @@ function escalate(
 ): boolean {
   const { escalation, nowMs } = scene;
   const { notice, handed, told, count } = entry;
-  // One that names no channels has told all of them.
+  // A notice that names no channels has gone to all of them.
   if (escalation === undefined || told !== undefined || !handed || notice.channels.length === 0) return false;
   if (request.severity !== 'critical' || nowMs - request.atMs < escalation.afterMs) return false;
   const others = escalation.channels.filter((name) => !notice.channels.includes(name));
@@ -143,7 +143,7 @@ function escalate(
   return true;
 }
 
-/** Who acknowledged what has fired, if it has not got worse since. */
+/** Who acknowledged the episode, unless it has got worse since. */
 function whoSeesTo(request: ActionRequest, { active, inForce }: AlertScene): Notice['acknowledged'] {
   const { ruleId, subject, atMs } = request;
   if (inForce.acknowledgements.length === 0) return undefined;
@@ -166,7 +166,7 @@ function sayResolved(entries: Map<string, AlertEntry>, firing: ReadonlySet<strin
       ...same,
       ...noticeFacts(scene.view(), same),
       ...endingOf(entry.notice, scene),
-      // The mode may be what has changed.
+      // The mode itself may have changed.
       mode: scene.account.rules.byId.get(ruleId)?.mode ?? same.mode,
       channels: entry.told ?? entry.notice.channels,
       id,
@@ -278,7 +278,7 @@ function sayAlarm(entries: Map<string, AlertEntry>, event: AuditEvent, scene: Al
     ...(market === '' ? {} : { market }),
     episode: 0,
     stage: 0,
-    // As loud as the notice of the fill, which follows when the fill is certain.
+    // As severe as the notice of the fill, which follows when the fill is certain.
     severity: (reason === 'probablyClosedByOurs' ? undefined : rule?.spec.severity) ?? 'critical',
     mode: rule?.mode ?? scene.account.rules.settings.mode,
     labels: labelsOf(scene.account, ruleId),

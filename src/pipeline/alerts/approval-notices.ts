@@ -29,12 +29,12 @@ export interface ApprovalScene {
   readonly nowMs: number;
   readonly asked: readonly AskedQuestion[];
   readonly settled: readonly Settled[];
-  /** Of account and rule. */
+  /** Labels of the account and the rule. */
   readonly labels: (ruleId: string) => Notice['labels'];
   readonly marketOf: (subject: string) => Pick<Notice, 'market'>;
 }
 
-/** What people are asked, and what became of what they had been asked. */
+/** Notices of new questions, and of the outcomes of earlier ones. */
 export function approvalNotices(scene: ApprovalScene): readonly Notice[] {
   const { settled, asked } = scene;
   const told = settled.filter(({ question }) => question.askedMs !== undefined);
@@ -78,7 +78,7 @@ function settledNotice({ question, by }: Settled, scene: ApprovalScene): Notice 
 const ACTS: ReadonlySet<SettledBy> = new Set(['approved', 'deadline', 'timeTooShort', 'notDelivered']);
 
 /**
- * What was held back goes out after this has been said: the account is not in the state of before any more, and acts only
+ * What was held back goes out after this notice: the account has left its previous state, but counts as acting only
  * when the exchange has accepted an order.
  */
 function aboutToAct(doing: NoticeDoing): NoticeDoing {
@@ -92,7 +92,7 @@ function aboutToAct(doing: NoticeDoing): NoticeDoing {
   };
 }
 
-/** People expect to be asked. Nothing of it is open: an alarm, which ends nothing that a receiver holds open. */
+/** For people who expect to be asked. An alarm, since no question is open that a receiver could close. */
 function unaskedNotice(settled: Settled, scene: ApprovalScene): Notice {
   const { question } = settled;
   const within = roughly(scene.account.rules.settings.approval?.withinMs ?? 0);

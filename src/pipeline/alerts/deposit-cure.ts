@@ -8,26 +8,26 @@ import type { Transition } from '../../core/rules/decision.ts';
 import { creditLineKey } from '../../core/rules/memory.ts';
 import { figure } from '../../core/view/alert-words.ts';
 
-/** A rule about a credit line that does not fire any more, and the deposits that arrived since it began to. */
+/** A rule about a credit line that no longer fires, and the deposits that arrived while it fired. */
 export interface DepositCure {
   readonly ruleId: string;
   readonly subject: string;
-  /** `a deposit of 500 EUR arrived at 2026-01-31 23:59:59 UTC; the loan-to-value is 55 % now`. */
+  /** For example `a deposit of 500 EUR arrived at 2026-01-31 23:59:59 UTC; the loan-to-value is 55 % now`. */
   readonly words: string;
   readonly deposits: readonly { readonly ticker: string; readonly amount: string; readonly atMs: number }[];
-  /** A fraction; null: the credit line is gone, or its LTV is not known. */
+  /** A fraction; null: the credit line is gone, or its LTV is unknown. */
   readonly ltv: number | null;
 }
 
 export interface CureScene {
   readonly snapshot: Snapshot;
-  /** Before the evaluation: when each rule began to fire. */
+  /** State before the evaluation: when each rule began to fire. */
   readonly before: AccountState;
   readonly transitions: readonly Transition[];
   readonly settings: AccountSettings;
 }
 
-/** Whether the owner's money may have made a credit line safe: it is only said that it came. */
+/** Deposits that may have made a credit line safe: the words only say that they arrived. */
 export function depositCures(scene: CureScene): readonly DepositCure[] {
   return scene.transitions.flatMap(({ ruleId, subject, from, to }): readonly DepositCure[] => {
     if (from !== 'firing' || to !== 'inactive' || !subject.startsWith('creditLine:')) return [];
@@ -40,7 +40,7 @@ export function depositCures(scene: CureScene): readonly DepositCure[] {
   });
 }
 
-/** For the audit trail, and with it for the story of the credit line. */
+/** Audit note of the cure, which the story of the credit line shows too. */
 export function cureNote({ words, ...detail }: DepositCure, atMs: number): AuditDraft {
   return { kind: 'note', atMs, about: 'depositArrived', words, detail: { ...detail } };
 }
@@ -48,7 +48,7 @@ export function cureNote({ words, ...detail }: DepositCure, atMs: number): Audit
 function depositsSince({ sources }: Snapshot, sinceMs: number): DepositCure['deposits'] {
   const { transfers } = sources;
   if (transfers?.kind !== 'read') return [];
-  // The exchange dates them in whole seconds.
+  // The exchange dates transfers in whole seconds.
   return transfers.value.records
     .filter((record) => isSuccessfulDeposit(record) && record.createdAt * 1000 + 999 >= sinceMs)
     .map(({ ticker, amount, createdAt }) => ({ ticker, amount, atMs: createdAt * 1000 }));
@@ -73,7 +73,7 @@ function creditLineNow(
   const list = reading?.kind === 'read' ? reading.value : undefined;
   const record = list?.records.find((one) => creditLineKey(one) === subject);
   if (record === undefined) {
-    // Only a list that is complete proves that something is not there.
+    // Only a complete list proves that something is absent.
     const words = list?.complete === true ? 'the credit line is gone' : 'whether it is safe now is not known';
     return { ltv: null, words };
   }

@@ -24,7 +24,7 @@ const NOT_JUDGED: ReadonlySet<string> = new Set([
   'outsideActiveWindow',
 ]);
 
-/** What the end of an episode says. Only a subject that still can be judged has been found to be safe. */
+/** How an episode ends. Only a subject that can still be judged counts as safe. */
 export function endingOf(notice: Notice, scene: AlertScene): Ending {
   const { ruleId, subject } = notice;
   const change = scene.transitions.find(
@@ -51,10 +51,10 @@ function isPosition(subject: string): boolean {
   return subject.startsWith('position:');
 }
 
-/** A read shows a fill a moment after it, and the rule may have fired by the same read. */
+/** A read shows a fill a moment later, and the rule may have fired on the same read. */
 const SAME_READ_MS = 5_000;
 
-/** What orders of ours have closed since it began, and what is left; undefined: nothing. */
+/** What our orders have closed since the episode began, and what is left; undefined: nothing was closed. */
 function doneWords({ subject, sinceMs }: Notice, scene: AlertScene): string | undefined {
   const { nowMs, laneNowMs, lanes } = scene;
   const closings = closingsOf(lanes).filter(
@@ -74,7 +74,7 @@ function leftWords(position: { readonly sizeBase: string; readonly stopPrices?: 
   return `; left ${position.sizeBase}${stops.length === 0 ? ', no stop of ours stands' : `, stop at ${stops.join(', ')}`}`;
 }
 
-/** Whatever took it away was no order of ours that is known: the exchange tells nobody. */
+/** No known order of ours took it away, and the exchange does not say what did. */
 function goneWords(notice: Notice, scene: AlertScene): string {
   const { subject } = notice;
   if (subject.startsWith('creditLine:')) return creditLineGone(lastFigures(notice, scene) ?? notice.figures);
@@ -105,7 +105,7 @@ function creditLineGone(figures: NoticeFigures | undefined): string {
   return `${name}; ${was} ${figure(currentLtv, 'ratio')} when last read: ${why}, look at the exchange`;
 }
 
-/** By the read before this one. */
+/** Figures of the read before this one. */
 function lastFigures({ subject }: Notice, { figuresBefore, account }: AlertScene): NoticeFigures | undefined {
   const reading = figuresBefore?.creditLine;
   if (reading?.kind !== 'read') return undefined;
@@ -125,7 +125,7 @@ function lastFigures({ subject }: Notice, { figuresBefore, account }: AlertScene
 
 const WORST_FIRST: readonly Severity[] = ['critical', 'warning', 'info'];
 
-/** Several rules may have fired for what is gone: people are told once, as loudly as the worst of them. */
+/** Several rules may have fired for the same subject: people get one alarm, as severe as the worst of them. */
 export function goneAlarms(gone: readonly AlertEntry[], scene: AlertScene): readonly Notice[] {
   const bySubject = Map.groupBy(gone, ({ notice }) => notice.subject);
   return [...bySubject.values()].flatMap((entries): readonly Notice[] => {
@@ -141,10 +141,10 @@ export function goneAlarms(gone: readonly AlertEntry[], scene: AlertScene): read
   });
 }
 
-/** Older fills have been told by another program, or nobody needs to hear of them any more. */
+/** Older fills are not reported: another process did, or nobody needs to hear of them any more. */
 const TOLD_WITHIN_MS = 600_000;
 
-/** What standing stops of ours have closed of late, by the keys of their entries: no rule had to fire for that. */
+/** Recent fills of our standing stops, by entry key: no rule has to fire for them. */
 export function stopFills(scene: AlertScene): ReadonlyMap<string, Closing> {
   const fills = closingsOf(scene.lanes).filter(
     ({ cost }) => cost.role === 'cover' && scene.laneNowMs - cost.filledMs <= TOLD_WITHIN_MS,
@@ -154,12 +154,12 @@ export function stopFills(scene: AlertScene): ReadonlyMap<string, Closing> {
 
 const STOP_FILL = 'stopFill|';
 
-/** Remembered after it was told: the lane knows of the fill for an hour. */
+/** Kept after it is handed over, since the lane reports the fill for an hour. */
 export function isStopFill(key: string): boolean {
   return key.startsWith(STOP_FILL);
 }
 
-/** Undefined: silenced. */
+/** The notice of a fill; undefined: silenced. */
 export function stopFillNotice(key: string, fill: Closing, scene: AlertScene): Notice | undefined {
   const { account, nowMs } = scene;
   const { ruleId, positionId, market } = fill;

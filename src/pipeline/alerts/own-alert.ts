@@ -9,7 +9,7 @@ import { causeWords } from '../../core/view/state-line.ts';
 import type { ReadFailure } from '../../core/view/stored-figures.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
 
-/** So old the data of an account are when people are told that it cannot be judged. */
+/** People are told that an account cannot be judged when its data are this old. */
 const TOLD_AFTER_MS = 30_000;
 
 interface OwnScene {
@@ -20,15 +20,15 @@ interface OwnScene {
   readonly nowMs: number;
 }
 
-/** An episode that people know of. */
+/** An episode that was already reported. */
 interface ToldBefore {
   readonly key: string;
   readonly sinceMs: number;
 }
 
 /**
- * Said without any rule: nobody may believe in a protection that does not see. Where a rule of the account tells of old
- * data (`dataAge`), that one decides when.
+ * The built-in alert that data are too old to judge any rule: nobody may rely on protection that does not see. A rule
+ * of the account that reports old data (`dataAge`) replaces it.
  */
 export function ownAlert(
   { account, snapshot, failures, nowMs }: OwnScene,
@@ -41,12 +41,12 @@ export function ownAlert(
     const age = quantities.dataAge(source);
     return age.kind === 'value' ? age.value * 1000 : 0;
   };
-  // What is read seldom is always old.
+  // Sources that are read seldom are always old.
   const lastedMs = (one: ReadFailure): number =>
     EVERY_POLL.has(one.source) ? ageMs(one) : Math.min(ageMs(one), nowMs - one.sinceMs);
   const [failure] = failures.toSorted((a, b) => lastedMs(b) - lastedMs(a));
   if (failure === undefined) return undefined;
-  // One outage is one episode, whatever the exchange says in it.
+  // One outage is one episode, even if the exchange's error changes.
   if (told === undefined && lastedMs(failure) < TOLD_AFTER_MS) return undefined;
   const atMs = told?.sinceMs ?? nowMs;
   const seconds = Math.round(ageMs(failure) / 1000);

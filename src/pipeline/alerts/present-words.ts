@@ -7,7 +7,7 @@ interface PresentScene {
   readonly nowMs: number;
 }
 
-/** Why a rule fires, with the figures of now; those of the moment when it fired are said to be that. */
+/** Why a rule fires, in present figures; figures from when it began are marked as such. */
 export function presentWords(
   { ruleId, subject, because, atMs }: ActionRequest,
   { view, nowMs }: PresentScene,

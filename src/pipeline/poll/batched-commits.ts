@@ -7,7 +7,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Commits of a bucket, one call at a time; what is ready meanwhile goes with the next. */
+/** Commits of a bucket, one call at a time; commits added meanwhile go with the next call. */
 export class BatchedCommits {
   readonly #store: StateStore;
   readonly #timers: Pick<Timers, 'afterTurn'>;

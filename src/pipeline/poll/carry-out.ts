@@ -10,10 +10,10 @@ import { pass } from '../points.ts';
 import type { Decided } from './decide.ts';
 import { tellCommit } from './tell-commit.ts';
 
-/** Where lanes are not begun now, the account is polled again after this, however calm it is. */
+/** While lanes are not begun, the account is polled again after this time, however calm it is. */
 const ASK_AGAIN_MS = 1_000;
 
-/** The last step of a poll: what was decided and is durable is handed to those who carry it out. */
+/** The last step of a poll: hands over what was decided and is now durable. */
 export async function carryOut(
   context: PipelineContext,
   decided: Pick<Decided, 'lanes' | 'events' | 'notices'>,
@@ -46,11 +46,11 @@ async function hand(
   await mark(context, committed, new Set(notices.map(({ id }) => id)));
 }
 
-/** A lane that was begun with the same poll changes the account at the same time, and goes first. */
+/** A lane begun by the same poll changes the account at the same time, and wins. */
 const MARK_ATTEMPTS = 5;
 const MARK_PAUSE_MS = 40;
 
-/** An account whose marks cannot be made now hands the same notices over again with its next poll. */
+/** If the marks cannot be made now, the next poll hands the same notices over again. */
 async function mark(
   { store, telemetry, clock, random }: PipelineContext,
   committed: StoredAccount,
@@ -62,7 +62,7 @@ async function mark(
     if (alerts === undefined) return;
     const [result] = await store.commit([{ base, documents: { alerts: markHanded(alerts, ids) } }]);
     if (result !== undefined) tellCommit(telemetry, 'poll', base, result);
-    // The second: what was done alone has been handed back since, this notice with it.
+    // `epochChanged`: work done alone has been handed back since, including this notice.
     if (result?.kind !== 'conflict' && result?.kind !== 'epochChanged') return;
     await clock.sleep(MARK_PAUSE_MS * (0.5 + random()));
     const { load } = await store.read(committed.accountId);
@@ -80,7 +80,7 @@ export interface LeftLanes {
 /** A run that changes its lane more often than this meanwhile will read the market itself. */
 const CATCH_UP_ATTEMPTS = 4;
 
-/** Brings lanes that a commit left out in line with it. Nothing is lost without: the next poll asks again. */
+/** Brings lanes that a commit left out in line with it. If it fails, nothing is lost: the next poll asks again. */
 export async function carryOutLeft(
   context: PipelineContext,
   { inputs, decided, leftOut }: LeftLanes,

@@ -24,16 +24,16 @@ export interface DecideInputs extends ActingInputs {
   readonly withHistory: boolean;
 }
 
-/** Step two of a poll: everything that follows, as one change of the stored account. */
+/** Step two of a poll: all consequences, as one change of the stored account. */
 export interface Decided {
   readonly snapshot: Snapshot;
   readonly evaluation: Evaluation;
-  /** Without its due time, which depends on when the poll is over. */
+  /** Without the due time, which depends on when the poll ends. */
   readonly commit: AccountCommit;
   readonly lanes: readonly LaneRef[];
   readonly notices: readonly Notice[];
   readonly events: Acted['events'];
-  /** Whether what is not asked for any more has ended. */
+  /** Whether requests that are no longer active have ended. */
   readonly conclusive: boolean;
 }
 
@@ -55,7 +55,7 @@ export function decide(inputs: DecideInputs): Decided {
   const options = { leastIntervalMs: account.leastIntervalMs, laneNowMs };
   const judged = { snapshot, state, now, options };
   const evaluation = evaluate(judged, rules);
-  // Without an earlier evaluation nothing can have ended: its absence only says that nobody remembers.
+  // Without an earlier evaluation nothing can have ended: there is just no memory of what fired.
   const conclusive = documents.evaluation !== undefined;
   const routed = routeDecisions({ ...inputs, snapshot, evaluation, conclusive });
   const acted = withCosts(routed, inputs, snapshot);
@@ -109,7 +109,7 @@ function isStandingStop({ role, trial, status }: OwnOrder): boolean {
   return role === 'cover' && trial !== true && status === 'open';
 }
 
-/** Of an account in which nothing happens not with every poll; see there. */
+/** Figures of an idle account are not stored with every poll: see `figuresDue`. */
 function figuresToStore(
   { account, stored, observation: { failures } }: DecideInputs,
   snapshot: Snapshot,

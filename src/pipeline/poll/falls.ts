@@ -1,11 +1,11 @@
 import type { PositionList, PositionRecord } from '../../core/ports/exchange.ts';
 import { type DecimalString, toDecimal, ZERO } from '../../core/quantities/decimal.ts';
 
-/** A position was smaller in a read than in the one before it, or gone. */
+/** A position that a read showed smaller than the read before, or gone. */
 export interface Fall {
   readonly positionId: string;
   readonly market: string;
-  /** Monotonic, when the read was sent that showed it. */
+  /** Monotonic time at which the read that showed it was sent. */
   readonly atMs: number;
   /** Its size before, as received. */
   readonly from: DecimalString;
@@ -15,7 +15,7 @@ interface Seen {
   /** What the newest read shows, by position. */
   readonly records: ReadonlyMap<string, PositionRecord>;
   readonly falls: readonly Fall[];
-  /** When the newest read of all markets was sent, and of each market that was read alone. */
+  /** When the newest read of all markets (null) and of each single market was sent. */
   readonly readMs: ReadonlyMap<string | null, number>;
 }
 
@@ -23,23 +23,23 @@ const NOTHING_SEEN: Seen = { records: new Map(), falls: [], readMs: new Map() };
 /** Longer than any turn. */
 const KEPT_MS = 300_000;
 const MOST_KEPT = 50;
-/** What was read longer ago says nothing of who has reduced a position since. */
+/** Older reads do not show who has reduced a position since. */
 const MOST_AGE_MS = 30_000;
 
-/** Which positions fell lately, by the reads of this process: who cannot ask other processes sees by it that they act. */
+/** Which positions fell lately in this process's reads: shows that others act when they cannot be asked. */
 export class Falls {
   readonly #accounts = new Map<string, Seen>();
 
-  /** Takes in a read that was sent at `sentMs`, monotonic; `market`: it was of this one alone. */
+  /** Takes in a read sent at `sentMs` (monotonic). `market`: it covered only this market. */
   note(accountId: string, list: PositionList, sentMs: number, market?: string): void {
     const { records, complete, notOpenYet = [] } = list;
     const seen = this.#accounts.get(accountId) ?? NOTHING_SEEN;
-    // Replies may overtake one another: a read that was sent earlier says nothing new.
+    // Replies may overtake one another: an earlier read adds nothing.
     const newestMs =
       market === undefined ? Math.max(...seen.readMs.values()) : this.lastReadMs(accountId, market);
     if (sentMs < newestMs) return;
     const now = new Map(records.map((record) => [record.positionId, record]));
-    // What is set aside, or listed with nulls, is there.
+    // A position that is set aside or listed with nulls still exists.
     const mayBeHidden = (positionId: string): boolean =>
       !complete || notOpenYet.some((opening) => opening.positionId === positionId);
     const isMeant = (record: PositionRecord): boolean => market === undefined || record.market === market;
@@ -65,7 +65,7 @@ export class Falls {
     });
   }
 
-  /** What others read so long ago, for who has read nothing of the account yet. */
+  /** Starts from another process's read of age `ageMs`, unless this process has read the account itself. */
   begin(accountId: string, { records }: Pick<PositionList, 'records'>, ageMs: number): void {
     if (this.#accounts.has(accountId) || ageMs > MOST_AGE_MS) return;
     const known = new Map(records.map((record) => [record.positionId, record]));
@@ -77,7 +77,7 @@ export class Falls {
     return this.#accounts.get(accountId)?.falls ?? NOTHING_SEEN.falls;
   }
 
-  /** When the newest read was sent that shows a market, or all of them (null), monotonic; -Infinity: there was none. */
+  /** Monotonic time at which the newest read of a market (null: of all) was sent; -Infinity: none. */
   lastReadMs(accountId: string, market: string | null): number {
     const { readMs } = this.#accounts.get(accountId) ?? NOTHING_SEEN;
     const ofAll = readMs.get(null) ?? Number.NEGATIVE_INFINITY;

@@ -9,7 +9,7 @@ import { unconfirmedZeros } from '../../core/rules/balances.ts';
 import { creditLineKey } from '../../core/rules/memory.ts';
 import { positionKey, unseenPositions } from '../../core/rules/subjects.ts';
 
-/** The figures of each subject that curves and digests are made from, and that rules can be judged on afterwards. */
+/** The figures of each subject that curves, digests and later rule checks use. */
 export function historySamples(
   snapshot: Snapshot,
   state: AccountState,
@@ -24,7 +24,7 @@ export function historySamples(
     const values = { market, amount, ...known({ direction, markPrice, liquidationDistance }) };
     return { subject: positionKey(record.positionId), values };
   });
-  // Of a lone position it is the position's own distance.
+  // For a single position the joint distance equals its own distance.
   if (samples.length > 1) {
     const { jointDistance } = account;
     if (jointDistance.kind === 'value')

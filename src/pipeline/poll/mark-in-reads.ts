@@ -3,10 +3,10 @@ import type { DecimalString } from '../../core/quantities/decimal.ts';
 import { markOf } from '../act/follow-lane-costs.ts';
 import type { PipelineContext } from '../pipeline-context.ts';
 
-/** A mark from a read older than this is not the price of now. */
+/** The mark of an older read does not count as the current price. */
 const FRESH_MS = 60_000;
 
-/** The mark of a market by the newest reads of this process, whichever account they are of. */
+/** The mark of a market by the newest reads of this process, from any account. */
 export function markInReads(
   { memory, accounts, clock }: PipelineContext,
   market: string,

@@ -11,35 +11,35 @@ import { ageUnread, isDue, isSeldom, JUDGED_LATE, knownReading, readSources } fr
 
 /** Step one of a poll: what is known of the account now. */
 export interface Observation {
-  /** Without our own stops: they come from the state that it is judged with. */
+  /** Without our own stops, which come from the stored state. */
   readonly sources: SnapshotSources;
   readonly at: Instant;
-  /** The newest read of the positions, whenever it came, unless it is too old to decide anything. */
+  /** The newest read of the positions, no matter which poll sent it; undefined: too old to decide anything. */
   readonly positions: PositionsRead | undefined;
-  /** To be stored, when something that is read seldom was read. */
+  /** To be stored; undefined unless a seldom-read source was read. */
   readonly readings: StoredReadings | undefined;
-  /** Why the newest reads failed, of sources that could not be read. */
+  /** Why the newest reads of unreadable sources failed. */
   readonly failures: readonly ReadFailure[];
-  /** What it was made of, for `ReadMemory.take`. */
+  /** The readings behind it, for `ReadMemory.take`. */
   readonly kept: Readonly<Kept>;
 }
 
 export interface PositionsRead {
-  /** Whether no commit was decided with it yet. */
+  /** Whether no commit has been based on it yet. */
   readonly isNew: boolean;
   readonly list: PositionList;
-  /** Milliseconds on the lanes' clock; the sending is stated as early as the clocks' error allows. */
+  /** Milliseconds on the lanes' clock; `sentAtMs` is as early as the clocks' error allows. */
   readonly sentAtMs: number;
   readonly receivedAtMs: number;
-  /** The reads before it that this process made in the last seconds, oldest first. */
+  /** Earlier reads by this process within the last seconds, oldest first. */
   readonly earlier: () => readonly SentList[];
-  /** As `ReadObservation` has them. */
+  /** See `ReadObservation.sizesBefore`. */
   readonly sizesBefore: ReadonlyMap<string, DecimalString>;
 }
 
 type SentList = Pick<PositionsRead, 'list' | 'sentAtMs'>;
 
-/** @returns undefined when a request of ours overtook the reads: they are out of date. */
+/** @returns undefined if one of our requests overtook the reads: they are out of date. */
 export async function observeAccount(
   context: PipelineContext,
   account: WatchedAccount,
@@ -60,7 +60,7 @@ export async function observeAccount(
 
 type Observed = { -readonly [S in SourceName]?: SourceReading<unknown> };
 
-/** What is known now, without asking anything. */
+/** What is known now, without sending a request. */
 export function observationOf(
   context: PipelineContext,
   account: WatchedAccount,
@@ -89,7 +89,7 @@ export function observationOf(
   };
 }
 
-/** A reply that has been waited for so long is told of before its request times out. */
+/** A missing reply is reported after this time, before its request times out. */
 const SILENT_AFTER_MS = 3_000;
 
 function failuresNow(
@@ -146,7 +146,7 @@ function readingsToStore(
   return { version: 2, at, sources: Object.fromEntries(seldom.map((source) => [source, observed[source]])) };
 }
 
-/** The snapshot that an observation makes together with what the state says about our own orders. */
+/** Combines an observation with our own orders in the stored state. */
 export function snapshotOf(
   observation: Observation,
   stored: StoredAccount,
@@ -163,7 +163,8 @@ export function snapshotOf(
 }
 
 /**
- * The account that acts in place of this one, as both are one of the exchange: the first by id that was read lately.
+ * The account that acts instead of this one because both are the same exchange account: the first by id of those
+ * before it that reduce or protect and were read lately.
  */
 export function sharedAccount(
   { accounts, memory, time }: PipelineContext,

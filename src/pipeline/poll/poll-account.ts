@@ -14,7 +14,7 @@ import { JUDGED_LATE } from './read-sources.ts';
 import { tellCommit } from './tell-commit.ts';
 import { type Deliveries, WaitedNotices } from './waited-notices.ts';
 
-/** An account is not polled twice at the same time by one process, however long a poll takes. */
+/** Keeps one process from polling an account twice at the same time, however long a poll takes. */
 export class PollGuard {
   readonly #polling = new Set<string>();
   readonly #followed = new WeakSet<Promise<void>>();
@@ -43,7 +43,7 @@ export class PollGuard {
   }
 }
 
-/** Within the length of a claim: a renewal that comes late is no reason for anybody to step in. */
+/** Renewals within one claim: a single late renewal must not let another process step in. */
 const RENEWALS_PER_CLAIM = 3;
 
 type ClaimContext = Pick<PipelineContext, 'store'> & {
@@ -52,7 +52,8 @@ type ClaimContext = Pick<PipelineContext, 'store'> & {
 };
 
 /**
- * Keeps the claims of a tick while its accounts are read; short, so that others soon take up those of a dead process.
+ * Keeps the claims of a tick while its accounts are read. Claims are short, so that others soon take over those of a
+ * dead process.
  */
 export class HeldClaims {
   readonly #context: ClaimContext;
@@ -65,7 +66,7 @@ export class HeldClaims {
     this.#bucket = bucket;
   }
 
-  /** Until the work ends. What follows it is a commit, which says itself when the account is due. */
+  /** Holds the claim until the work ends. The commit that follows sets the next due time itself. */
   async during<T>(accountId: string, work: () => Promise<T>): Promise<T> {
     this.#held.add(accountId);
     this.#callOff ??= this.#renewLater();
@@ -85,7 +86,7 @@ export class HeldClaims {
     const { claimMs } = settings;
     return timers.after(claimMs / RENEWALS_PER_CLAIM, () => {
       this.#callOff = this.#renewLater();
-      // A store that is lost is noticed by the commit.
+      // The commit notices a lost store.
       store.holdClaims(this.#bucket, [...this.#held], claimMs).catch(() => undefined);
     });
   }
@@ -101,17 +102,17 @@ export interface StartedTick {
   readonly guard: PollGuard;
 }
 
-/** A store that answers with conflicts more often than this has another process at the same account. */
+/** After more conflicts than this, another process is polling the same account. */
 const MOST_ATTEMPTS = 4;
 
 interface DueAccount {
   readonly load: AccountLoad;
   readonly controls: Controls;
-  /** How long after the tick its poll begins. */
+  /** Delay from the tick to the start of the poll. */
   readonly afterMs: number;
 }
 
-/** Reads an account, decides, and makes it durable; what comes late is judged when it does. */
+/** Reads an account, decides, and commits; late replies are judged when they arrive. */
 export async function pollAccount(
   context: PipelineContext,
   { load, controls, afterMs }: DueAccount,
@@ -127,20 +128,20 @@ export async function pollAccount(
   if (account === undefined) return;
   try {
     await judgeNow(context, account, { stored: load.account, controls }, tick);
-    // It may have come while this was being committed.
+    // A reply may have arrived during the commit.
     await judgeLate(context, account, tick);
   } finally {
     followReads(context, account, tick);
   }
 }
 
-/** What is still being read is judged when it comes: the next tick may be a calm interval away. */
+/** Judges replies when they arrive: the next tick may be a calm interval away. */
 function followReads(context: PipelineContext, account: WatchedAccount, tick: StartedTick): void {
   const { memory, telemetry } = context;
   const { id } = account;
   const late = async (read: Promise<void>): Promise<void> => {
     await read;
-    // A poll that goes on here judges what it finds when it has read, and again at its end.
+    // A poll in progress judges the reply after its reads, and again at its end.
     if (tick.guard.free([id]).length === 0) return;
     await tick.guard.run(id, () => judgeLate(context, account, tick));
   };
@@ -156,7 +157,7 @@ function followReads(context: PipelineContext, account: WatchedAccount, tick: St
   }
 }
 
-/** Judges what has arrived and no commit was decided with, if there is anything. */
+/** Judges readings that no commit was based on yet, if any. */
 async function judgeLate(
   context: PipelineContext,
   account: WatchedAccount,
@@ -169,7 +170,7 @@ async function judgeLate(
   if (loaded === undefined) return;
   const startedMs = clock.monotonicMs();
   const observation = observationOf(context, account, loaded.stored);
-  // Due as if it had come in time: cadences count from one read to the next, however long they take.
+  // Due as if the reply had been in time: cadences count from one read to the next, however long reads take.
   await judge(context, account, { loaded, observation, startedMs }, tick);
 }
 
@@ -209,13 +210,13 @@ async function judgeNow(
 interface Found {
   readonly loaded: SeenAccount;
   readonly observation: Observation;
-  /** When this look at the account began. */
+  /** By the monotonic clock. */
   readonly startedMs: number;
-  /** What became of notices that ask people, as far as it is known. */
+  /** Delivery states of approval notices, as far as they are known. */
   readonly deliveries?: Deliveries | undefined;
 }
 
-/** Decides on what was observed, makes it durable and hands it to those who carry it out. */
+/** Decides on an observation, commits, and hands the decisions over. */
 async function judge(
   context: PipelineContext,
   account: WatchedAccount,
@@ -240,13 +241,13 @@ async function judge(
   await Promise.all([carryOut(context, decided, committed), left && carryOutLeft(context, left, committed)]);
 }
 
-/** While the exchange was asked, runs of lanes in this process went on: what they committed is known here. */
+/** Runs of lanes in this process went on during the reads: takes over what they have committed. */
 function newest({ store }: PipelineContext, stored: StoredAccount): StoredAccount {
   const known = store.remembered(stored.accountId);
   return known?.epoch.id === stored.epoch.id && known.version >= stored.version ? known : stored;
 }
 
-/** Decides until it is durable: what others changed is taken in first. `left`: lanes that `decided` leaves out. */
+/** Decides until it is durable, after a conflict from the new state. `left`: lanes that `decided` leaves out. */
 async function commitDecision(
   context: PipelineContext,
   account: WatchedAccount,

@@ -8,13 +8,13 @@ import { HeldClaims, type PollGuard, pollAccount, type StartedTick } from './pol
 export interface BucketTick {
   /** Time between ticks. */
   readonly everyMs: number;
-  /** When the tick was meant to begin, Unix milliseconds by the clock of whoever planned it. */
+  /** Planned start of the tick, Unix milliseconds on the planner's clock. */
   readonly meantMs: number;
-  /** How long after that each bucket is polled. */
+  /** Delay of each bucket after that, milliseconds. */
   readonly delaysMs: ReadonlyMap<number, number>;
 }
 
-/** Polls each bucket at its own time, whatever becomes of the others; throws the first failure at the end. */
+/** Polls each bucket at its own time, independently of the others; throws the first failure at the end. */
 export async function pollTick(
   context: PipelineContext,
   guard: PollGuard,
@@ -23,7 +23,7 @@ export async function pollTick(
   const { clock } = context;
   const polls = [...delaysMs].map(async ([bucket, delayMs]) => {
     const waitMs = meantMs + delayMs - clock.nowMs();
-    // Never longer than planned: the clock that planned the tick may be ahead of this one.
+    // Never longer than planned: the planner's clock may be ahead of this one.
     if (waitMs > 0) await clock.sleep(Math.min(waitMs, delayMs));
     const lagMs = Math.max(0, clock.nowMs() - meantMs - delayMs);
     await pollBucket(context, guard, { bucket, everyMs, lagMs });
@@ -33,13 +33,16 @@ export async function pollTick(
 
 interface Tick {
   readonly bucket: number;
-  /** Time between ticks: accounts fall due with one of them, never later than their risk allows. */
+  /** Time between ticks: accounts fall due with a tick, never later than their risk allows. */
   readonly everyMs: number;
-  /** How much later than meant this tick began. */
+  /** How much later than planned this tick began. */
   readonly lagMs: number;
 }
 
-/** Polls what is due, the most endangered first. Commits go in batches, so that a slow exchange holds up no other. */
+/**
+ * Polls due accounts, the most endangered first. Commits go in batches, so that a slow exchange delays no other
+ * account.
+ */
 export async function pollBucket(context: PipelineContext, guard: PollGuard, tick: Tick): Promise<void> {
   const { accounts, clock, store, telemetry, settings, time } = context;
   const startedMs = clock.monotonicMs();
@@ -73,7 +76,7 @@ export async function pollBucket(context: PipelineContext, guard: PollGuard, tic
     due: view.accounts.length,
     inFlight: ids.length - free.length,
   });
-  // What fails one account keeps no other from being polled. All of it is reported, and the first makes the tick fail.
+  // One failed account must not stop the others. All failures are reported, and the first makes the tick fail.
   const failed = polls.flatMap((poll, index) =>
     poll.status === 'rejected' ? [{ load: view.accounts[index]!, error: poll.reason as unknown }] : [],
   );
@@ -83,7 +86,7 @@ export async function pollBucket(context: PipelineContext, guard: PollGuard, tic
   if (failed.length > 0) throw failed[0]!.error;
 }
 
-/** Due times beyond this were set by a clock that was wrong. */
+/** Due times beyond this were set by a wrong clock. */
 function maxAhead({ accounts, settings }: PipelineContext, ids: readonly string[]): number {
   let longestMs = settings.claimMs;
   for (const id of ids) {

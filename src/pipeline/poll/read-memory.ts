@@ -5,18 +5,18 @@ import type { ReadFailure } from '../../core/view/stored-figures.ts';
 import { Falls } from './falls.ts';
 import { SamePositions } from './same-positions.ts';
 
-/** A reading with the moment at which its age was what it says. */
+/** A reading, and the moment at which its age was `ageMs`. */
 export interface KeptReading {
   readonly at: Instant;
   readonly reading: SourceReading<unknown>;
-  /** When its reply came, by the monotonic clock of this process; absent: another process read it. */
+  /** When the reply arrived, by this process's monotonic clock; absent: another process read it. */
   readonly receivedMs?: number;
 }
 
 export interface ReadUnderWay {
   /** By the monotonic clock of this process. */
   readonly startedMs: number;
-  /** Resolves when it is kept. */
+  /** Resolves when the reading is kept. */
   readonly ended: Promise<void>;
 }
 
@@ -24,16 +24,16 @@ export type Kept = Partial<Record<SourceName, KeptReading>>;
 
 interface AccountReads {
   readonly kept: Kept;
-  /** The reads of the positions of the last seconds, the newest last: how the marks have moved. */
+  /** Reads of the positions within the last seconds, oldest first: how the marks have moved. */
   recent: readonly KeptReading[];
-  /** What the last commit was decided with. */
+  /** The readings that the last commit was based on. */
   taken: Readonly<Kept>;
   /** Oldest first. */
   readonly underWay: Map<SourceName, readonly ReadUnderWay[]>;
   /** Sources whose newest read failed. */
   failures: readonly ReadFailure[];
   abort: AbortController | undefined;
-  /** Reads were given up, and none of the positions has come since. */
+  /** Reads were aborted, and no read of the positions has arrived since. */
   isOvertaken: boolean;
   lastHistoryMs: number | undefined;
   isPressing: boolean;
@@ -45,7 +45,7 @@ const NO_FAILURES: readonly ReadFailure[] = [];
 /** As long as lanes remember marks. */
 const RECENT_MS = 20_000;
 
-/** The last good readings and reads under way of this process; only what is read seldom is stored, too. */
+/** This process's last good readings and its reads under way; only seldom-read sources are stored too. */
 export class ReadMemory {
   readonly samePositions = new SamePositions();
   readonly falls = new Falls();
@@ -56,7 +56,7 @@ export class ReadMemory {
     return this.#accounts.get(accountId)?.kept ?? NOTHING_KEPT;
   }
 
-  /** Of reads that overtook one another the one that was sent last counts. */
+  /** Keeps a reading, unless one that was sent later is already kept. */
   keep(accountId: string, source: SourceName, kept: KeptReading): void {
     const account = this.#of(accountId);
     const known = account.kept[source];
@@ -74,13 +74,13 @@ export class ReadMemory {
     account.recent = [...account.recent.filter(({ at }) => at.monotonicMs >= sinceMs), kept];
   }
 
-  /** What each account's positions were when they were last read. */
+  /** The last reading of each account's positions. */
   *positions(): Generator<readonly [accountId: string, kept: KeptReading]> {
     for (const [accountId, { kept }] of this.#accounts)
       if (kept.positions !== undefined) yield [accountId, kept.positions];
   }
 
-  /** A read failed that was sent at `startedMs`, unless a later one has come. */
+  /** Notes that the read sent at `startedMs` failed, unless a later one has arrived. */
   fail(accountId: string, startedMs: number, failure: ReadFailure): void {
     const account = this.#of(accountId);
     const { source, error, httpStatus } = failure;
@@ -99,13 +99,13 @@ export class ReadMemory {
     return this.#accounts.get(accountId)?.recent ?? [];
   }
 
-  /** Whether a reading has arrived that no commit was decided with yet, however long ago its poll ended. */
+  /** Whether a reading has arrived that no commit was based on yet, even after its poll has ended. */
   isNew(accountId: string, source: SourceName): boolean {
     const account = this.#accounts.get(accountId);
     return account !== undefined && account.kept[source] !== account.taken[source];
   }
 
-  /** A commit was decided with these; `isPressing`: whether, by them, an order may have to leave by the next look. */
+  /** Notes the readings behind a commit. `isPressing`: by them, an order may have to leave by the next poll. */
   take(accountId: string, readings: Readonly<Kept>, isPressing: boolean): void {
     const account = this.#of(accountId);
     account.taken = readings;
@@ -116,14 +116,14 @@ export class ReadMemory {
     return this.#accounts.get(accountId)?.isPressing === true;
   }
 
-  /** The signal for reads of an account that a request of ours makes worthless; the same until then. */
+  /** Signal for an account's reads, aborted when one of our requests makes them worthless. */
   signalFor(accountId: string): AbortSignal {
     const account = this.#of(accountId);
     account.abort ??= new AbortController();
     return account.abort.signal;
   }
 
-  /** The reads of that source that are still under way, perhaps since earlier polls, oldest first. */
+  /** Reads of that source still under way, including those of earlier polls, oldest first. */
   underWay(accountId: string, source: SourceName): readonly ReadUnderWay[] {
     return this.#accounts.get(accountId)?.underWay.get(source) ?? NO_READS;
   }
@@ -139,19 +139,19 @@ export class ReadMemory {
     return ended;
   }
 
-  /** `settled` waits for this as well. */
+  /** Adds work that `settled` waits for. */
   settle(work: Promise<void>): void {
     this.#running.add(work);
     const over = (): void => void this.#running.delete(work);
     work.then(over, over);
   }
 
-  /** Resolves when no read is under way any more, nor anything that follows from one. */
+  /** Resolves when no read, nor any work that follows from one, is under way. */
   async settled(): Promise<void> {
     while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }
 
-  /** Gives up reads that hold up an action; never twice in a row, or many markets would leave no read for seconds. */
+  /** Aborts reads that delay an action; never twice in a row, or many markets would leave no read for seconds. */
   abortReads(accountId: string): void {
     const account = this.#accounts.get(accountId);
     if (account === undefined || account.isOvertaken) return;
@@ -202,7 +202,7 @@ function without(failures: readonly ReadFailure[], source: SourceName): readonly
   return failures.filter((one) => one.source !== source);
 }
 
-/** Whether there was anything to give up. */
+/** Whether any read was under way. */
 function abortIn(account: AccountReads): boolean {
   const { abort, underWay } = account;
   account.abort = undefined;
@@ -211,10 +211,10 @@ function abortIn(account: AccountReads): boolean {
   return isReading;
 }
 
-/** One for all: making an error for each would cost more than what it says. */
+/** Shared: creating an error for each read would cost more than it tells. */
 const OVERTAKEN = new Error('a request of ours overtook the read');
 
-/** A reading as it is at a later moment: older by the time between. */
+/** The same reading at a later moment: older by the time between. */
 export function aged<T>(reading: SourceReading<T>, from: Instant, to: Instant): SourceReading<T> {
   return { ...reading, ageMs: reading.ageMs + elapsedMs(from, to) };
 }

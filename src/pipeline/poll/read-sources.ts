@@ -6,23 +6,23 @@ import { knownTransfers } from '../../core/quantities/transfer.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
 import { aged, type KeptReading, type ReadMemory } from './read-memory.ts';
 
-/** Read at every poll; the others only as often as their age matters. */
+/** Read at every poll; other sources only as often as their age matters. */
 const EVERY_POLL: ReadonlySet<SourceName> = new Set(['positions', 'creditLine']);
 
-/** A source that is read seldom is read again after this part of the age at which it could not decide any more. */
+/** A seldom-read source is read again after this share of the age at which it can no longer decide. */
 const SELDOM_SHARE = 1 / 3;
 
-/** The sources that rules act on: a reply that comes when no poll waits for it is judged all the same. */
+/** Sources that rules act on: a reply that no poll waits for any more is still judged. */
 export const JUDGED_LATE: readonly SourceName[] = [...EVERY_POLL];
 
-/** Of the alert cadence: a poll goes on without slower replies, so that the next tick does not find it in flight. */
+/** Share of the alert cadence: a poll does not wait longer for replies, so that it has ended at the next tick. */
 const PATIENCE_SHARE = 0.9;
 const LEAST_PATIENCE_MS = 200;
 const MOST_PATIENCE_MS = 2_000;
-/** Once the positions are there, what is read beside them gets as long again as they took, and at least this. */
+/** Once the positions have arrived, the other reads get as long again, and at least this. */
 const LEAST_GRACE_MS = 50;
 
-/** A slow read does not delay the next one, nor what that shows. Each holds a connection. */
+/** A slow read must not delay the next one. Each read holds a connection. */
 const MOST_UNDER_WAY = 4;
 /** Ticks come a little early. */
 const APART_SHARE = 0.8;
@@ -31,7 +31,7 @@ export function isSeldom(source: SourceName): boolean {
   return !EVERY_POLL.has(source);
 }
 
-/** What is known of a source before anything is read: from this process's memory, else from the store. */
+/** The last reading of a source: from this process's memory, else from the store. */
 export function knownReading(
   source: SourceName,
   memory: ReadMemory,
@@ -58,8 +58,8 @@ export function isDue(
 }
 
 /**
- * Reads sources at once and waits, but not for ever: a slow one is judged when it comes, and ends the wait when an
- * earlier poll began it. `aborted`: a request of ours overtook them, and all is out of date.
+ * Reads sources at once and waits for a limited time. Slow replies are judged when they arrive; a late reply of an
+ * earlier poll ends the wait. `aborted`: one of our requests overtook the reads, and all are out of date.
  */
 export async function readSources(
   context: PipelineContext,
@@ -76,7 +76,7 @@ export async function readSources(
     .map((source) => memory.track(account.id, source, startedMs, readOne(context, account, source, signal)));
   const patienceMs = Math.min(Math.max(PATIENCE_SHARE * alertMs, LEAST_PATIENCE_MS), MOST_PATIENCE_MS);
   const all: Promise<unknown> = Promise.all(reads);
-  // Without a read of its own it would end at once.
+  // An empty `Promise.all` would win the race at once.
   const first = reads.length > 0 ? [all, ...late] : late;
   const positions = memory.underWay(account.id, 'positions').at(-1);
   const isOwn = positions !== undefined && positions.startedMs === startedMs;
@@ -88,7 +88,7 @@ export async function readSources(
   return { aborted: signal.aborted };
 }
 
-/** Whether another read of a source may be sent while others of it are under way. */
+/** Whether another read of a source may be sent while others are under way. */
 function mayBegin(
   source: SourceName,
   { id, rules: { settings } }: WatchedAccount,
@@ -98,7 +98,7 @@ function mayBegin(
   const underWay = memory.underWay(id, source);
   const newest = underWay.at(-1);
   if (newest === undefined) return true;
-  // Where no order may have to leave, the reply is waited for.
+  // If no order may have to leave, wait for the reply.
   if (!memory.isPressing(id)) return false;
   // Increasing nonces let one request at a time through.
   if (isSeldom(source) || settings.nonceMode === 'increasing' || underWay.length >= MOST_UNDER_WAY)
@@ -109,11 +109,11 @@ function mayBegin(
 interface Patience {
   readonly patienceMs: number;
   readonly startedMs: number;
-  /** What the rest is not waited for much longer than. */
+  /** After this read the others get only a short grace. */
   readonly urgent: Promise<void> | undefined;
 }
 
-/** Resolves with the work, or when patience is over: soon, once what is urgent is there. */
+/** Resolves with the work, or when patience is over; shortly after `urgent`, if that comes first. */
 function within(
   { timers, clock }: PipelineContext,
   work: Promise<unknown>,
@@ -138,7 +138,7 @@ function within(
         cancel();
         cancel = timers.after(Math.min(Math.max(tookMs, LEAST_GRACE_MS), patienceMs - tookMs), resolve);
       })
-      // The work tells of it.
+      // The work reports the error.
       .catch(() => undefined);
   });
 }
@@ -169,14 +169,14 @@ async function readOne(
     return;
   }
   const { value, timing } = outcome;
-  // The main balance is no list: nothing of it can be set aside.
+  // The main balance is not a list and has no records to set aside.
   const isList = 'setAside' in (value as object);
   telemetry.emit({
     ...about,
     outcome: 'ok',
     setAside: isList ? countSetAside(value as RecordList<unknown>) : 0,
   });
-  // What is personal is left out at once: from here on it would be stored and recorded.
+  // Drops personal data at once: from here on the reading would be stored and recorded.
   const allowList = account.rules.settings.withdrawalAllowList ?? [];
   const isTransfers = source === 'transfers';
   const kept = isTransfers ? knownTransfers(value as RecordList<TransferRecord>, allowList) : value;
@@ -191,7 +191,7 @@ async function readOne(
       kind: 'read',
       value: kept,
       ageMs: 0,
-      // The reply's date, moved back to when the request was sent, as the age is.
+      // The reply's date, moved back to when the request was sent, like the age.
       ...(serverDateMs === undefined ? {} : { serverDateMs: serverDateMs - (receivedAtMs - sentAtMs) }),
       ...(isHistory && {
         reachesBackToMs: Math.floor((serverDateMs ?? now.wallMs) - account.lookbackMs[source]),
@@ -200,9 +200,9 @@ async function readOne(
   });
 }
 
-/** Histories are read as far back as rules look, plus this, for clocks that differ. */
+/** Histories are read as far back as rules need, plus this, for differing clocks. */
 const LOOKBACK_SLACK_MS = 120_000;
-/** More records than this are not read at every look; the list then says that it is not complete. */
+/** Limit of one read; a longer list is marked incomplete. */
 const MOST_RECORDS = 5_000;
 
 function request(
@@ -233,7 +233,7 @@ function request(
   }
 }
 
-/** Age of something that was never read by this process: as far as the last evaluation knew, and since. */
+/** Age of a source that this process never read: its age at the last evaluation, and the time since. */
 export function ageUnread(source: SourceName, documents: AccountDocuments, now: Instant): number {
   const { evaluation } = documents;
   const ageMs = source === 'positions' || source === 'creditLine' ? evaluation?.ages[source] : undefined;

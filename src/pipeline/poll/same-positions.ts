@@ -1,13 +1,13 @@
 import type { PositionList } from '../../core/ports/exchange.ts';
 
-/** Which accounts show the same positions: with one id, opened at the same time, they are two keys of one account. */
+/** Finds accounts with the same positions (same id, market and open date): two keys of one exchange account. */
 export class SamePositions {
   readonly #accounts = new Map<string, Set<string>>();
   readonly #shown = new Map<string, readonly string[]>();
 
   note(accountId: string, { records }: PositionList): void {
     this.forget(accountId);
-    // Without a date an id alone is too little: it may count up in each account.
+    // Without a date the id is not enough: each account may count its own ids.
     const keys = records.flatMap(({ positionId, market, openDate }) =>
       openDate === undefined ? [] : [`${positionId} ${market} ${openDate}`],
     );
@@ -28,7 +28,7 @@ export class SamePositions {
     this.#shown.delete(accountId);
   }
 
-  /** Other accounts whose newest lists show a position that the newest list of this one shows. */
+  /** Other accounts whose newest list shares a position with this account's newest list. */
   othersLike(accountId: string): readonly string[] {
     const others = new Set<string>();
     for (const key of this.#shown.get(accountId) ?? []) {

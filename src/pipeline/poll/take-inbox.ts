@@ -5,26 +5,26 @@ import type { OperatorRequest } from '../../core/intents/intent.ts';
 import type { PositionRecord } from '../../core/ports/exchange.ts';
 import { compileGlobs } from '../../core/rules/filter.ts';
 
-/** What an operator asked for, as an operator order for one lane. */
+/** An operator's request, as an order for one lane. */
 export type LaneOrder =
   | { readonly kind: 'reduce'; readonly market: string; readonly request: OperatorRequest }
   | { readonly kind: 'withdraw'; readonly market: string; readonly orderId: string };
 
 export interface InboxTaken {
   readonly operatorOrders: readonly LaneOrder[];
-  /** To what people were asked, in the order in which they were given. */
+  /** Answers to approval questions, in the order in which they were given. */
   readonly answers: readonly GivenAnswer[];
-  /** What has to wait for a read of the positions; absent when nothing was in the inbox. */
+  /** Orders that must wait for a read of the positions; absent: the inbox was empty. */
   readonly rest: Inbox | undefined;
   readonly notes: readonly AuditDraft[];
-  /** Why orders were refused: somebody else may be writing to the store. */
+  /** Why orders were refused: an unknown party may be writing to the store. */
   readonly refused: readonly string[];
 }
 
 interface InboxScene {
-  /** Undefined: which there are is not known now. */
+  /** Undefined: not known now. */
   readonly positions: readonly PositionRecord[] | undefined;
-  /** Whether there may be others: what an order does not find it waits for. */
+  /** Whether `positions` are all; if not, an order that matches none of them waits. */
   readonly complete: boolean;
   readonly markets: readonly string[];
   /** Unix milliseconds by the clock that orders expire by. */
@@ -33,7 +33,7 @@ interface InboxScene {
   readonly faultOf: (order: OperatorOrder) => string | undefined;
 }
 
-/** Turns an operator's orders into orders for lanes, each once: with the commit they leave the inbox. */
+/** Turns operator orders into lane orders, each once: the commit removes them from the inbox. */
 export function takeInbox(inbox: Inbox | undefined, scene: InboxScene): InboxTaken {
   const { orders = [], unread = 0 } = inbox ?? {};
   if (orders.length + unread === 0) {
@@ -78,7 +78,7 @@ export function takeInbox(inbox: Inbox | undefined, scene: InboxScene): InboxTak
       waiting.push(order);
       continue;
     }
-    // Begun for what is known: an order by hand is for now.
+    // Begun for the known positions: an operator order is meant for now.
     if (!scene.complete && order.positionId === undefined) {
       note('the list did not show every position: begun for those that it shows');
     }

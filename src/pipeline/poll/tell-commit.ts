@@ -1,7 +1,7 @@
 import type { CommitResult, StoredAccount } from '../../core/ports/state-store.ts';
 import type { Telemetry } from '../../core/ports/telemetry.ts';
 
-/** The first commit of an account in a new store epoch also says that one has begun. */
+/** Emits a commit's result; the first commit in a new store epoch also reports the epoch. */
 export function tellCommit(
   telemetry: Telemetry,
   by: 'poll' | 'act',

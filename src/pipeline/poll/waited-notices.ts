@@ -4,12 +4,12 @@ import type { StoredAccount } from '../../core/ports/state-store.ts';
 import { noticesOf } from '../act/ask-people.ts';
 import type { PipelineContext } from '../pipeline-context.ts';
 
-/** By the id of the notice. */
+/** By notice id. */
 export type Deliveries = ReadonlyMap<string, DeliveryState>;
 
 /**
- * Asks what became of the notices that an account's questions wait for, while the exchange is read. A poll does not wait
- * for the reply: what it has not learned the next one learns.
+ * Queries the delivery of notices that an account's open questions wait for, while the exchange is read. The poll
+ * does not wait for the reply: the next poll asks for what is still missing.
  */
 export class WaitedNotices {
   #known: Deliveries | undefined;
@@ -26,7 +26,7 @@ export class WaitedNotices {
       (states) => {
         this.#known = new Map(notices.map(({ id }, index) => [id, states[index] ?? 'pending']));
       },
-      // A notice of which nothing is heard counts as lost in time.
+      // A notice without news counts as lost in time.
       () => undefined,
     );
   }

@@ -4,7 +4,7 @@ import { counted } from '../words.ts';
 import { coverage, episodeTable, historyTable } from './history-tables.ts';
 import type { HistoryRecord } from './judge-history.ts';
 
-/** A judged history as one page that needs nothing else; every text escaped. */
+/** Renders a judged history as one self-contained page; all text is escaped. */
 export function renderHistory(record: HistoryRecord): string {
   const title = `Rules on the recorded history of ${counted(record.accounts.length, 'account')}`;
   const fired = episodeTable(record);

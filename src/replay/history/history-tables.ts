@@ -25,12 +25,12 @@ function ruleCells(account: AccountHistory, rule: RuleHistory): readonly string[
   ];
 }
 
-/** Of all its episodes together, milliseconds. */
+/** Total length of a rule's episodes, milliseconds. */
 export function firingMs({ toMs }: AccountHistory, { episodes }: RuleHistory): number {
   return episodes.reduce((sum, { firedMs, endedMs }) => sum + (endedMs ?? toMs) - firedMs, 0);
 }
 
-/** Every episode in the order of time. */
+/** All episodes in order of time. */
 export function episodeTable({ accounts }: HistoryRecord): OutcomeTable {
   const rows = accounts.flatMap((account) =>
     account.rules.flatMap(({ id, episodes }) =>
@@ -61,7 +61,7 @@ function second(atMs: number): string {
   return new Date(atMs).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** From when to when an account was judged, and what is missing in between, in sentences. */
+/** Sentences about the time over which an account was judged, and the gaps in it. */
 export function coverage({ id, moments, fromMs, toMs, everyMs, gaps }: AccountHistory): readonly string[] {
   const often = everyMs === 0 ? 'moments at which something changed' : `samples, one every ${span(everyMs)}`;
   const whole = `Account ${id}: ${moments} ${often}, from ${moment(fromMs)} to ${moment(toMs)}.`;
@@ -75,7 +75,7 @@ export function coverage({ id, moments, fromMs, toMs, everyMs, gaps }: AccountHi
   ];
 }
 
-/** What `replay --history --json` prints: a line for each episode, then the last line. */
+/** Lines of `replay --history --json`: one for each episode, then the summary. */
 export function historyLines({
   source,
   accounts,

@@ -6,9 +6,9 @@ import { type EvaluateOptions, type Evaluation, evaluate } from '../../core/rule
 import type { RuleEntry } from '../../core/rules/rule-state.ts';
 import type { SubjectKey } from '../../core/rules/subject.ts';
 
-/** What rules say of an account's recorded past. Times are Unix milliseconds; table, JSON and page are made from it. */
+/** Result of judging rules on recorded history. Times are Unix milliseconds; table, JSON and page are made from it. */
 export interface HistoryRecord {
-  /** Names what was judged, without secrets. */
+  /** Names the source, without secrets. */
   readonly source: string;
   readonly notes: readonly string[];
   readonly accounts: readonly AccountHistory[];
@@ -17,26 +17,26 @@ export interface HistoryRecord {
 export type AccountHistory = ReturnType<typeof judgeHistory>;
 export type RuleHistory = AccountHistory['rules'][number];
 
-/** From the moment at which a rule fires to the one at which it stops. */
+/** From the moment a rule fires until it stops. */
 interface HistoryEpisode {
   /** The position, loan or account, in words. */
   readonly subject: string;
   readonly firedMs: number;
-  /** null: it fired to the end of the record. */
+  /** null: it fired until the end of the record. */
   readonly endedMs: number | null;
-  /** The figures with which it fired. */
+  /** The figures when it fired. */
   readonly words: string;
-  /** Why it ended; null where it did not. */
+  /** Why it ended; null if it did not. */
   readonly endWords: string | null;
-  /** Escalation stages that were reached after firing. */
+  /** Escalation stages reached after firing. */
   readonly stages: readonly { readonly stage: number; readonly atMs: number; readonly words: string }[];
 }
 
-/** An account as it was at one recorded moment. */
+/** An account at one recorded moment. */
 export interface RecordedMoment {
   readonly snapshot: Snapshot;
   readonly now: Instant;
-  /** What the daemon remembered then; absent: it follows from the moments before. */
+  /** The daemon's state at that moment; absent: derived from the moments before. */
   readonly recorded?: AccountState;
   readonly options?: EvaluateOptions;
 }
@@ -46,13 +46,13 @@ export interface JudgedPast {
   readonly rules: CompiledRules;
   /** Oldest first, at least one. */
   readonly moments: readonly RecordedMoment[];
-  /** Taken as a clock ticks, or only where something changed. */
+  /** Taken at regular intervals, or only when something changed. */
   readonly taken: 'regularly' | 'atChanges';
-  /** Why a rule cannot be judged on such moments; `undefined` when it can. */
+  /** Why a rule cannot be judged on such moments; `undefined`: it can. */
   readonly whyNot: (ruleId: string) => string | undefined;
 }
 
-/** A pause of more than so many usual intervals is a gap. */
+/** A pause longer than this many usual intervals is a gap. */
 const GAP_INTERVALS = 3;
 
 interface OpenEpisode {
@@ -61,7 +61,7 @@ interface OpenEpisode {
   readonly episode: { -readonly [K in keyof HistoryEpisode]: HistoryEpisode[K] };
 }
 
-/** Evaluates every moment with the engine of the daemon, one after another. */
+/** Evaluates all moments in order, with the daemon's engine. */
 export function judgeHistory({ accountId, rules, moments, taken, whyNot }: JudgedPast) {
   const times = moments.map(({ now }) => now.wallMs);
   const everyMs = taken === 'regularly' ? usualInterval(times) : 0;
@@ -83,13 +83,13 @@ export function judgeHistory({ accountId, rules, moments, taken, whyNot }: Judge
   const [fromMs = 0] = times;
   return {
     id: accountId,
-    /** How many moments were judged. */
+    /** Number of moments judged. */
     moments: moments.length,
     fromMs,
     toMs: times.at(-1) ?? fromMs,
-    /** Usual time between two moments (the median); 0 where only changes are recorded. */
+    /** Usual time between two moments (the median); 0 if only changes are recorded. */
     everyMs,
-    /** Times of which nothing is recorded. */
+    /** Times without records. */
     gaps: everyMs === 0 ? [] : gapsOf(times, everyMs),
     rules: rules.all.map(({ spec: { id, severity } }) => {
       const why = whyNot(id);
@@ -97,9 +97,9 @@ export function judgeHistory({ accountId, rules, moments, taken, whyNot }: Judge
       return {
         id,
         severity,
-        /** What of the record does not suffice for this rule, in a sentence; null: it was judged. */
+        /** Why the record does not suffice for this rule, in a sentence; null: it was judged. */
         notJudged: why ?? null,
-        /** Moments at which the data did not decide, for some subject. */
+        /** Moments at which the data could not decide for some subject. */
         undecided: why === undefined ? (undecided.get(id) ?? 0) : 0,
         /** In the order in which they fired. */
         episodes: own.map(({ episode }): HistoryEpisode => episode),
@@ -109,7 +109,8 @@ export function judgeHistory({ accountId, rules, moments, taken, whyNot }: Judge
 }
 
 /**
- * The rules' state over the recorded memory; the age of the read before moves along, as the record has fewer moments.
+ * The rules' own state combined with the recorded memory. Recorded ages are shifted, as the record has fewer moments
+ * than the daemon had polls.
  */
 function withRecordedMemory(state: AccountState, recorded: AccountState): AccountState {
   const { passage, markets, creditLines, positions, ages } = recorded;
@@ -121,17 +122,17 @@ function withRecordedMemory(state: AccountState, recorded: AccountState): Accoun
   return { ...state, ...memory, ages: moved };
 }
 
-/** What became of the rules that were in force then and are the same now. */
+/** What happened to the rules that were in force then and are unchanged now. */
 interface AsRecorded {
   readonly ruleIds: ReadonlySet<string>;
   readonly transitions: readonly Transition[];
-  /** Those that fired already. */
+  /** Rules that were already firing. */
   readonly firing: readonly { readonly ruleId: string; readonly entry: RuleEntry }[];
 }
 
 const NOTHING_RECORDED: AsRecorded = { ruleIds: new Set(), transitions: [], firing: [] };
 
-/** The daemon saw every poll: of a rule that is still the same, its own timers and latches are the truth. */
+/** The daemon saw every poll: for an unchanged rule its recorded timers and latches are exact. */
 function judgeAsRecorded(
   rules: CompiledRules,
   recorded: AccountState,
@@ -169,7 +170,7 @@ function alreadyFiring({ ruleId, entry }: AsRecorded['firing'][number], snapshot
   };
 }
 
-/** Timers are credited with a whole interval of the record, and of a gap with no more than its beginning. */
+/** Credits timers with a whole interval of the record, but with only the beginning of a gap. */
 function withPatience(state: AccountState, everyMs: number): AccountState {
   const { passage } = state;
   if (passage === undefined) return state;

@@ -11,7 +11,7 @@ import type { CompiledRules } from '../../core/rules/compiled-rules.ts';
 import type { SubjectKind } from '../../core/rules/rule.ts';
 import type { RecordedMoment } from './judge-history.ts';
 
-/** Samples say little of an account: a rule is judged on them only if all that it asks for is among them. */
+/** Fields that samples contain: a rule is judged on samples only if it uses no others. */
 const SAMPLED: Readonly<Record<SubjectKind, ReadonlySet<string>>> = {
   position: new Set([
     'liquidationDistance',
@@ -36,7 +36,7 @@ const SUBJECTS: Readonly<Record<SubjectKind, string>> = {
   account: 'the account as a whole',
 };
 
-/** Why a rule cannot be judged on samples; `undefined` when it can. */
+/** Why a rule cannot be judged on samples; `undefined`: it can. */
 export function whyNotOnSamples(rules: CompiledRules, ruleId: string): string | undefined {
   const rule = rules.byId.get(ruleId);
   if (rule === undefined) return undefined;
@@ -48,10 +48,10 @@ export function whyNotOnSamples(rules: CompiledRules, ruleId: string): string | 
     : `the samples of ${SUBJECTS[on]} do not have ${missing.join(', ')}`;
 }
 
-/** Settings under which the records made here are read as they were meant. */
+/** Settings that match the records made here. */
 export const SAMPLE_SETTINGS = { bothSign: 'signed', ltvUnit: 'fraction' } as const;
 
-/** A sample as a snapshot in which everything else is missing. */
+/** Turns a sample into a snapshot; all that the sample lacks is missing. */
 export function momentFromSamples(accountId: string, { atMs, samples }: HistoryMoment): RecordedMoment {
   const at: Instant = { wallMs: atMs, monotonicMs: atMs, clockId: 'history' };
   const list = <T>(records: readonly T[]) => ({
@@ -74,7 +74,7 @@ export function momentFromSamples(accountId: string, { atMs, samples }: HistoryM
   };
 }
 
-/** Figures of a record that only their difference matters of, as fine as a double is. */
+/** Zero, with as many decimals as the other figures of the record. */
 const NOTHING = '0.000000000000';
 
 function positionOf({ subject, values }: HistorySample): readonly PositionRecord[] {

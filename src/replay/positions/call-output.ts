@@ -41,7 +41,7 @@ const outputSchema = z.object({
   records: z.array(recordSchema),
 });
 
-/** What `breakwater call positions --json` printed: one account, which it does not name. */
+/** Reads the output of `breakwater call positions --json`: one account, which it does not name. */
 export function readCallOutput(reading: PositionsReading): readonly StartingBook[] {
   const printed = readShape(outputSchema, reading.document, [], reading.report);
   const account = ownerOf(reading);
@@ -77,8 +77,8 @@ function recordOf(printed: z.output<typeof recordSchema>, index: number): Positi
 }
 
 /**
- * The same for records that were read by this program, and stand in no file. Without an account: it holds nothing, or
- * `problems` says what is not known.
+ * Like `readCallOutput`, for records that this program read itself. No account: it holds nothing, or `problems` says
+ * what is unknown.
  */
 export function accountFromReply(account: ConfiguredAccount, records: readonly PositionRecord[]) {
   const notes: string[] = [];
@@ -96,7 +96,7 @@ export function accountFromReply(account: ConfiguredAccount, records: readonly P
   return { account: accountFromRecords(reading, account, records, ['positions']), notes, problems };
 }
 
-/** An account from the exchange's own records; `undefined` when it holds nothing, or something is not known (reported). */
+/** An account from the exchange's own records; `undefined`: it holds nothing, or something is unknown (reported). */
 function accountFromRecords(
   reading: PositionsReading,
   account: ConfiguredAccount,
@@ -116,7 +116,7 @@ function accountFromRecords(
   return accountFrom(reading, { id: account.id, path, positions, hedgeMode, otherEquity });
 }
 
-/** Used and free margin together, where every record says them. */
+/** Used plus free margin, if every record has them. */
 function marginsOf(records: readonly PositionRecord[]): number | undefined {
   const free = records.find(({ freeMargin }) => freeMargin !== undefined)?.freeMargin;
   if (free === undefined || records.some(({ margin }) => margin === undefined)) return undefined;

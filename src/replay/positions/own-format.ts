@@ -53,11 +53,11 @@ const accountSchema = section(
   { collateral: {}, hedgeMode: false, positions: [], loans: [] },
 );
 
-/** Accounts are read one by one, so that a mistake in one hides none in another. */
+/** Accounts are parsed one by one, so that a mistake in one does not hide mistakes in another. */
 const fileSchema = section({ accounts: list(z.unknown(), 1) }, {});
 type WrittenAccount = z.output<typeof accountSchema>;
 
-/** `accounts: [{ id, collateral, leverage?, hedgeMode?, positions: [...], loans?: [...] }]` */
+/** Reads `accounts: [{ id, collateral, leverage?, hedgeMode?, positions: [...], loans?: [...] }]`. */
 export function readOwnFormat(reading: PositionsReading): readonly StartingBook[] {
   const { document, report } = reading;
   const file = readShape(fileSchema, document, [], report);
@@ -73,7 +73,7 @@ export function readOwnFormat(reading: PositionsReading): readonly StartingBook[
   });
 }
 
-/** Ids and markets as they stand in the file, whatever else is wrong there. `seen`: the ids before it. */
+/** Checks ids and markets in the raw file, even if other parts are invalid. `seen`: the ids before it. */
 function checkReferences(reading: PositionsReading, path: Path, seen: Set<string>): void {
   const { root } = reading.document;
   const id = nodeAt(root, [...path, 'id'])?.value;

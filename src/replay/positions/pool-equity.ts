@@ -5,7 +5,7 @@ import {
   toNumber,
 } from '../../core/quantities/decimal.ts';
 
-/** A position as an exchange reports it, with everything that the size of the margin pool follows from. */
+/** A position as the exchange reports it, with all that determines the size of the margin pool. */
 export interface ReportedPosition {
   readonly market: string;
   readonly side: 'long' | 'short';
@@ -22,13 +22,13 @@ export type PoolEquity =
   | { readonly kind: 'equity'; readonly equity: number }
   /** No position has a liquidation price. */
   | { readonly kind: 'unbounded' }
-  /** The liquidation prices do not belong to one pool: isolated margin, or coins as collateral. */
+  /** The liquidation prices do not fit one pool: isolated margin, or coins as collateral. */
   | { readonly kind: 'several'; readonly lowest: number; readonly highest: number };
 
-/** Buffers that differ by more than this share are not one pool. */
+/** Buffers that differ by more than this share do not belong to one pool. */
 const TOLERANCE = 0.2;
 
-/** Equity of a pool by its liquidation prices, at which it equals maintenance margin; the largest notional counts. */
+/** Equity of a pool by its liquidation prices, where equity is the maintenance margin; the largest notional counts. */
 export function poolEquity(positions: readonly ReportedPosition[]): PoolEquity {
   const maintenance = sum(positions, (position) => maintenanceOf(position) * position.mark);
   const estimates = [...Map.groupBy(positions, ({ market }) => market).values()].flatMap((legs) =>
@@ -64,7 +64,7 @@ function signedSize({ side, amount }: ReportedPosition): number {
   return side === 'long' ? toNumber(amount) : -toNumber(amount);
 }
 
-/** What the collateral balance was before the profit and loss of these positions. */
+/** Collateral balance before the profit and loss of these positions. */
 export function collateralOf(equity: number, positions: readonly ReportedPosition[]): DecimalString {
   const pnl = sum(positions, (position) => signedSize(position) * (position.mark - toNumber(position.entry)));
   return formatDecimal(decimalFromNumber(Math.round((equity - pnl) * 1e6) / 1e6));

@@ -11,7 +11,7 @@ export type PositionsResult =
   | {
       readonly kind: 'read';
       readonly accounts: readonly StartingBook[];
-      /** What a person should know of how the file was read, in whole sentences. */
+      /** How the file was read, in whole sentences for the user. */
       readonly notes: readonly string[];
     }
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
@@ -19,14 +19,14 @@ export type PositionsResult =
 export interface PositionsFile extends Pick<PositionsReading, 'configured'> {
   readonly file: string;
   readonly text: string;
-  /** Whose positions these are, for output that does not say so. */
+  /** Owner of the positions, for output that does not name it. */
   readonly accountId?: string;
 }
 
-/** The output of `status` for a thousand accounts fits. */
+/** Enough for the output of `status` for a thousand accounts. */
 const BOUNDS = { maxCharacters: 30_000_000, maxNodes: 2_000_000 };
 
-/** Holdings at the start: accounts (YAML or JSON), or what `status --json` or `call positions --json` printed. */
+/** Reads starting holdings: accounts (YAML or JSON), or the output of `status --json` or `call positions --json`. */
 export function readPositions({ file, text, configured, accountId }: PositionsFile): PositionsResult {
   const { document, problems: syntax } = parseYaml(text, file, BOUNDS);
   const problems: Problem[] = [...syntax];

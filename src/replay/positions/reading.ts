@@ -8,20 +8,19 @@ import { moneyOf } from '../../core/quantities/units.ts';
 import { collateralOf, poolEquity, type ReportedPosition } from './pool-equity.ts';
 import type { ConfiguredAccount, StartingBook, StartingPosition } from './starting-account.ts';
 
-/** How one of the formats is read: what is wrong goes to `report`, what is worth knowing to `note`. */
+/** Input of the readers of all formats: errors go to `report`, remarks to `note`. */
 export interface PositionsReading {
   readonly document: YamlDocument;
   readonly configured: readonly ConfiguredAccount[];
-  /** Whose positions these are, for output that does not say so. */
+  /** Owner of the positions, for output that does not name it. */
   readonly accountId: string | undefined;
   readonly report: Report;
   /** Takes a whole sentence. */
   readonly note: (sentence: string) => void;
-  /** Takes an account of which the output does not know what it holds. */
+  /** Called for an account whose holdings the output does not know. */
   readonly unread: (accountId: string) => void;
 }
 
-/** Reports what is wrong at a path. */
 export function refuse(
   { document, report }: PositionsReading,
   path: Path,
@@ -31,7 +30,7 @@ export function refuse(
   report(problemAt(document, path, { code, message }));
 }
 
-/** The account of the config, or `undefined` when there is none (reported at the path). */
+/** The account of the config; `undefined`: there is none (reported at the path). */
 export function configuredAccount(
   reading: PositionsReading,
   id: string,
@@ -46,7 +45,7 @@ export function configuredAccount(
   return refuse(reading, path, `${message}${meant}`, 'unknown-reference');
 }
 
-/** What the config says of a market, or `undefined` when it says nothing (reported at the path). */
+/** The config's settings of a market; `undefined`: there are none (reported at the path). */
 export function configuredMarket(
   reading: PositionsReading,
   account: ConfiguredAccount,
@@ -65,17 +64,17 @@ export function settlementOf({ settings }: ConfiguredAccount, market: string): s
   return money === 'PERP' ? 'USDT' : money;
 }
 
-/** What an account is made from that was printed: output shows no collateral. */
+/** An account as printed; the output does not show its collateral. */
 export interface PrintedAccount {
   readonly id: string;
   readonly path: Path;
   readonly positions: readonly (ReportedPosition & { readonly money: string })[];
   readonly hedgeMode?: boolean;
-  /** Counts where no position has a liquidation price. */
+  /** Used if no position has a liquidation price. */
   readonly otherEquity?: number | undefined;
 }
 
-/** The account, with the collateral that its figures imply; `undefined` when they imply none (reported). */
+/** The account, with the collateral that its figures imply; `undefined`: they imply none (reported). */
 export function accountFrom(
   reading: PositionsReading,
   { id, path, positions, hedgeMode, otherEquity }: PrintedAccount,

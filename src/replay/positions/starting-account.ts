@@ -2,7 +2,6 @@ import type { DecimalString } from '../../core/quantities/decimal.ts';
 import type { AccountSettings } from '../../core/quantities/settings.ts';
 import type { LoanSpec, PositionSpec } from '../../world/spec.ts';
 
-/** What an account holds when a replay begins. */
 export interface StartingAccount {
   readonly id: string;
   /** By asset; empty for an account that only borrows. */
@@ -21,13 +20,13 @@ export interface StartingPosition extends PositionSpec {
   readonly entry?: DecimalString;
 }
 
-/** What of the config a positions file is checked against. */
+/** The parts of the config that a positions file is checked against. */
 export interface ConfiguredAccount {
   readonly id: string;
   readonly settings: Pick<AccountSettings, 'bothSign' | 'marketSettings'>;
 }
 
-/** A starting account, and the mark prices its figures were computed at, where the source has them. */
+/** A starting account, with the mark prices of its figures if the source has them. */
 export interface StartingBook extends StartingAccount {
   readonly markPrices: Readonly<Record<string, number>>;
 }

@@ -34,7 +34,7 @@ const positionSchema = z.object({
 const accountSchema = z.object({
   accountId: text({ expected: 'the id of an account' }),
   refused: z.unknown(),
-  /** Null: never yet. */
+  /** Null: never evaluated. */
   judgedAtMs: z.unknown(),
   sources: z.array(
     z.object({ source: text({ expected: 'a source' }), readAtMs: z.unknown(), complete: flag() }),
@@ -46,7 +46,7 @@ const accountSchema = z.object({
 const reportSchema = z.object({ accounts: z.array(accountSchema) });
 type StatusAccount = z.output<typeof accountSchema>;
 
-/** What `breakwater status --json` printed: everything but the collateral, which follows from liquidation prices. */
+/** Reads the output of `breakwater status --json`. Its collateral is derived from the liquidation prices. */
 export function readStatusOutput(reading: PositionsReading): readonly StartingBook[] {
   const printed = readShape(reportSchema, reading.document, [], reading.report);
   return (printed?.accounts ?? []).flatMap((account, index) => accountOf(reading, account, index) ?? []);

@@ -14,10 +14,10 @@ import { legend } from './marks.ts';
 import { type AccountScene, eventKey, picture, styleOf } from './picture.ts';
 import type { Range } from './scale.ts';
 
-/** Longer lists nobody reads. */
+/** Nobody reads longer lists. */
 const MOST_ROWS = 400;
 
-/** What has a line first where there is no room for all. */
+/** Events with the lowest weight are listed first if there is no room for all. */
 const WEIGHT: Readonly<Record<EventKind, number>> = {
   liquidation: 0,
   'margin-call': 0,
@@ -39,7 +39,7 @@ function listedEvents(events: readonly ReplayEvent[]): readonly ReplayEvent[] {
   return events.filter((event) => kept.has(event));
 }
 
-/** One account: its picture, close-ups of what happened in short times, and the list that links into them. */
+/** One account: its picture, close-ups of eventful short times, and the list that links into them. */
 export function accountSection(
   { fromMs, toMs, stoppedAtMs }: ReplayRecord,
   runs: readonly RunRecord[],

@@ -1,15 +1,15 @@
 import type { ReplayEvent } from '../record.ts';
 import type { Range } from './scale.ts';
 
-/** Events nearer to each other than this share of the whole time cannot be told apart in the large picture. */
+/** Events nearer to each other than this share of the whole time overlap in the large picture. */
 const NEAR_SHARE = 0.01;
-/** A close-up is worth it when it shows at most this share of the time. */
+/** A close-up is only worth it if it covers at most this share of the time. */
 const LARGEST_SHARE = 0.5;
 const SHORTEST_MS = 60_000;
 const AIR_SHARE = 0.2;
 const MOST = 4;
 
-/** The parts in which most happened, in the order of time: each is drawn again by itself. */
+/** The most eventful parts, in order of time: each gets its own picture. */
 export function closeUpsOf(events: readonly ReplayEvent[], whole: Range) {
   const totalMs = whole.to - whole.from;
   const groups: ReplayEvent[][] = [];

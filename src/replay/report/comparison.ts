@@ -3,7 +3,7 @@ import { median, variantWords } from '../summary.ts';
 import { clock, money, percent, signedPercent, span } from '../words.ts';
 import { type Html, markup } from './html.ts';
 
-/** Every account in every variant, on the path that the pictures show, as one table. */
+/** One table of all accounts in all variants, on the path that the pictures show. */
 export function comparison(record: ReplayRecord): Html {
   const [first] = record.runs;
   const runs = record.runs.filter(({ path }) => path === first?.path);
@@ -35,7 +35,7 @@ function reaction({ breachToFillMs }: AccountRecord): string {
   return sorted.length === 1 ? span(usual) : `${span(usual)} (max ${span(longest)})`;
 }
 
-/** How much depends on what nobody knows: the way of the price within its candles. */
+/** How much depends on an unknown: the path of the price within its candles. */
 export function pathRanges({ runs }: ReplayRecord): Html {
   const paths = [...new Set(runs.map(({ path }) => path))];
   if (paths.length < 2) return markup``;

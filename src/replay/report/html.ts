@@ -1,13 +1,13 @@
 import type { OutcomeTable } from '../outcome-table.ts';
 
-/** A piece of HTML whose texts are escaped. Only the tag below makes one. */
+/** A piece of HTML with escaped text. Only `markup` makes one. */
 export interface Html {
   readonly html: string;
 }
 
 type Part = Html | string | number | readonly Part[] | undefined;
 
-/** Markup with values in between; every value that is not markup itself is escaped, lists are joined. */
+/** Template tag: escapes every value that is not markup itself, and joins lists. */
 export function markup(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
   let html = strings[0] ?? '';
   for (const [index, part] of parts.entries()) html += `${rendered(part)}${strings[index + 1] ?? ''}`;
@@ -33,7 +33,7 @@ function escaped(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
 }
 
-/** A table that is scrolled where the page is too narrow for it. */
+/** A table that scrolls if the page is too narrow. */
 export function htmlTable({ columns, rows }: OutcomeTable): Html {
   const kindOf = (index: number): string => (columns[index]?.align === 'right' ? 'n' : '');
   const head = columns.map(({ title }, index) => markup`<th class="${kindOf(index)}">${title}</th>`);

@@ -1,7 +1,7 @@
 import type { EventKind, ReplayEvent } from '../record.ts';
 import { type Html, markup } from './html.ts';
 
-/** How an event looks in the picture: form tells the kind, colour only repeats it. */
+/** How an event looks in the picture: the shape tells the kind, colour only repeats it. */
 interface MarkStyle {
   /** Around (0, 0). */
   readonly path: string;
@@ -31,7 +31,7 @@ const MARKS: Readonly<Record<EventKind, MarkStyle>> = {
   notice: { path: TICK, style: 'cross', level: 'plain', legend: '' },
 };
 
-/** The shape of an event at (0, 0); what buys points up, what sells down. */
+/** The shape of an event at (0, 0); buys point up, sells down. */
 function shape({ kind, side }: Pick<ReplayEvent, 'kind' | 'side'>): Html {
   const { path, style, level } = MARKS[kind];
   return markup`<path class="mark ${style} ${level}" d="${side === 'buy' && path === DOWN ? UP : path}"/>`;
@@ -40,9 +40,9 @@ function shape({ kind, side }: Pick<ReplayEvent, 'kind' | 'side'>): Html {
 export interface MarkPlace {
   readonly x: number;
   readonly y: number;
-  /** Where its line in the list is; absent where it has none. */
+  /** Link to its line in the list; absent: it has none. */
   readonly href?: string;
-  /** Absent where another picture has the mark that the list links to. */
+  /** Absent if another picture has the mark that the list links to. */
   readonly id?: string | undefined;
 }
 
@@ -52,12 +52,12 @@ export function mark(event: ReplayEvent, { x, y, href, id }: MarkPlace): Html {
   return href === undefined ? spot : markup`<a href="${href}">${spot}</a>`;
 }
 
-/** What befell another variant, without a line in the list. */
+/** Marks an event of another variant, which has no line in the list. */
 export function otherMark(event: ReplayEvent, variant: string, x: number, y: number): Html {
   return markup`<g transform="translate(${x} ${y})"><title>${variant}: ${event.words}</title>${shape(event)}<text class="label barrier" x="12" y="4">${variant}</text></g>`;
 }
 
-/** What the forms mean, of those kinds that occur. */
+/** Explains the shapes of the kinds that occur. */
 export function legend(kinds: ReadonlySet<EventKind>): Html {
   const shown = (Object.keys(MARKS) as EventKind[]).filter(
     (kind) => kinds.has(kind) && MARKS[kind].legend !== '',

@@ -1,6 +1,6 @@
 import { type Html, markup } from './html.ts';
 
-/** The report's style sheet; colours as on the status page. On paper it is always light. */
+/** The report's style sheet; same colours as the status page. On paper it is always light. */
 const STYLE = `
 :root { color-scheme: light dark;
   --ground: light-dark(#ffffff, #0c1116); --surface: light-dark(#f5f7f9, #151b22); --line: light-dark(#d3dae1, #2c3742);
@@ -66,7 +66,7 @@ interface Page {
   readonly footer: Html;
 }
 
-/** A page that needs nothing else, forbids itself everything by its Content-Security-Policy, and escapes every text. */
+/** A self-contained page. Its Content-Security-Policy forbids all loading and scripts, and all text is escaped. */
 export function renderPage({ title, header, main, footer }: Page): string {
   const page = markup`<html lang="en">
 <head>

@@ -3,14 +3,13 @@ import { clock } from '../words.ts';
 import { type Html, markup } from './html.ts';
 import { type Frame, type Range, type Scale, scaleX, scaleY, thinned, ticksOf, timeTicks } from './scale.ts';
 
-/** One line of a panel. */
 export interface Line {
   readonly track: Track;
-  /** Of the style sheet: `own`, `none`, `other-1`, `price`, `barrier`. */
+  /** A class of the style sheet: `own`, `none`, `other-1`, `price`, `barrier`. */
   readonly style: string;
-  /** At its right end; none if absent. */
+  /** Label at its right end; absent: none. */
   readonly label?: string;
-  /** The value holds until the next one; else it goes straight there. */
+  /** The value holds until the next point; otherwise points are connected by straight lines. */
   readonly isStep?: boolean;
 }
 
@@ -45,7 +44,7 @@ function timeGrid({ top, height }: Frame, window: Range, x: Scale): readonly Htm
   );
 }
 
-/** The times below the last panel. */
+/** The time labels below the last panel. */
 export function timeAxis({ left, top, width, height }: Frame, window: Range): Html {
   const x = scaleX({ left, top, width, height }, window);
   const isFine = window.to - window.from < 600_000;
@@ -82,7 +81,7 @@ function rounded(value: number): number {
 
 const LABEL_HEIGHT = 13;
 
-/** Names at the right ends, moved apart where they would lie on each other. */
+/** Labels at the right ends, moved apart where they would overlap. */
 function labels(lines: readonly Line[], { frame, window, values }: Panel, y: Scale): readonly Html[] {
   const { left, top, width, height } = frame;
   const ends = lines.flatMap(({ track, label, style }) => {

@@ -15,13 +15,13 @@ import { mark, otherMark } from './marks.ts';
 import { type Line, panel, timeAxis } from './panel.ts';
 import { type Frame, type Range, rangeOf, scaleX, scaleY, thinned } from './scale.ts';
 
-/** One account of several variants, all of one path. */
+/** One account in several variants, all on one path. */
 export interface AccountScene {
   readonly accountId: string;
   /** Part of every link of this account. */
   readonly key: string;
   readonly prices: RunRecord['prices'];
-  /** Whose events are marked. */
+  /** The variant whose events are marked. */
   readonly own: AccountRecord;
   readonly variants: readonly { readonly variant: string; readonly account: AccountRecord }[];
 }
@@ -31,7 +31,7 @@ export interface PictureView {
   readonly title: string;
   /** Whether the list has a line for this event. */
   readonly hasLine: (event: ReplayEvent) => boolean;
-  /** Whether that line leads to the mark here. */
+  /** Whether that line links to the mark in this picture. */
   readonly hasTarget: (event: ReplayEvent) => boolean;
 }
 
@@ -40,7 +40,6 @@ const LEFT = 74;
 const PLOT_WIDTH = 756;
 const GAP = 34;
 
-/** The style of a variant's lines. */
 export function styleOf(variant: string, variants: readonly { readonly variant: string }[]): string {
   if (variant === UNPROTECTED) return 'none';
   if (variant === OWN_CONFIG) return 'own';
@@ -50,7 +49,7 @@ export function styleOf(variant: string, variants: readonly { readonly variant: 
   return `other-${1 + (others.indexOf(variant) % 3)}`;
 }
 
-/** Price with all marks, distance, size, equity and rules, one above the other on one axis of time. */
+/** Price with all marks, distance, size, equity and rules, stacked on one time axis. */
 export function picture(scene: AccountScene, view: PictureView): Html {
   const drawings: Html[] = [];
   let top = 26;
@@ -136,7 +135,7 @@ function barrierLines({ own, variants }: AccountScene, market: string): readonly
   ];
 }
 
-/** Its number among the account's events, for links. */
+/** Number of an event in the account's list, for links. */
 export function eventKey({ own, key }: AccountScene, event: ReplayEvent): string {
   return `${key}-${own.events.indexOf(event)}`;
 }
@@ -166,7 +165,7 @@ function shareOf(size: Track): Track {
   return size.map(([atMs, value]) => [atMs, value === null ? null : value / first]);
 }
 
-/** Every position in every variant; own ones last, so that they lie on top. */
+/** Every position in every variant; own ones last, so that they are on top. */
 function positionLines(
   scene: AccountScene,
   trackOf: (position: PositionTrack) => Track,
@@ -184,7 +183,7 @@ function positionLines(
   );
 }
 
-/** What is drawn last lies on top. */
+/** Puts own variants last: the last line drawn is on top. */
 function ownLast(variants: AccountScene['variants']): AccountScene['variants'] {
   return variants.toSorted((a, b) => Number(a.variant === OWN_CONFIG) - Number(b.variant === OWN_CONFIG));
 }

@@ -6,7 +6,7 @@ import { type Html, markup } from './html.ts';
 import { renderPage } from './page.ts';
 import { type Verdict, verdictOn } from './verdict.ts';
 
-/** A replay as one page, drawn in SVG. */
+/** Renders a replay as one page, drawn in SVG. */
 export function renderReport(record: ReplayRecord): string {
   const runs = shownRuns(record);
   const accounts = accountIds(record.runs);
@@ -27,7 +27,7 @@ ${notes(record)}`,
   });
 }
 
-/** The pictures show the first path of the user's rules, and the same path of every other variant. */
+/** The runs to draw: the first path of the user's rules, and the same path of every other variant. */
 function shownRuns({ runs }: ReplayRecord): readonly RunRecord[] {
   const own =
     runs.find(({ variant }) => variant === OWN_CONFIG) ?? runs.find(({ variant }) => variant !== UNPROTECTED);

@@ -1,6 +1,6 @@
 import { type Track, valueAt } from '../record.ts';
 
-/** A part of the picture, in the units of its drawing; y grows downwards. */
+/** A part of the picture, in drawing units; y grows downwards. */
 export interface Frame {
   readonly left: number;
   readonly top: number;
@@ -23,7 +23,7 @@ export function scaleY({ top, height }: Frame, { from, to }: Range): Scale {
   return (value) => top + height - ((value - from) / (to - from || 1)) * height;
 }
 
-/** From the lowest to the highest of these values, with some air; never empty. */
+/** From the lowest to the highest value, with some air; never empty. */
 export function rangeOf(values: Iterable<number>, airShare = 0.06): Range {
   let [from, to] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const value of values) {
@@ -35,7 +35,7 @@ export function rangeOf(values: Iterable<number>, airShare = 0.06): Range {
   return { from: from - air, to: to + air };
 }
 
-/** Round values of a range, at most so many. */
+/** Round values within a range, at most `most`. */
 export function ticksOf({ from, to }: Range, most: number): readonly number[] {
   return multiplesIn({ from, to }, roundStep((to - from) / most));
 }
@@ -61,12 +61,12 @@ const TIME_STEPS_MS = [
   ...[1, 2, 5, 10, 30, 60, 120, 240, 480, 720, 1440, 2880, 10_080].map((minutes) => minutes * MINUTE_MS),
 ];
 
-/** Round moments, at most so many. */
+/** Round moments within a range, at most `most`. */
 export function timeTicks({ from, to }: Range, most: number): readonly number[] {
   return multiplesIn({ from, to }, TIME_STEPS_MS.find((step) => (to - from) / step <= most) ?? to - from);
 }
 
-/** What of a track shows in so many columns: first, lowest, highest and last of each. */
+/** Thins a track to `columns` columns: first, lowest, highest and last point of each. */
 export function thinned(track: Track, { from, to }: Range, columns: number): Track {
   const before = valueAt(track, from);
   const shown: (readonly [number, number | null])[] = before === null ? [] : [[from, before]];
@@ -75,7 +75,7 @@ export function thinned(track: Track, { from, to }: Range, columns: number): Tra
   for (const point of track) {
     if (point[0] <= from) continue;
     if (point[0] > to) {
-      // A line goes on to it, and is cut at the edge.
+      // The line continues to this point and is cut at the edge.
       return [...shown, ...extremes(column), point];
     }
     const index = Math.floor(((point[0] - from) / (to - from)) * columns);

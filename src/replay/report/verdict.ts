@@ -2,7 +2,7 @@ import { type AccountRecord, OWN_CONFIG, type RunRecord, UNPROTECTED } from '../
 import { variantWords } from '../summary.ts';
 import { clock, counted, money, percent, span } from '../words.ts';
 
-/** What a reader should take along of one account. */
+/** The main result of one account. */
 export interface Verdict {
   readonly level: 'good' | 'warning' | 'critical' | 'plain';
   /** In a few words. */
@@ -11,7 +11,7 @@ export interface Verdict {
   readonly text: string;
 }
 
-/** Compares what happened to an account without and with rules, on one path. */
+/** Compares the outcomes of an account without and with rules, on one path. */
 export function verdictOn(accountId: string, runs: readonly RunRecord[]): Verdict {
   const of = (variant: string) =>
     runs.find((run) => run.variant === variant)?.accounts.find(({ id }) => id === accountId);
@@ -61,7 +61,7 @@ function fate(account: AccountRecord, variant: string): string {
   return `${opening} it came through: ${counted(orders, 'order')} closed ${percent(closedFraction)} of what it held${fastest}, for ${cost}; ${end}`;
 }
 
-/** What became of the price after the closing; nothing where the run ended too early to tell. */
+/** How the price went on after the closing; empty if the run ended too early to tell. */
 function nextHourWords({ nextHour, money: currency }: AccountRecord): string {
   const { known, unknown } = nextHour;
   if (unknown > 0 || known === 0) return '';

@@ -13,7 +13,7 @@ interface OpenTrack extends PositionTrack {
   readonly size: Points;
 }
 
-/** What of an account is looked at again and again: equity, and each position's size and room. */
+/** Tracks of an account, sampled regularly: equity, and size and distance of each position. */
 export class AccountTracks {
   readonly equity: [atMs: number, value: number][] = [];
   readonly positions: readonly OpenTrack[];
@@ -29,7 +29,6 @@ export class AccountTracks {
     this.positions = positions.map(({ market, side }) => ({ market, side, ...empty() }));
   }
 
-  /** @returns the positions as they are */
   look(atMs: number): readonly PositionSheet[] {
     this.equity.push([atMs, this.#worth()]);
     const open = this.#exchange.model.openPositions(this.#id);
@@ -44,7 +43,7 @@ export class AccountTracks {
     return open;
   }
 
-  /** Everything that the account has, less what it owes, in the reference asset. */
+  /** Net worth of the account in the reference asset: all it has less all it owes. */
   #worth(): number {
     const { model } = this.#exchange;
     const { equity, main, spot } = model.account(this.#id);
@@ -67,7 +66,7 @@ export class AccountTracks {
 
 export const REFERENCE = 'USDT';
 
-/** Leaves out what says nothing new. */
+/** Skips values that repeat the last one. */
 function add(points: Points, atMs: number, value: number | null): void {
   if (points.length === 0 || points.at(-1)?.[1] !== value) points.push([atMs, value]);
 }
@@ -84,7 +83,7 @@ function distanceOf(position: PositionSheet | undefined): number | null {
   return ((position.direction === 'long' ? 1 : -1) * (mark - liquidation)) / mark;
 }
 
-/** Prices at which these positions come nearer to liquidation than a distance. */
+/** Prices at which these positions come nearer to liquidation than `distance`. */
 export function barriersOf(positions: readonly PositionSheet[], distance: number): readonly Barrier[] {
   return positions.flatMap((position) => {
     const liquidation = liquidationOf(position);

@@ -10,7 +10,7 @@ interface OpenBand {
   readonly subject: SubjectKey;
   words: string;
   readonly spans: { fromMs: number; toMs: number; state: RuleState }[];
-  /** Not over yet. */
+  /** The span that is not over yet. */
   open: { readonly fromMs: number; readonly state: RuleState } | undefined;
 }
 
@@ -27,7 +27,6 @@ interface Watched {
   holdsSinceMs: number | undefined;
 }
 
-/** Titles of the audit records that a reader wants to see. */
 const TITLES: Readonly<Partial<Record<AuditKind, string>>> = {
   targetSet: 'Target',
   intentEnded: 'Reduction ended',
@@ -43,10 +42,10 @@ const TITLES: Readonly<Partial<Record<AuditKind, string>>> = {
   unknown: 'Outcome not known',
 };
 
-/** Listens to a daemon: what its rules were, decided and why, by account. */
+/** Follows a daemon's telemetry: states, decisions and reasons of its rules, by account. */
 export class DaemonWatch implements Telemetry {
   readonly #accounts = new Map<string, Watched>();
-  /** Names positions and loans as people do. */
+  /** Name of a position or loan for people. */
   readonly #nameOf: (accountId: string, subject: SubjectKey) => string;
   /** Whether a rule of an account reduces. */
   readonly #reduces: (accountId: string, ruleId: string) => boolean;
@@ -64,7 +63,7 @@ export class DaemonWatch implements Telemetry {
     else if (event.kind === 'audited') this.#record(event.event);
   }
 
-  /** Those in which anything happened. */
+  /** Bands of the rules for which anything happened. */
   bands(accountId: string, endMs: number): readonly RuleBand[] {
     return [...this.of(accountId).bands.values()].flatMap((band) => {
       close(band, endMs);

@@ -2,16 +2,16 @@ import { withoutUndefined } from '../../config/rules/filter.ts';
 import type { LedgerEntry } from '../../simulator/model/ledger-entry.ts';
 import { type ReplayEvent, type Track, valueAt } from '../record.ts';
 
-/** What the ledger does not say by itself. */
+/** Facts that the ledger itself lacks. */
 export interface LedgerContext {
   readonly prices: Readonly<Record<string, Track>>;
   /** Why an order was sent, by its client order id. */
   readonly reasonOf: (clientOrderId: string) => string | undefined;
-  /** Where something that happens to the account as a whole is drawn. */
+  /** Where events of the account as a whole are drawn. */
   readonly mainMarket: string | undefined;
 }
 
-/** An account's entries of the exchange's ledger as events, in their order. */
+/** Converts an account's ledger entries to events, in the same order. */
 export function ledgerEvents(
   entries: readonly LedgerEntry[],
   context: LedgerContext,

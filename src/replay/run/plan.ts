@@ -13,38 +13,37 @@ export interface RunPlan {
   readonly startMs: number;
   readonly durationMs: number;
   readonly accounts: readonly StartingAccount[];
-  /** Text of a config in which just these accounts stand; absent: nobody protects them. */
+  /** Text of a config with exactly these accounts; absent: run without a daemon. */
   readonly config?: ConfigText;
   readonly markets: Readonly<Record<string, MarketTerms>>;
-  /** Price at the start by market, as text. */
+  /** Start price by market, as text. */
   readonly startPrices: Readonly<Record<string, string>>;
-  /** New ones for every run: a source is used up. */
+  /** New for every run: playing uses a source up. */
   readonly sources: ReadonlyMap<string, PriceSource>;
   readonly conditions: RunConditions;
-  /** Time between two looks at the accounts, for curves and times of reaction; what happens does not depend on it. */
+  /** Time between two samples of the accounts, for curves and reaction times; does not affect what happens. */
   readonly lookMs: number;
-  /** What happens to markets besides their prices, and when. */
+  /** Market events other than prices, with their times. */
   readonly events?: readonly TimedEvent[];
 }
 
-/** A config, and what names it in problems. */
+/** A config, and its name in problems. */
 export interface ConfigText {
   readonly file: string;
   readonly text: string;
 }
 
-/** How well exchange and network work. */
 export interface RunConditions {
-  /** Each way. */
+  /** Per direction. */
   readonly latency: LatencySpec;
   readonly depth?: string;
   readonly readings?: Readonly<Record<string, unknown>>;
-  /** Of replies to a daemon; without one nobody meets them. */
+  /** Faults of replies to the daemon; without effect if there is none. */
   readonly faults: readonly FaultSpec[];
 }
 
 export interface RunHooks {
-  /** Aborted: the run ends where it is. */
+  /** When aborted, the run ends where it is. */
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds of market time since the start; called often. */
   readonly onProgress?: (elapsedMs: number) => void;

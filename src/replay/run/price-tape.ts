@@ -1,18 +1,18 @@
 import { toNumber } from '../../core/quantities/decimal.ts';
 import type { PriceSource } from '../../simulator/prices/price-source.ts';
 
-/** A price beyond which an account counts as in breach of one of its rules. */
+/** A price beyond which an account is in breach of one of its rules. */
 export interface Barrier {
   readonly market: string;
-  /** A long is in breach below it, a short above. */
+  /** A long is in breach below the price, a short above it. */
   readonly side: 'long' | 'short';
   readonly price: number;
 }
 
-/** A time in which the price was beyond a barrier of an account; Unix milliseconds. */
+/** A span in which the price was beyond a barrier of an account; Unix milliseconds. */
 export interface PriceBreach {
   readonly fromMs: number;
-  /** Absent: it lasts. */
+  /** Absent: it is not over. */
   toMs?: number;
 }
 
@@ -21,10 +21,10 @@ interface GuardedAccount {
   readonly breaches: PriceBreach[];
 }
 
-/** An order may fill when the price has come back already. */
+/** An order may fill after the price has come back. */
 const ANSWERED_WITHIN_MS = 60_000;
 
-/** Hears every price on its way into the market: prices, and since when an account is in breach. */
+/** Records every price on its way into the market, and since when accounts are in breach. */
 export class PriceTape {
   /** By market. */
   readonly prices: Record<string, [atMs: number, price: number][]> = {};
@@ -50,7 +50,7 @@ export class PriceTape {
     return this.prices[market]?.at(-1)?.[1];
   }
 
-  /** The breach that a fill at this moment answers: one that lasts, or has just ended. */
+  /** The breach that a fill at this moment answers: an open one, or one that has just ended. */
   breachBefore(accountId: string, atMs: number): PriceBreach | undefined {
     const breach = this.#accounts.get(accountId)?.breaches.findLast(({ fromMs }) => fromMs <= atMs);
     return breach !== undefined && atMs - (breach.toMs ?? atMs) <= ANSWERED_WITHIN_MS ? breach : undefined;

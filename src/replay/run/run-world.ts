@@ -26,29 +26,29 @@ export async function runWorld(plan: RunPlan, hooks: RunHooks = {}) {
   await (signal === undefined ? world.run() : world.run(() => signal.aborted));
   return {
     record: watcher.record(),
-    /** Milliseconds since the start; less than planned when it was stopped. */
+    /** Milliseconds since the start; less than planned if the run was stopped. */
     elapsedMs: world.elapsedMs(),
-    /** What failed in the daemon that no code expected; none in a sound run. */
+    /** Unexpected errors in the daemon; none in a sound run. */
     errors: world.errors,
   };
 }
 
-/** As often as this prices are looked at for curves; whether anything is written down depends on what happened. */
+/** Interval of looking at prices for curves; whether a point is recorded depends on what happened. */
 export const LOOK_FOR_CURVES_MS = 1_000;
-/** A move that is worth a point on every curve. */
+/** A price move that adds a point to every curve. */
 const WORTH_A_POINT = 0.001;
-/** Points of a curve in which nothing happens. */
+/** Number of points of a curve in which nothing happens. */
 const CALM_POINTS = 1_000;
 
 interface WatchedAccount {
   readonly account: StartingAccount;
   readonly tracks: AccountTracks;
-  /** Ids of its rules that reduce. */
+  /** Ids of its reducing rules. */
   readonly reducing: ReadonlySet<string>;
   readonly thresholds: ReturnType<typeof thresholdsOf>;
-  /** Of each breach that was answered: milliseconds to its first fill. */
+  /** For each breach that was answered: milliseconds until its first fill. */
   readonly breachToFillMs: number[];
-  /** Beginning of the newest breach that was answered. */
+  /** Start of the newest breach that was answered. */
   answeredMs: number | undefined;
 }
 
@@ -156,7 +156,7 @@ class RunWatcher {
     );
   }
 
-  /** The first fill after a breach is the answer to it; before the barriers move with it. */
+  /** Takes the first reducing fill after a breach as its answer. Runs before fills move the barriers. */
   #takeFills(): void {
     const entries = this.world.exchange.model.ledger({ afterSeq: this.#seenSeq });
     this.#seenSeq = entries.at(-1)?.seq ?? this.#seenSeq;
@@ -212,7 +212,7 @@ class RunWatcher {
     };
   }
 
-  /** Against the last price at that moment; what the taker loses is positive. */
+  /** Against the last price at that moment; a loss is positive. */
   #slippage({ market = '', atMs, side, price, amount }: LedgerEntry): number {
     const before = valueAt(this.#tape.prices[market] ?? [], atMs);
     if (before === null || price === undefined || amount === undefined) return 0;
@@ -222,7 +222,7 @@ class RunWatcher {
 
 const HARM: ReadonlySet<LedgerEntry['kind']> = new Set(['liquidation', 'loan_liquidation']);
 
-/** Of the part that orders closed; null where the run ends before the hour does. */
+/** Price move of the closed part within an hour; unknown where the run ends earlier. */
 function nextHourOf(
   fills: readonly LedgerEntry[],
   prices: Readonly<Record<string, Track>>,
@@ -248,7 +248,7 @@ function closedShare(
   return held === 0 ? 0 : Math.min(1, closed / held);
 }
 
-/** Distances to liquidation below which rules fire for what the account holds. */
+/** Distances to liquidation below which rules fire for the account's holdings. */
 function thresholdsOf(account: CompiledAccount | undefined, positions: StartingAccount['positions']) {
   if (account === undefined) return [];
   const rules = compileRules(account.rules, account.settings).position;

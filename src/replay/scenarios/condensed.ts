@@ -1,11 +1,11 @@
 import type { Scenario, ScenarioPoint } from './scenario.ts';
 
-/** Slower stretches are played at this pace: from 4 % an hour on nobody's fate was another, at 1 % a minute it was. */
+/** Pace of shortened stretches: at 4 % an hour no account ended differently, at 1 % a minute some did. */
 const SLOWEST_PERCENT_PER_HOUR = 4;
-/** A stretch in which nothing moves lasts this long at most: rules that wait for calm have time to clear. */
+/** Longest stretch without any move: rules that wait for calm have time to clear. */
 const LONGEST_STILL_MINUTES = 20;
 
-/** The same moves in less time: what is fast stays, what is slow is shortened; a crash of a day takes ten hours. */
+/** Shortens slow stretches and keeps fast ones: a crash of one day takes ten hours. */
 export function condensed(scenario: Scenario): Scenario {
   const { majors, others } = scenario;
   const minutes = new Set([...majors, ...(others ?? [])].map(([minute]) => minute));
@@ -31,7 +31,7 @@ export function condensed(scenario: Scenario): Scenario {
   };
 }
 
-/** Percent by which the path differs between two minutes, which lie within one straight line of it. */
+/** Percent by which the path differs between two minutes on the same straight line of it. */
 function movedBetween(points: readonly ScenarioPoint[], from: number, to: number): number {
   const after = points.findLastIndex(([minute]) => minute <= from);
   const line = [points[after], points[after + 1]] as const;

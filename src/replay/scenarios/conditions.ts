@@ -1,35 +1,35 @@
 import type { FaultSpec } from '../../simulator/http/faults.ts';
 import type { LatencySpec } from '../../world/chance.ts';
 
-/** What becomes of a market, besides its price, from the moment at which it has moved so many percent. */
+/** Stress of a market apart from its price, from the moment it has moved by `fromPercent`. */
 export interface MarketStress {
   readonly fromPercent: number;
-  /** Multiplies the amounts in the order book. */
+  /** Factor for the amounts in the order book. */
   readonly depthFactor: string;
-  /** Bid to ask at least, a fraction of the price. */
+  /** Least distance from bid to ask, a fraction of the price. */
   readonly spread: string;
-  /** How far the mark price lies beyond the last price, to the harm of what the accounts hold; a fraction. */
+  /** Distance of the mark price beyond the last price, against the accounts' holdings; a fraction. */
   readonly basis: string;
-  /** The basis opens in a straight line within this time. */
+  /** Time in which the basis opens, in a straight line. */
   readonly basisOverMs: number;
 }
 
-/** A time in which something fails, from the moment at which the market has moved so many percent. */
+/** A time of failure, from the moment the market has moved by `fromPercent`. */
 export interface Outage {
   readonly fromPercent: number;
   readonly forMs: number;
   readonly fault: FaultSpec;
 }
 
-/** How well an exchange works while the price moves. */
+/** Quality of an exchange while the price moves. */
 export interface FieldConditions {
   readonly id: 'calm' | 'crash';
   readonly about: string;
   /** Per direction. */
   readonly latency: LatencySpec;
-  /** Absent: full books, and the mark is the last price. */
+  /** Absent: full books, and the mark equals the last price. */
   readonly market?: MarketStress;
-  /** From the beginning to the end. */
+  /** In force from beginning to end. */
   readonly faults: readonly FaultSpec[];
   readonly outages: readonly Outage[];
 }
@@ -43,8 +43,8 @@ export const CALM: FieldConditions = {
 };
 
 /**
- * As told of real crashes, of which nobody publishes figures: the middle of the range. Worse has been reported of each
- * by itself: orders refused for 106 minutes, a basis of 10 %, 98 % of the depth gone.
+ * The middle of what was reported from real crashes, of which nobody publishes figures. Single reports were worse:
+ * orders refused for 106 minutes, a basis of 10 %, 98 % of the depth gone.
  */
 export const CRASH: FieldConditions = {
   id: 'crash',
@@ -55,13 +55,13 @@ export const CRASH: FieldConditions = {
   latency: { medianMs: 300, sigma: 0.9, maxMs: 3_000 },
   market: { fromPercent: 2, depthFactor: '0.1', spread: '0.005', basis: '0.01', basisOverMs: 60_000 },
   faults: [
-    // Shed for overload, although they reduce.
+    // Shed because of overload, although they reduce.
     {
       effect: { kind: 'unavailable', meaning: 'overloaded' },
       target: { endpoint: 'stopLimit' },
       probability: 0.08,
     },
-    // Two ways not to hear of an order that stands.
+    // Two ways in which the reply to a standing order is lost.
     {
       effect: { kind: 'unavailable', meaning: 'executed' },
       target: { endpoint: 'stopLimit' },
@@ -69,7 +69,7 @@ export const CRASH: FieldConditions = {
     },
     { effect: { kind: 'lostReply' }, target: { endpoint: 'stopLimit' }, probability: 0.02 },
     { effect: { kind: 'gatewayStatus', status: 503 }, probability: 0.03 },
-    // A limit of the gateway, then a nonce that came too late: the same status, and not the same cure.
+    // A gateway limit, and a nonce that came too late: the same status, with different remedies.
     { effect: { kind: 'gatewayStatus', status: 429, retryAfterMs: 1_000 }, probability: 0.005 },
     { effect: { kind: 'status', status: 429 }, probability: 0.005 },
     { effect: { kind: 'stale', ageMs: 1_000 }, target: { endpoint: 'openPositions' }, probability: 0.05 },

@@ -1,8 +1,8 @@
 import { course } from './scenario.ts';
 
 /**
- * Bitcoin in four crashes, in minutes and percent of the first price: the points of public candles whose straight
- * connection stays nearest to their highs and lows.
+ * Bitcoin in four crashes, in minutes and percent of the first price: points of public candles, chosen so that
+ * straight lines between them stay nearest to the highs and lows.
  */
 
 /** 2020-03-12, 10:00 UTC, 16.5 h: half of the price in two falls, the second overnight. */
@@ -16,7 +16,7 @@ export const CRASH_2020_03_12 = course(`
   965.7 -45.45, 971.7 -44.01, 976.7 -50.78, 979.7 -46.73, 986.3 -47.76, 990 -43.54
 `);
 
-/** 2021-05-19, 06:00 UTC, 9 h: down a quarter and back within three. */
+/** 2021-05-19, 06:00 UTC, 9 h: down by a quarter and back within three hours. */
 export const CRASH_2021_05_19 = course(`
   0 0, 75.7 -1.66, 106.3 3.51, 168.7 4.31, 315.3 0.64, 329.3 -1.53, 332.7 -7.31, 337.7 -0.94, 397.7 -2.84,
   404.7 -7.06, 407.3 -4.64, 409.7 -10.05, 410.3 -6.38, 410.7 -11.73, 411.3 -5.83, 411.7 -11.91, 413.3 -10.82,

@@ -1,10 +1,10 @@
 import { CRASH_2020_03_12, CRASH_2021_05_19, CRASH_2022_11_08, CRASH_2025_10_10 } from './crash-shapes.ts';
 import { course, type Scenario, type ScenarioPoint } from './scenario.ts';
 
-/** Instant moves of everything, in percent; falls of the majors, all other coins by beta. */
+/** Instant moves of all markets, in percent of the majors; other coins by their beta. */
 const SHOCKS = [-5, -10, -20, -30, -50, 5, 10, 20, 30, 50] as const;
 
-/** As portfolio margin looks at a book: a fine range, and tails (Deribit: 16 % and -66 to +500 %); the worst counts. */
+/** Moves as in portfolio margin: a fine range and tails (Deribit: 16 % and -66 to +500 %); the worst counts. */
 const GRID_PERCENT = [-66, -50, -33, -25, -16, -12, -8, -4, 4, 8, 12, 16, 25, 33, 50, 100, 200, 500] as const;
 
 function jump(percent: number, minutes: number): readonly ScenarioPoint[] {
@@ -109,10 +109,10 @@ const shapes = ofKind('shape', [
   },
 ]);
 
-/** Every scenario that `stress` plays as a course of time. */
+/** Every scenario that `stress` plays over time. */
 export const SCENARIO_LIBRARY: readonly Scenario[] = [...shocks, ...history, ...shapes];
 
-/** The grid: each an instant move of everything, held for a minute. */
+/** The grid: instant moves of all markets, each held for a minute. */
 export const SHOCK_GRID: readonly Scenario[] = GRID_PERCENT.map((percent) => ({
   id: named('grid', percent),
   title: signed(percent),

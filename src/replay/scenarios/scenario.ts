@@ -9,10 +9,10 @@ import { type PricePoint, type PriceSource, sourceFromPoints } from '../../simul
 import { straightLine, tickFor } from '../../simulator/prices/straight-line.ts';
 import { coinOf } from '../exposure.ts';
 
-/** Minutes from the start, and percent away from the first price; two points of one minute are a jump. */
+/** Minutes from the start, and percent away from the first price; two points in the same minute form a jump. */
 export type ScenarioPoint = readonly [minute: number, percent: number];
 
-/** Points from a text such as `0 0, 5 -12, 25 -20`: minute and percent of each. */
+/** Parses points from a text such as `0 0, 5 -12, 25 -20`: minute and percent of each. */
 export function course(text: string): readonly ScenarioPoint[] {
   return text.split(',').map((point): ScenarioPoint => {
     const [minute = Number.NaN, percent = Number.NaN] = point.trim().split(' ').map(Number);
@@ -20,16 +20,16 @@ export function course(text: string): readonly ScenarioPoint[] {
   });
 }
 
-/** A scripted path of all markets, relative to where they are. */
+/** A scripted path of all markets, relative to their first prices. */
 export interface Scenario {
   /** Stable, for `--scenario` and JSON. */
   readonly id: string;
   readonly title: string;
   readonly about: string;
   readonly kind: 'shock' | 'history' | 'shape' | 'grid';
-  /** What the majors (bitcoin) do. */
+  /** Moves of the majors (bitcoin). */
   readonly majors: readonly ScenarioPoint[];
-  /** What all other coins do; by their beta to the majors if absent. */
+  /** Moves of all other coins; absent: by their beta to the majors. */
   readonly others?: readonly ScenarioPoint[];
 }
 
@@ -42,14 +42,12 @@ const MAJOR_BETA = 1;
 /** Ether, the mildest of the alternatives, fell 1.2 to 1.5 times as far as bitcoin in the crashes of the library. */
 const OTHER_BETA = 1.4;
 
-/** How many times as far as the majors a market moves when nobody says otherwise. */
+/** Usual move of a market, as a multiple of the majors' move. */
 export function usualBeta(market: string): number {
   return MAJORS.has(coinOf(market)) ? MAJOR_BETA : OTHER_BETA;
 }
 
-/**
- * A rise counts times beta; a fall beta times over ((1 - 0.3) to the power of beta), so that no coin falls below zero.
- */
+/** A rise is multiplied by beta. A fall is compounded, (1 + move) ** beta - 1, so that no coin falls below zero. */
 export function movedBy(percent: number, beta: number): number {
   const move = percent / 100;
   return move >= 0 ? move * beta : (1 + move) ** beta - 1;
@@ -60,11 +58,11 @@ export interface ScenarioMarket {
   readonly startMs: number;
   readonly startPrice: Decimal;
   readonly priceStep: Decimal;
-  /** How many times as far as the majors it moves; as usual for its coin if absent. */
+  /** Its move as a multiple of the majors' move; absent: as usual for its coin. */
   readonly beta?: number;
 }
 
-/** The scenario in one market: straight lines between its points. */
+/** Prices of a scenario in one market: straight lines between its points. */
 export function scenarioPrices(scenario: Scenario, place: ScenarioMarket): PriceSource {
   return sourceFromPoints(pricePoints(scenario, place));
 }
@@ -79,7 +77,7 @@ function* pricePoints(scenario: Scenario, place: ScenarioMarket): Generator<Pric
   }
 }
 
-/** Quiet hours need fewer points: no step is larger for it, and a poll sees the same price again. */
+/** Quiet hours need fewer points: steps do not get larger, and a poll just sees the same price again. */
 const LONGEST_TICK_MS = 10_000;
 
 function tickBetween(from: PricePoint, to: PricePoint): number {
@@ -102,7 +100,7 @@ function priceAfter({ startPrice, priceStep }: ScenarioMarket, move: number): De
   return maxDecimal(priceStep, roundToStep(startPrice.times(factor), priceStep, 'halfUp'));
 }
 
-/** Milliseconds until the majors, or coins that go their own way, have first moved so many percent; the end if never. */
+/** Milliseconds until the majors, or coins that move on their own, first moved by `percent`; the end if never. */
 export function firstMoveMs({ majors, others = majors }: Scenario, percent: number): number {
   return Math.min(firstMoveOf(majors, percent), firstMoveOf(others, percent));
 }

@@ -2,7 +2,7 @@ import { figures, type OutcomeTable, texts } from '../outcome-table.ts';
 import { money, percent } from '../words.ts';
 import type { StressCase, StressedAccount, StressRecord } from './stress.ts';
 
-/** What a case comes to over all accounts; what is kept, as shares of all equity at the start. */
+/** Totals of a case over all accounts; kept equity as a share of all equity at the start. */
 export function totalsOf({ accounts }: StressCase) {
   const start = accounts.reduce((sum, { equityStart }) => sum + equityStart, 0);
   const share = (of: 'without' | 'withRules'): number =>
@@ -16,7 +16,7 @@ export function totalsOf({ accounts }: StressCase) {
   };
 }
 
-/** One row for each scenario and its conditions. */
+/** One row per scenario and conditions. */
 export function scenarioTable({ cases }: StressRecord): OutcomeTable {
   const played = cases.filter(({ scenario }) => scenario.kind !== 'grid');
   return {
@@ -39,7 +39,7 @@ export function scenarioTable({ cases }: StressRecord): OutcomeTable {
   };
 }
 
-/** One row for each account to which something happened. */
+/** One row per account that was liquidated or had orders. */
 export function accountTable({ cases }: StressRecord): OutcomeTable {
   const rows = cases
     .filter(({ scenario }) => scenario.kind !== 'grid')
@@ -82,7 +82,7 @@ export function fate(isLiquidated: boolean): string {
   return isLiquidated ? 'liquidated' : 'came through';
 }
 
-/** Portfolio margin's view: equity left after each instant move, and where it is least. */
+/** Portfolio margin's view: equity left after each instant move. */
 export function gridTable({ cases }: StressRecord): OutcomeTable {
   const grid = cases.filter(({ scenario }) => scenario.kind === 'grid');
   const ids = grid[0]?.accounts.map(({ id }) => id) ?? [];
@@ -97,12 +97,12 @@ export function gridCell({ equityStart, without, withRules }: StressedAccount): 
   return without.liquidated || withRules.liquidated ? `${share} liquidated` : share;
 }
 
-/** What is left of equity, in percent; empty where there was none. */
+/** Equity left, in percent; empty if there was none at the start. */
 export function kept(equityStart: number, equityEnd: number): string {
   return equityStart === 0 ? '' : percent(equityEnd / equityStart);
 }
 
-/** The scenario that costs most, in a sentence; absent where nothing was played. */
+/** Names the scenario that costs most, in a sentence; undefined: nothing was played. */
 export function worstCase({ cases }: StressRecord): string | undefined {
   const worst = cases
     .filter(({ scenario }) => scenario.kind !== 'grid')

@@ -15,16 +15,16 @@ export interface StressPlan {
   /** Unix milliseconds at which every scenario begins. */
   readonly startMs: number;
   readonly accounts: readonly StartingAccount[];
-  /** Prices to start from, as text, of every market that matters to the accounts. */
+  /** Start prices, as text, of every market that matters to the accounts. */
   readonly prices: Readonly<Record<string, string>>;
   readonly terms: Readonly<Record<string, MarketTerms>>;
   readonly config: ConfigText;
-  /** Each is played under all conditions. */
+  /** Each is played under all `conditions`. */
   readonly scenarios: readonly Scenario[];
   readonly conditions: readonly FieldConditions[];
-  /** Each is played while the exchange works well. */
+  /** Each is played under calm conditions. */
   readonly grid: readonly Scenario[];
-  /** How many times as far as the majors a market moves, where it is not as usual for its coin. */
+  /** Moves of markets as multiples of the majors' move; absent markets move as usual for their coin. */
   readonly betas: Readonly<Record<string, number>>;
   readonly notes: readonly string[];
 }
@@ -36,11 +36,11 @@ export type StressCase = NonNullable<Awaited<ReturnType<typeof playCase>>>;
 export type StressedAccount = StressCase['accounts'][number];
 
 export interface StressHooks extends ReplayHooks {
-  /** Called with each case as soon as it was played. */
+  /** Called with each case as soon as it has been played. */
   readonly onCase?: (played: StressCase) => void;
 }
 
-/** Plays every scenario without and with the rules; stopped early, it has those that were finished. */
+/** Plays every scenario without and with the rules. If stopped early, the record has the finished cases. */
 export async function runStress(plan: StressPlan, hooks: StressHooks) {
   const startedMs = hooks.nowMs();
   const list = [
@@ -60,11 +60,10 @@ export async function runStress(plan: StressPlan, hooks: StressHooks) {
   }
   const { seed, notes } = plan;
   const wallMs = Math.round(hooks.nowMs() - startedMs);
-  /** `stopped`: it was stopped early. */
   return { seed, wallMs, stopped: cases.length < list.length, notes, cases };
 }
 
-/** `undefined` when it was stopped. */
+/** Plays one case without and with the rules; `undefined`: stopped. */
 async function playCase(
   plan: StressPlan,
   scenario: Scenario,
@@ -88,7 +87,7 @@ function outcomeOf({ equityEnd, closedFraction, orders, liquidatedAtMs }: Accoun
   return { liquidated: liquidatedAtMs !== null, equityEnd, closedFraction, orders };
 }
 
-/** Only what an account has at the end is asked for; the market goes its way between two looks. */
+/** Only the final state matters, so accounts are sampled rarely; the market moves on in between. */
 const LOOK_MS = 60_000;
 
 function planOf(
@@ -134,7 +133,7 @@ function planOf(
 
 const SMALL_STEP = '0.00000001';
 
-/** What befalls every market in which something is held; the basis to the harm of what all accounts hold together. */
+/** Stress of every market with positions; the basis moves against the accounts' net holdings. */
 function marketEvents(
   { accounts }: StressPlan,
   scenario: Scenario,

@@ -1,7 +1,7 @@
 import { parseDocument } from 'yaml';
 import type { Candidate } from './tune-case.ts';
 
-/** A config in which one account (absent: all) stands under other rules: JSON, which is YAML too. */
+/** A config in which one account (absent: all) has the candidate's rules, as JSON, which is also YAML. */
 export function candidateConfig(text: string, { rules, uses }: Candidate, accountId?: string): string {
   const document: unknown = parseDocument(text, { version: '1.2', merge: false }).toJS();
   const config = { ...(document as Readonly<Record<string, unknown>>) };

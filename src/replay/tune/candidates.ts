@@ -1,28 +1,28 @@
 import type { Candidate } from './tune-case.ts';
 
-/** What the search goes over. Shares are fractions, times are texts of a config. */
+/** The space of a search. Shares are fractions, times are written as in a config. */
 export interface CandidateSpace {
-  /** Each is what a `protect` may say; `null`: no standing stop. */
+  /** Variants of `protect`; `null`: no standing stop. */
   readonly covers: readonly (CoverDraft | null)[];
-  /** Distances to liquidation below which a rule acts; `null`: none does. */
+  /** Distances to liquidation below which a rule acts; `null`: no such rule. */
   readonly thresholds: readonly (number | null)[];
-  /** How far a reduction goes: until a distance so many times the threshold, until a distance, or by a share. */
+  /** Extents of a reduction: until a multiple of the threshold, until a distance, or by a share. */
   readonly steps: readonly StepDraft[];
-  /** How long the condition holds before it acts. */
+  /** How long the condition must hold first. */
   readonly holds: readonly string[];
 }
 
-/** One standing stop, or a ladder of them: a list is one more entry of `covers`. */
+/** One standing stop, or a ladder of them; a ladder is one entry of `covers`. */
 export type CoverDraft =
   | { readonly at: number }
   | { readonly ladder: readonly { readonly at: number; readonly close: number | 'rest' }[] };
 
 export type StepDraft = { readonly times: number } | { readonly until: number } | { readonly by: number };
 
-/** Keeps what binary fractions add from a config. */
+/** Keeps floating-point noise out of a config. */
 const PERCENT_DIGITS = 6;
 
-/** A lone standing stop near liquidation, and closing at the exchange's margin call: every table has both. */
+/** A lone standing stop near liquidation, and closing at the exchange's margin call. Every table has both. */
 export const ANCHORS: readonly Candidate[] = [
   {
     name: 'lone stop at 95%',
@@ -45,7 +45,7 @@ export const ANCHORS: readonly Candidate[] = [
   },
 ];
 
-/** What an ordinary search goes over: some hundred sets. */
+/** The space of an ordinary search: several hundred sets. */
 export const USUAL_SPACE: CandidateSpace = {
   covers: [null, { at: 0.6 }, { at: 0.75 }, { at: 0.85 }, { at: 0.9 }, { at: 0.95 }],
   thresholds: [null, 0.02, 0.03, 0.04, 0.05, 0.08, 0.12],
@@ -53,7 +53,7 @@ export const USUAL_SPACE: CandidateSpace = {
   holds: ['0s', '3s', '10s'],
 };
 
-/** Ladders of two and three rungs; for configs whose `protect` takes them. */
+/** Ladders of two and three rungs, for configs whose `protect` supports them. */
 export const USUAL_LADDERS: readonly CoverDraft[] = [
   ladder([0.75, 0.3], [0.88, 0.4]),
   ladder([0.8, 0.3], [0.9, 0.4]),
@@ -69,7 +69,7 @@ function ladder(...rungs: readonly (readonly [at: number, close: number])[]): Co
   };
 }
 
-/** Every combination once; a set without a rule is none. */
+/** Every combination once, except the one without a rule. */
 export function candidatesOf({ covers, thresholds, steps, holds }: CandidateSpace): readonly Candidate[] {
   const found = new Map<string, Candidate>();
   for (const cover of covers) {
@@ -141,7 +141,7 @@ function reductionName({ threshold, step, hold }: Reduction): string {
   return `below ${percent(threshold)}${held} ${until === undefined ? `by ${percent('by' in step ? step.by : 1)}` : `until ${percent(until)}`}`;
 }
 
-/** The condition clears a quarter beyond where it fires, or half way to the target where that is nearer. */
+/** The condition clears a quarter beyond its threshold, or half way to the target if that is nearer. */
 function reductionRule({ threshold, step, hold }: Reduction): Candidate['rules'][number] {
   const until = untilOf(step, threshold);
   const clear = Math.min(threshold * 1.25, until === undefined ? 1 : (threshold + until) / 2);
@@ -158,7 +158,7 @@ function reductionRule({ threshold, step, hold }: Reduction): Candidate['rules']
   };
 }
 
-/** Undefined: it goes by a share. */
+/** Distance at which a step ends; undefined: it goes by a share. */
 function untilOf(step: StepDraft, threshold: number): number | undefined {
   if ('by' in step) return undefined;
   return 'until' in step ? step.until : threshold * step.times;

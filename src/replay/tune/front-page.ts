@@ -4,7 +4,7 @@ import { percent } from '../words.ts';
 import type { TuneRecord, TuneRow } from './search.ts';
 import { frontTable, tuneWords } from './tune-tables.ts';
 
-/** The front as one page that needs nothing else; every text escaped. */
+/** Renders the front as one self-contained page; all text is escaped. */
 export function renderFront(record: TuneRecord): string {
   const title = 'Equity kept and equity given up';
   return renderPage({
@@ -22,7 +22,7 @@ const HEIGHT = 420;
 const MARGIN = { left: 70, right: 20, top: 20, bottom: 50 };
 const TICKS = [0, 0.25, 0.5, 0.75, 1] as const;
 
-/** Equity kept to the right, equity given up upwards, as SVG; anchors bear their names. */
+/** SVG of equity kept (to the right) against equity given up (upwards); anchors are labelled. */
 export function picture(rows: readonly TuneRow[]): Html {
   const dots = rows.flatMap((row) => {
     const { kept, givenUpMean } = row.figures;
@@ -35,7 +35,7 @@ export function picture(rows: readonly TuneRow[]): Html {
     MARGIN.left,
     WIDTH - MARGIN.right,
   );
-  // Least given up stands at the bottom.
+  // The least given up is at the bottom.
   const y = scaleOf(
     dots.map(({ given }) => given),
     HEIGHT - MARGIN.bottom,
@@ -65,16 +65,16 @@ interface Dot {
 }
 
 interface Label extends Dot {
-  /** The text ends there; else it begins there. */
+  /** The text ends at `x`; otherwise it begins there. */
   readonly isLeft: boolean;
 }
 
 const ABOVE = 10;
 const LINE = 13;
-/** Of a character, about. */
+/** Approximate width of a character. */
 const CHARACTER = 6;
 
-/** Above each dot, and higher where another label would be in the way. */
+/** Puts a label above each dot, or higher if another label is in the way. */
 function labelled(dots: readonly Dot[]): readonly Label[] {
   const placed: Label[] = [];
   const spanOf = ({ name, x, isLeft }: Label): readonly [number, number] => {
@@ -99,7 +99,7 @@ function labelled(dots: readonly Dot[]): readonly Label[] {
 
 interface Axis {
   at(value: number): number;
-  /** Of a part of the axis, 0 to 1: where it is, and its value. */
+  /** Coordinate and value at a fraction of the axis, 0 to 1. */
   place(part: number): number;
   value(part: number): number;
 }

@@ -8,7 +8,7 @@ import type { ConfigText } from '../run/plan.ts';
 import type { BareOutcome, CaseOutcome, TuneCase, TunePrices } from './tune-case.ts';
 
 const DAEMON = 'breakwater';
-/** How often it is looked whether anything is open. */
+/** How often to check whether anything is open. */
 const LOOK_MS = 5_000;
 const WALK_TICK_MS = 1_000;
 
@@ -21,7 +21,7 @@ export async function playCase(
   return (await play({ ...one, durationMs }, config)).outcome;
 }
 
-/** The same with nobody to protect it, and how near the price came to liquidation. */
+/** Plays a case without a daemon, and measures how near the price came to liquidation. */
 export async function playBare(one: TuneCase): Promise<BareOutcome> {
   const bare = walkBare(one);
   if (bare !== undefined) return bare;
@@ -29,7 +29,7 @@ export async function playBare(one: TuneCase): Promise<BareOutcome> {
   return { ...outcome, way, distance };
 }
 
-/** A walk that liquidates nothing need not be played: only where it went and how it ended count. */
+/** Works out a walk that stays clear of liquidation from its extremes and its end; undefined: it must be played. */
 function walkBare(one: TuneCase): BareOutcome | undefined {
   const { account, prices, fromMs, durationMs } = one;
   const [position] = account.positions;
@@ -58,10 +58,10 @@ function walkBare(one: TuneCase): BareOutcome | undefined {
   };
 }
 
-/** Nearer than this a case is played: whether it is liquidated is the exchange's to say. */
+/** Beyond this part of the way a case is played: only the exchange can tell whether it is liquidated. */
 const SAFE_WAY = 0.9;
 
-/** Many accounts are played over one walk. */
+/** Walks by their inputs: many accounts are played over one walk. */
 const WALKS = new Map<string, ReturnType<typeof walked>>();
 
 function walkOf(one: TuneCase, from: TunePrices) {
@@ -115,7 +115,7 @@ async function play(one: TuneCase, config?: ConfigText) {
   };
 }
 
-/** Whatever comes after the last position is closed changes nothing. */
+/** Runs until the last position is closed: nothing changes after that. */
 async function untilFlat(world: World, accountId: string, durationMs: number): Promise<void> {
   let isFlat = false;
   const look = (): void => {
@@ -181,7 +181,7 @@ function sourceOf({ account, terms, seed, model, fromMs }: TuneCase, market: str
   const priceStep = decimal(terms[from.market]?.priceStep ?? '0.00000001');
   if ('dailyVolatility' in from) {
     const { dailyVolatility } = from;
-    // Markets of one coin walk together, others by themselves.
+    // Markets that share a walk (those of one coin) move together, others independently.
     const own = Array.from(from.market).reduce(
       (sum, letter) => (sum * 31 + letter.charCodeAt(0)) >>> 0,
       seed + fromMs / WALK_TICK_MS,

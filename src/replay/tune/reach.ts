@@ -9,12 +9,13 @@ import type { Candidate } from './tune-case.ts';
 
 type Action = RuleSpec['actions'][number];
 
-/** The exchange calls for margin when one and a half times the maintenance is left: with 3 %, 1.5 % of the price. */
+/** The exchange calls for margin at 1.5 times maintenance, nearer than this: with 3 %, at 1.5 % of the price. */
 const MARGIN_CALL_DISTANCE = 0.02;
 
 /**
- * Where rules of a config begin to close something, for an account with a single position; undefined where they may act
- * by anything but its distance or its liquidation state. @throws WorldConfigError
+ * Where the rules of a config begin to close something, for an account with a single position; undefined: they may
+ * act by something other than its distance or its liquidation state.
+ * @throws WorldConfigError
  */
 export function reachOf(base: ConfigText, candidate: Candidate): Candidate['reach'] {
   const { file, text } = base;
@@ -33,7 +34,7 @@ export function reachOf(base: ConfigText, candidate: Candidate): Candidate['reac
       const isByState = JSON.stringify(spec.when).includes('liquidationState');
       if (spec.on !== 'position' || (marks.length === 0 && !isByState)) return undefined;
       const distances = marks.filter(({ field, op }) => field === 'liquidationDistance' && op === 'below');
-      // What holds only together with a distance does not hold before it.
+      // A condition that also requires a distance does not hold before that distance.
       const isBounded = distances.length === marks.length || (distances.length > 0 && isConjunction(spec));
       if (!isBounded) return undefined;
       distance = Math.max(
@@ -56,7 +57,7 @@ function isConjunction({ when }: RuleSpec): boolean {
   return !/"(?:any|not)"/.test(JSON.stringify(when));
 }
 
-/** A rule for accounts with more than one position has nothing to say of one that has a single one. */
+/** A rule for accounts with several positions never applies to an account with a single one. */
 function isForSeveral({ on, when }: RuleSpec): boolean {
   return on === 'account' && JSON.stringify(when).includes('positionCount');
 }

@@ -5,24 +5,24 @@ import { type ComparedCase, figuresOf, frontOf, isBeatenBy, type TuneFigures } f
 
 export interface TunePlan {
   readonly cases: readonly TuneCase[];
-  /** The anchors, and what else is to be in every table, come first. */
+  /** The anchors, and others that every table must have, come first. */
   readonly candidates: readonly Candidate[];
-  /** A config in which just the accounts of the cases stand, and act. */
+  /** A config with exactly the accounts of the cases, which act. */
   readonly base: ConfigText;
   readonly seed: number;
 }
 
-/** Plays one case: with nobody, or under a candidate. `lanes` at once are worth while. */
+/** Plays one case, without rules or under a candidate. Up to `lanes` cases at once are worthwhile. */
 export interface CasePlayer {
   readonly lanes: number;
   bare(index: number): Promise<BareOutcome>;
-  /** `durationMs`: only so much of it; absent: all. */
+  /** `durationMs`: how much of the case to play; absent: all. */
   play(index: number, candidate: Candidate, durationMs?: number): Promise<CaseOutcome>;
 }
 
 export interface TuneHooks {
   readonly signal: AbortSignal;
-  /** 0 to 1 of what is known to be left to do in this round, and what is being done. */
+  /** Done share of this round's known work, 0 to 1, and what is being done. */
   readonly onProgress?: (share: number, what: string) => void;
   /** Milliseconds of real time, from any origin. */
   readonly nowMs: () => number;
@@ -32,16 +32,16 @@ export interface TuneHooks {
 export type TuneRecord = ReturnType<Search['record']>;
 export type TuneRow = TuneRecord['rows'][number];
 
-/** Cases of the first round; each further one has three times as many. */
+/** Cases of the first round; each later round has `GROWTH` times as many. */
 const FIRST_ROUND = 24;
 const GROWTH = 3;
-/** Of those that a round leaves; so many stay at least. */
+/** Share of the candidates that a round keeps, and the least number. */
 const KEPT_SHARE = 1 / 3;
 const LEAST_KEPT = 12;
 
 /**
- * Looks for the front by rounds: every candidate over a few cases of every kind, then the better third over three times
- * as many, until what is left was played over all. Anchors stay to the end.
+ * Searches for the front in rounds: all candidates over a few cases of every kind, then the better third over three
+ * times as many, until the rest was played over all cases. Anchors stay to the end.
  */
 export async function searchFront(plan: TunePlan, player: CasePlayer, hooks: TuneHooks) {
   const startedMs = hooks.nowMs();
@@ -61,7 +61,7 @@ export async function searchFront(plan: TunePlan, player: CasePlayer, hooks: Tun
   return search.record(finished, order.slice(0, used));
 }
 
-/** The anchors, and of the rest the layers of the front, one after another, until a third is reached. */
+/** Keeps the anchors and, of the rest, one layer of the front after another until a third is reached. */
 function better(alive: readonly Candidate[], of: (one: Candidate) => TuneFigures): readonly Candidate[] {
   const most = Math.max(LEAST_KEPT, Math.ceil(alive.length * KEPT_SHARE));
   let rest = alive
@@ -78,11 +78,11 @@ function better(alive: readonly Candidate[], of: (one: Candidate) => TuneFigures
   return alive.filter(({ name, isAnchor }) => isAnchor === true || names.has(name));
 }
 
-/** A price that came this much nearer than what a candidate acts at may have been seen by it. */
+/** A candidate may have seen a price that came this near to the point at which it acts. */
 const WAY_MARGIN = 0.03;
 const DISTANCE_MARGIN = 0.002;
 const AT_ONCE_MS = 300_000;
-/** A stop keeps clear of liquidation by so much of the price, or of the way where that is less. */
+/** A stop keeps this clear of liquidation: a share of the price, or of the way if that is less. */
 const LEAST_CLEARANCE = 0.012;
 const MOST_CLEARANCE = 0.4;
 
@@ -92,7 +92,7 @@ class Search {
   readonly #hooks: TuneHooks;
   readonly #startedMs: number;
   readonly #bare = new Map<number, BareOutcome>();
-  /** By name of candidate. */
+  /** By candidate name. */
   readonly #outcomes = new Map<string, Map<number, CaseOutcome>>();
   readonly #refused = new Map<string, string>();
   #played = 0;
@@ -113,7 +113,7 @@ class Search {
     return this.#hooks.nowMs() - this.#startedMs;
   }
 
-  /** Plays all cases without rules. @returns them in the order in which rounds take them; empty: stopped before that */
+  /** Plays all cases without rules. @returns the order in which rounds take them; empty: stopped early */
   async start(): Promise<readonly number[]> {
     const all = this.#plan.cases.map((_, index) => index);
     const isDone = await this.#each(all, 'without rules', async (index) => {
@@ -122,7 +122,7 @@ class Search {
     return isDone ? this.#interleaved(all) : [];
   }
 
-  /** Shuffled, and of each book and fate in turn: any beginning of it has some of all. */
+  /** Shuffled and interleaved by book, kind and fate, so that any prefix has some of each. */
   #interleaved(all: readonly number[]): readonly number[] {
     const random = createRandom(this.#plan.seed);
     const keyed = all.map((index) => ({ index, at: random.uniform() })).toSorted((a, b) => a.at - b.at);
@@ -136,7 +136,7 @@ class Search {
     return ranked.toSorted((a, b) => a.rank - b.rank).map(({ index }) => index);
   }
 
-  /** @returns false: it was stopped before all was played */
+  /** @returns false: stopped before everything was played */
   async round(candidates: readonly Candidate[], cases: readonly number[]): Promise<boolean> {
     const work = candidates.flatMap((candidate) => {
       const known = this.#outcomesOf(candidate);
@@ -173,7 +173,7 @@ class Search {
     return known;
   }
 
-  /** What comes of a case in which the price never came near what the candidate acts at: the same as without rules. */
+  /** Outcome without rules, if the price never came near the point at which the candidate acts; undefined: play it. */
   #untouched({ reach, rules }: Candidate, index: number): CaseOutcome | undefined {
     const bare = this.#bare.get(index);
     if (reach === undefined || bare === undefined || bare.way === null || bare.distance === null)
@@ -187,7 +187,7 @@ class Search {
     return { ...outcome, orders: rules.reduce((orders, rule) => orders + restingOrders(rule), 0) };
   }
 
-  /** Rules that act at the start of a quiet time do so at once: what comes after it tells nothing more. */
+  /** Rules that act at the start of a quiet case do so at once: the rest tells nothing more. */
   #enoughOf({ reach }: Candidate, index: number): number | undefined {
     const distance = this.#bare.get(index)?.distance ?? null;
     if (this.#plan.cases[index]?.kind !== 'quiet' || reach === undefined || distance === null)
@@ -195,7 +195,7 @@ class Search {
     return reach.distance >= distance ? AT_ONCE_MS : undefined;
   }
 
-  /** @returns false: it was stopped before the end */
+  /** @returns false: stopped before the end */
   async #each<T>(work: readonly T[], what: string, play: (one: T) => Promise<void>): Promise<boolean> {
     let next = 0;
     let done = 0;
@@ -205,7 +205,7 @@ class Search {
         try {
           await play(one);
         } catch (error) {
-          // What was being played when it was stopped is dropped.
+          // Drops the case that was being played when the search was stopped.
           if (this.#isOver) return;
           throw error;
         }
@@ -236,7 +236,7 @@ class Search {
     const front = new Set(frontOf(rows).map(({ candidate }) => candidate.name));
     const wallMs = Math.round(this.#spentMs());
     const isComplete = cases.length === this.#plan.cases.length;
-    // `done`: all that was asked for; else the rows are of the last round that was finished.
+    // `done`: everything was played; otherwise the rows are of the last finished round.
     const end: 'done' | 'budget' | 'stopped' = isComplete
       ? 'done'
       : signal.aborted
@@ -245,17 +245,15 @@ class Search {
           ? 'budget'
           : 'done';
     return {
-      /** The anchors first, then from least given up to most; all over the same cases. */
+      /** Anchors first, then from least given up to most; all over the same cases. */
       rows: rows
         .map((row) => {
           const { name, isAnchor = false } = row.candidate;
-          // By book, where there are several.
           const books = this.#by(row.candidate, cases, ({ book }) => book);
           const own = cases.filter((index) => this.#isMadeFor(row.candidate, index));
-          // By how lively the market is, of quiet ones; and by book besides.
           const paces = this.#by(row.candidate, own, ({ pace }) => pace);
           const quiet = this.#by(row.candidate, own, ({ book, pace }) => pace && `${book}, ${pace}`);
-          // Over the books that it is made for, where it says so.
+          // Over the books that the set is made for; null: it names none.
           const madeFor = row.candidate.madeFor === undefined ? null : this.figuresOver(row.candidate, own);
           const isOnFront = front.has(name);
           return Object.assign(row, { name, isAnchor, isOnFront, madeFor, books, paces, quiet });
@@ -265,10 +263,10 @@ class Search {
             Number(b.isAnchor) - Number(a.isAnchor) ||
             (a.figures.givenUpMean ?? 0) - (b.figures.givenUpMean ?? 0),
         ),
-      /** So many of the cases the rows are over. */
+      /** Number of cases that the rows cover. */
       cases: { used: cases.length, all: this.#plan.cases.length },
       candidates: this.#plan.candidates.length,
-      /** Runs that were played, and such as need not be: the price never came near what a candidate acts at. */
+      /** Runs that were played, and runs that were inferred because the price never came near a trigger. */
       runs: {
         played: this.#played,
         inferred: this.#inferred,
@@ -276,12 +274,12 @@ class Search {
       },
       wallMs,
       end,
-      /** What a reader should know, in whole sentences. */
+      /** Remarks for the reader, in whole sentences. */
       notes: [...this.#refused].map(([name, why]) => `${name} is not in the table: ${why}`),
     };
   }
 
-  /** What a set does in quiet markets with books it is not made for is nothing that anybody asks. */
+  /** Results in quiet markets are of no interest for books that a set is not made for. */
   #isWorthwhile(candidate: Candidate, index: number): boolean {
     return this.#plan.cases[index]?.kind !== 'quiet' || this.#isMadeFor(candidate, index);
   }
@@ -290,7 +288,7 @@ class Search {
     return madeFor === undefined || madeFor.includes(this.#plan.cases[index]?.book ?? '');
   }
 
-  /** Cases without a key count for none. */
+  /** Figures by key; cases without a key are left out. */
   #by(
     candidate: Candidate,
     cases: readonly number[],

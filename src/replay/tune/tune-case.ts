@@ -4,12 +4,12 @@ import type { MarketTerms } from '../../world/spec.ts';
 import type { StartingAccount } from '../positions/starting-account.ts';
 import type { RunConditions } from '../run/plan.ts';
 
-/** One account over one stretch of prices, in one way through its candles. Plain data: it goes to threads. */
+/** One account over one stretch of prices, on one path through its candles. Plain data, to be sent to threads. */
 export interface TuneCase {
   readonly id: string;
-  /** Which part of the book it stands for, such as `5x long`; figures are kept by it. */
+  /** The part of the book it represents, such as `5x long`; figures are kept by it. */
   readonly book: string;
-  /** `quiet`: nothing happens in it, and whatever closes something is a false action. */
+  /** `quiet`: nothing happens in it, so every closing is a false action. */
   readonly kind: 'market' | 'quiet';
   /** How lively the quiet market is, such as `2.5 % a day`; figures are kept by it. */
   readonly pace?: string;
@@ -29,45 +29,44 @@ export type TunePrices = { readonly market: string; readonly start: string } & (
   | { readonly dailyVolatility: number }
 );
 
-/** What came of a case. Equity in the reference asset. */
+/** Outcome of a case. Equity in the reference asset. */
 export interface CaseOutcome {
   readonly liquidated: boolean;
   readonly equityStart: number;
   readonly equityEnd: number;
-  /** Accepted by the exchange. */
+  /** Orders accepted by the exchange. */
   readonly orders: number;
   /** Orders of the daemon that closed something. */
   readonly closings: number;
-  /** Of market time until nothing was open any more, or the end. */
+  /** Market time until nothing was open, or until the end, milliseconds. */
   readonly playedMs: number;
 }
 
-/** How a case goes by itself, and how near the price came. */
+/** Outcome of a case without rules, and how near the price came to liquidation. */
 export interface BareOutcome extends CaseOutcome {
   /**
-   * The part of the way from the first price to liquidation that the price went at most, for an account with a single
-   * position; 1: all of it. Null: it depends on more than one price.
+   * Largest part of the way from the first price to liquidation that the price went, for an account with a single
+   * position; 1: all of it. Null: it depends on several prices.
    */
   readonly way: number | null;
   /** Distance to liquidation at the start, a fraction of the price; null as above. */
   readonly distance: number | null;
 }
 
-/** A set of rules to be tried. */
 export interface Candidate {
-  /** Says what it is, in the words of a config, such as `stop at 90%; below 4% until 8%`. */
+  /** Describes the set in the words of a config, such as `stop at 90%; below 4% until 8%`. */
   readonly name: string;
-  /** As in `rules:` of a config; what its values cannot be is refused by the config. */
+  /** As in `rules:` of a config, which refuses invalid values. */
   readonly rules: readonly Readonly<Record<string, unknown>>[];
-  /** A part of a config instead, such as `{ use: balanced }`: what an account's `rules:` names; `own`: the config as it is. Absent: all `rules`. */
+  /** Instead of all `rules`: what an account's `rules:` names, such as `{ use: balanced }`; `own`: config unchanged. */
   readonly uses?: readonly unknown[] | 'own';
   /**
-   * Nothing closes anything before the price has gone this part of the way to liquidation, or is this near to it.
-   * Absent: not known, so that every case is played.
+   * Nothing is closed before the price has gone this part of the way to liquidation, or is this near to it. Absent:
+   * unknown, so that every case is played.
    */
   readonly reach?: { readonly way: number; readonly distance: number };
   /** A way to protect that every table compares with. */
   readonly isAnchor?: boolean;
-  /** Books that it is made for; figures over these alone stand beside those over all. Absent: over all only. */
+  /** Books that it is made for: the table adds figures over these alone. Absent: figures over all only. */
   readonly madeFor?: readonly string[];
 }

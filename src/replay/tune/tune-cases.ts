@@ -12,24 +12,24 @@ export interface CaseChoice {
   readonly terms: Readonly<Record<string, MarketTerms>>;
   readonly conditions: RunConditions;
   readonly seed: number;
-  /** What is held over a window, by the name of its book; undefined: it does not fit these markets. */
+  /** The holdings of each book over a window; undefined: the book does not fit these markets. */
   readonly accounts: readonly {
     readonly book: string;
     readonly over: (window: PriceWindow) => StartingAccount | undefined;
   }[];
 }
 
-/** Quiet windows over which accounts with several positions are played. */
+/** Number of quiet windows over which accounts with several positions are played. */
 const MOST_PLAYED = 6;
 
-/** Every account over every window, in each way through its candles; over quiet ones in one way. */
+/** Every account over every window, on each path through the candles; over quiet windows on one path only. */
 export function tuneCases(choice: CaseChoice): readonly TuneCase[] {
   const { wild, quiet, models } = choice;
   return [
     ...wild.flatMap((window) => models.flatMap((model) => casesOver(choice, window, 'market', model))),
     ...quiet.flatMap((window, index) =>
       casesOver(choice, window, 'quiet', 'bridge').filter(
-        // Where several prices count every case has to be played: a few suffice.
+        // With several positions every case must be played: a few suffice.
         ({ account }) => account.positions.length === 1 || index < MOST_PLAYED,
       ),
     ),

@@ -1,13 +1,13 @@
 import type { BareOutcome, CaseOutcome, TuneCase } from './tune-case.ts';
 
-/** A case as it went by itself and under some rules. */
+/** A case without rules and under some rules. */
 export interface ComparedCase {
   readonly of: Pick<TuneCase, 'kind' | 'account' | 'durationMs'>;
   readonly bare: BareOutcome;
   readonly ruled: CaseOutcome;
 }
 
-/** What rules did over many cases. Shares are fractions; null: no case of that kind. */
+/** Effect of rules over many cases. Shares are fractions; null: no case of that kind. */
 export type TuneFigures = ReturnType<typeof figuresOf>;
 
 const HOUR_MS = 3_600_000;
@@ -26,21 +26,21 @@ export function figuresOf(cases: readonly ComparedCase[]) {
   const positionDays = sum(quiet.map(({ of }) => (of.account.positions.length * of.durationMs) / DAYS_MS));
   return {
     cases: cases.length,
-    /** Cases that were liquidated without rules, and of them those that were not with them. */
+    /** Cases that were liquidated without rules, and how many of them were not with rules. */
     doomed: doomed.length,
     prevented: doomed.filter(({ ruled }) => !ruled.liquidated).length,
-    /** Of the doomed: mean share of the equity at the start that was left, without and with rules. */
+    /** Of the doomed: mean share of the starting equity that was left, without and with rules. */
     keptWithout: mean(doomed.map(({ bare }) => share(bare))),
     kept: mean(doomed.map(({ ruled }) => share(ruled))),
-    /** Of those who came through by themselves: share of their equity at the end that rules took; negative: they added. */
+    /** Cases that came through without rules: share of their final equity that rules took; negative: added. */
     survivors: survivors.length,
     givenUpMedian: median(givenUp),
     givenUpMean: mean(givenUp),
     /** Survivors without rules that were liquidated with them. */
     harmed: survivors.filter(({ ruled }) => ruled.liquidated).length,
-    /** Accepted by the exchange, per hour that anything was open. */
+    /** Orders accepted by the exchange, per hour with anything open. */
     ordersPerHour: playedMs === 0 ? 0 : (sum(cases.map(({ ruled }) => ruled.orders)) * HOUR_MS) / playedMs,
-    /** Days of a position in quiet markets, and orders that closed something there per 1,000 of them. */
+    /** Position days in quiet markets, and closing orders per 1,000 of them. */
     quietDays: positionDays,
     falseActions:
       positionDays === 0 ? null : (1_000 * sum(quiet.map(({ ruled }) => ruled.closings))) / positionDays,
@@ -55,13 +55,13 @@ function mean(values: readonly number[]): number | null {
   return values.length === 0 ? null : sum(values) / values.length;
 }
 
-/** Of sorted values. */
+/** Takes sorted values. */
 function median(sorted: readonly number[]): number | null {
   const [low, high] = [sorted[Math.floor((sorted.length - 1) / 2)], sorted[Math.floor(sorted.length / 2)]];
   return low === undefined || high === undefined ? null : (low + high) / 2;
 }
 
-/** Whether one is at least as good in both columns of the front, and better in one. */
+/** Whether `other` is at least as good in both columns of the front, and better in one. */
 export function isBeatenBy(one: TuneFigures, other: TuneFigures): boolean {
   const [kept, otherKept] = [one.kept ?? 0, other.kept ?? 0];
   const [given, otherGiven] = [one.givenUpMean ?? 0, other.givenUpMean ?? 0];
@@ -69,7 +69,7 @@ export function isBeatenBy(one: TuneFigures, other: TuneFigures): boolean {
   return otherKept > kept || otherGiven < given;
 }
 
-/** Those that no other beats: what is kept cannot be raised without giving up more. From least given up to most. */
+/** Sets that no other beats: none keeps more without giving up more. From least given up to most. */
 export function frontOf<T extends { readonly figures: TuneFigures }>(all: readonly T[]): readonly T[] {
   return all
     .filter((one) => !all.some((other) => isBeatenBy(one.figures, other.figures)))

@@ -3,13 +3,12 @@ import { percent } from '../words.ts';
 import type { TuneRecord } from './search.ts';
 import type { TuneFigures } from './tune-figures.ts';
 
-/** First the rules, and whether they are on the front. */
 export const FRONT_COLUMNS: OutcomeTable['columns'] = [
   ...texts('RULES', 'FRONT'),
   ...figures('PREVENTED', 'KEPT', 'WITHOUT', 'GIVEN UP', 'MEDIAN', 'HARMED', 'ORDERS/H', 'FALSE/1000 D'),
 ];
 
-/** One line for each set: anchors first, then the front from what gives up least. `all`: those beaten as well. */
+/** One line per set: anchors first, then the front from least given up. `all`: includes beaten sets. */
 export function frontTable({ rows }: TuneRecord, all = false): OutcomeTable {
   const shown = rows.filter(({ isAnchor, isOnFront }) => all || isAnchor || isOnFront);
   return {
@@ -20,7 +19,7 @@ export function frontTable({ rows }: TuneRecord, all = false): OutcomeTable {
   };
 }
 
-/** In the order of the columns from the third on. */
+/** Cells of the columns from the third on. */
 export function figureCells(one: TuneFigures): readonly string[] {
   return [
     `${one.prevented} of ${one.doomed}`,
@@ -38,7 +37,7 @@ function share(value: number | null): string {
   return value === null ? '' : percent(value);
 }
 
-/** What the table is over, and how far the search came; in whole sentences. */
+/** What the table covers, and how far the search came, in whole sentences. */
 export function tuneWords({ cases, candidates, runs, end, wallMs }: TuneRecord): string {
   const ended = {
     done: 'Everything was played.',

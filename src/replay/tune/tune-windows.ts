@@ -5,10 +5,10 @@ import type { TunePrices } from './tune-case.ts';
 
 const DAY_MS = 86_400_000;
 
-/** A stretch of one or more markets at the same time. */
+/** The same stretch of time in one or more markets. */
 export interface PriceWindow {
   readonly id: string;
-  /** How lively it is, where it is a quiet one. */
+  /** How lively a quiet window is; absent: it is not quiet. */
   readonly pace?: string;
   readonly fromMs: number;
   readonly durationMs: number;
@@ -22,7 +22,7 @@ export interface PricedMarket {
 
 interface WindowChoice {
   readonly lengthMs: number;
-  /** So many of each kind at most; they do not overlap. */
+  /** Most windows of each kind; they do not overlap. */
   readonly count: number;
 }
 
@@ -33,7 +33,7 @@ interface Move {
 }
 
 const CALM_PACE = 'calm candles';
-/** Calm is at most twice the standard deviation of a market that moves by 5 % a day: 2.9 % in two hours. */
+/** Largest calm move: twice the standard deviation of a market that moves by 5 % a day, so 2.9 % in two hours. */
 const CALM_MOVE_PER_DAY = 0.1;
 
 /** The stretches of a file in which the first market moved most, and the calm ones, in which it moved least. */
@@ -49,12 +49,12 @@ export function windowsOf(
       .flatMap(({ fromMs }) => windowAt(id, markets, fromMs, lengthMs) ?? []);
   const wild = windows(moves.toSorted((a, b) => b.size - a.size));
   const calmMove = CALM_MOVE_PER_DAY * Math.sqrt(lengthMs / DAY_MS);
-  // The calmest stretch of a file that is a crash and nothing else is the crash.
+  // Without this bound, a file that contains only a crash would yield the crash as calm.
   const calm = windows(moves.filter(({ size }) => size <= calmMove).toSorted((a, b) => a.size - b.size));
   return { wild, calm: calm.map((window) => Object.assign(window, { pace: CALM_PACE })) };
 }
 
-/** At every quarter of a window's length. */
+/** Moves of the first market in windows that begin at every quarter of a window's length. */
 function movesOf(markets: readonly PricedMarket[], lengthMs: number): readonly Move[] {
   const first = markets[0]?.series;
   if (first?.kind !== 'candles') return [];
@@ -85,7 +85,7 @@ function apart(sorted: readonly Move[], lengthMs: number, count: number): readon
   return chosen;
 }
 
-/** Undefined where a market has no prices then. */
+/** A window of the markets; undefined: one of them has no prices then. */
 export function windowAt(
   id: string,
   markets: readonly PricedMarket[],
@@ -103,11 +103,11 @@ export function windowAt(
 export interface WalkChoice {
   readonly dailyVolatility: number;
   readonly durationMs: number;
-  /** Each is another walk. */
+  /** Each number gives another walk. */
   readonly number: number;
 }
 
-/** A time without news by the simulator's own walk. */
+/** A window of the simulator's own walk, without news. */
 export function walkWindow(
   starts: readonly { readonly market: string; readonly start: string }[],
   { dailyVolatility, durationMs, number }: WalkChoice,

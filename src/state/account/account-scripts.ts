@@ -3,8 +3,8 @@ import { CLOCK_MEMBER, CLOCK_STEP_MS, STAMP_LENGTH } from './account-backend.ts'
 import { WRITER_LENGTH } from './header.ts';
 
 /**
- * KEYS: epoch, controls, due, then one hash per account. ARGV: writer, stamp, claim ('' = no matter whether due),
- * the farthest plausible due time, then the account ids in the order of the keys.
+ * KEYS: epoch, controls, due, then one hash per account. ARGV: writer, stamp, claim ('' = all, due or not), the
+ * farthest plausible due time, then the account ids in the order of the keys.
  */
 export const VIEW: RedisScript = {
   name: 'bwStateView',
@@ -49,16 +49,20 @@ return out`,
 };
 
 /**
- * KEYS: epoch, controls, due, then per change its hash and, as far as it needs them, leases, audit, files, history.
- * ARGV: epoch, stamp and text of new controls ('' = none), samples of history to keep, writer, then the changes.
- * A change begins with account id, expected header, due time ('' = as it was), new header, and how many values of
- * further fields to set follow; that is all of most. Any other says 'more' there, then that number, stamp to insist on
- * ('-' = none), lease field ('' = none), its token, how many values of each kind follow: fields to remove, records,
- * files, files to remove, then the first record to keep (0 = all), how many of history, how many lanes, number of the
- * last record where no tally is. A new header of '' leaves the account's part alone. A lane is market, expected header,
- * new header, 1 if it can be left out, 's' and its text, 'r' (removed) or '' (as it is) and '', how many records, and
- * these. A record is text and hash. Answers per change its code, or code, tally before and after, and places of lanes
- * left out.
+ * KEYS: epoch, controls, due, then per change its hash and, as needed, its leases, audit, files, history. ARGV:
+ * epoch, stamp and text of new controls ('' = none), samples of history to keep, writer, then the changes.
+ *
+ * A change begins with account id, expected header, due time ('' = unchanged), new header ('' = leave the account's
+ * part alone), and how many values of further fields to set follow; most changes end after these values. Any other
+ * change has 'more' in place of that number, then that number, the required stamp ('-' = any), lease field ('' =
+ * none), lease token, how many values of each kind follow (fields to remove, records, files, files to remove), the
+ * first record to keep (0 = all), how many values of history and how many lanes follow, and the number of the last
+ * record for an account without a tally. The values follow in this order.
+ *
+ * A lane is market, expected header, new header, 1 if it may be left out, 's' and its text, or 'r' (removed) or ''
+ * (unchanged) and '', how many records follow, and these. A record is text and hash.
+ *
+ * Returns per change its code, or its code, tally before and after, and the places of lanes left out.
  */
 export const COMMIT: RedisScript = {
   name: 'bwStateCommit',
@@ -166,7 +170,7 @@ if setsControls and all then redis.call('SET', KEYS[2], ARGV[3]) end
 return out`,
 };
 
-/** Sets KEYS[1] to ARGV[2] if its first ARGV[3] characters are ARGV[1] ('' = absent); its value afterwards. */
+/** Sets KEYS[1] to ARGV[2] if its first ARGV[3] characters are ARGV[1] ('' = absent). Returns the value afterwards. */
 export const REPLACE: RedisScript = {
   name: 'bwStateReplace',
   numberOfKeys: 1,
@@ -185,7 +189,7 @@ redis.call('ZADD', KEYS[1], 'LT', now + tonumber(ARGV[1]), ARGV[2])
 return 1`,
 };
 
-/** ARGV: how long from now on, then the accounts. One that is due now, or later than that, stays as it is. */
+/** ARGV: time from now, then the accounts. Accounts that are due now, or later than that time, stay as they are. */
 export const HOLD_DUE: RedisScript = {
   name: 'bwStateHoldDue',
   numberOfKeys: 1,

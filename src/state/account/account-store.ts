@@ -44,22 +44,22 @@ import { settleChange } from './settle-change.ts';
 export interface AccountStoreOptions {
   readonly backend: Backend;
   readonly clock: Clock;
-  /** So many random letters and digits. */
+  /** Returns `length` random letters and digits. */
   readonly randomText: (length: number) => string;
   readonly redact: Conceal;
   readonly controls: ControlsReader;
-  /** Absent: it may. */
+  /** Absent: this process may always begin seals. */
   readonly mayBeginSeals?: MayBeginSeals | undefined;
   readonly historyEveryMs: number;
-  /** Accounts kept in the memory of this process, at most. */
+  /** Most accounts kept in the memory of this process. */
   readonly remembered: number;
   /** An account with more records is pruned after the commit that added the last. */
   readonly mostAuditRecords: number;
-  /** Resolves to the account as it is then. */
+  /** Resolves to the account after pruning. */
   readonly pruneAudit: (account: StoredAccount) => Promise<StoredAccount>;
 }
 
-/** An account as sent, with what was remembered of it. */
+/** An account as sent, with what this process remembers of it. */
 interface Found {
   readonly account: RawAccount;
   readonly known: Entry | undefined;
@@ -67,7 +67,7 @@ interface Found {
 
 interface Asked {
   readonly raw: RawView;
-  /** What was seen before the question was sent: what is learnt meanwhile may be newer than the answer. */
+  /** What was seen before the request was sent: what is learnt meanwhile may be newer than the answer. */
   readonly before: ReadonlyMap<string, Seen | undefined>;
 }
 
@@ -83,7 +83,7 @@ export class AccountStore implements StateStore {
   readonly #writer: string;
   readonly #entries = new Map<string, Entry>();
   #seen = new Map<string, Seen>();
-  /** Of the accounts handed out, as long as the caller keeps them. */
+  /** Entries of the accounts handed out, for as long as a caller keeps the account. */
   readonly #entryOf = new WeakMap<StoredAccount, Entry>();
   readonly #epochs: (StoredEpoch | undefined)[] = Array.from({ length: BUCKETS });
   readonly #controls: Controls[] = Array.from({ length: BUCKETS }, () => NO_CONTROLS);
@@ -123,7 +123,7 @@ export class AccountStore implements StateStore {
     return this.commitWith(changes, null);
   }
 
-  /** Commits, and with it replaces the controls of the bucket. */
+  /** Commits, and replaces the controls of the bucket in the same step. */
   async commitWith(
     changes: readonly InternalCommit[],
     controls: RawBatch['controls'],
@@ -137,7 +137,7 @@ export class AccountStore implements StateStore {
     await this.#backend.makeDue(bucketOf(accountId), accountId, Math.max(0, Math.round(inMs)));
   }
 
-  /** Reads everything anew: what this process has seen is not what the backend goes by any more, nor a base of commits. */
+  /** Forgets everything seen, because the backend was changed. Nothing read before can be the base of a commit. */
   forgetAll(): void {
     this.#epochs.fill(undefined);
     this.#entries.clear();
@@ -184,7 +184,7 @@ export class AccountStore implements StateStore {
     this.#seen.delete(accountId);
   }
 
-  /** Where the audit trail of an account ends, whether or not its documents can be read. */
+  /** The end of an account's audit trail, even if its documents cannot be read. */
   async trailOf(accountId: string): Promise<Trail | undefined> {
     return trailOf(await this.#backend.fields(bucketOf(accountId), accountId));
   }
@@ -202,7 +202,7 @@ export class AccountStore implements StateStore {
   ): Promise<{ view: BucketView; raw: RawView }> {
     let asked = await this.#ask(bucket, accountIds, due);
     const { raw } = asked;
-    // What was claimed is claimed: if it has to be read again, then as it is.
+    // Claimed accounts stay claimed: if they must be read again, then whether due or not.
     const taken = raw.accounts.map(({ accountId }) => accountId);
     for (let attempt = 0; attempt < EPOCH_ATTEMPTS; attempt++) {
       const start = this.#epochToStart(bucket, asked);
@@ -221,7 +221,7 @@ export class AccountStore implements StateStore {
     return { raw, before: this.#seen === seen ? before : new Map() };
   }
 
-  /** Why a new store epoch has to begin before anything of this view may be used. */
+  /** Why a new store epoch must begin before this view may be used; undefined: it need not. */
   #epochToStart(bucket: number, { raw, before }: Asked): EpochStart | undefined {
     const stored = readEpoch(raw.epoch);
     if (stored === undefined) return 'empty';
@@ -262,8 +262,8 @@ export class AccountStore implements StateStore {
   }
 
   /**
-   * Fields that this process wrote, so that they were not sent, and does not remember. Looked up once, as it may
-   * change.
+   * Reads fields that were not sent because this process wrote them, if it does not remember them. `known` is looked
+   * up once, as the memory may change meanwhile.
    */
   async #complete(bucket: number, accounts: readonly RawAccount[]): Promise<readonly Found[]> {
     const found = accounts.map((account) => ({ account, known: this.#entries.get(account.accountId) }));
@@ -358,7 +358,7 @@ export class AccountStore implements StateStore {
     return prepared.map((change) => (change === undefined ? { kind: 'epochChanged' } : answers[next++]!));
   }
 
-  /** `isCurrent`: what they were sent to is still what this process goes by; else it is read anew before the next. */
+  /** `isCurrent`: no `forgetAll` has come in between; otherwise the results are not remembered. */
   #answers(
     epoch: StoredEpoch,
     sent: readonly PreparedChange[],

@@ -9,9 +9,9 @@ import type {
 import { type DecimalString, isDecimalString } from '../../core/quantities/decimal.ts';
 import { parsedJson } from '../read-json.ts';
 
-/** What people were asked, as it stands in Redis: where others may write, so nothing nested is taken on trust. */
+/** Approval questions as stored in Redis. Others may write there, so nested values are checked too. */
 
-/** A step of the lanes' clock may move one to before 1970. */
+/** A step of the lanes' clock may move a time to before 1970. */
 const moment = z.number().min(-8.64e15).max(8.64e15);
 const text = z.string().max(2_000);
 const revision = z.int().min(1).max(1_000_000);
@@ -20,10 +20,10 @@ const decimal = z.custom<DecimalString>(
   'expected a decimal number as a text',
 );
 
-/** Every field of a type: one that is added to it and forgotten here does not compile. */
+/** Requires a schema for every field of a type: a field that is added to the type only does not compile. */
 type Fields<T> = { readonly [K in keyof T]-?: z.ZodType };
 
-// Loose: what a later version adds to a question must not keep its account from being judged.
+// Loose: fields that a later version adds must not keep the account from being judged.
 const target = z.looseObject({
   positionId: text,
   market: text,
@@ -34,7 +34,7 @@ const target = z.looseObject({
 } satisfies Fields<AskedTarget>);
 const targets = z.array(target).max(1_000);
 
-/** As `stageKeyOf` writes it. */
+/** In the format of `stageKeyOf`. */
 const stageKey = text.refine(isStageKey, 'expected rule, checksum, subject, episode and stage as JSON');
 
 const answer = z.looseObject({

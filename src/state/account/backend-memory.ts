@@ -34,7 +34,7 @@ interface Account {
 
 /** All that one process knows of a bucket. */
 export interface BucketImage {
-  /** Identity of the server that it is of. */
+  /** Identity of the server it was read from. */
   readonly run: string;
   readonly epoch: string | null;
   readonly controls: string;
@@ -42,7 +42,7 @@ export interface BucketImage {
   readonly accounts: ReadonlyMap<string, ReadonlyMap<string, string>>;
 }
 
-/** What a bucket holds of an account that a shared backend may not have. */
+/** Data of an account that a shared backend may lack. */
 export interface HeldAccount {
   readonly fields: ReadonlyMap<string, string>;
   readonly records: readonly RawRecord[];
@@ -79,14 +79,14 @@ export class MemoryBackend implements Backend {
     this.leases = createMemoryLeases(clock);
   }
 
-  /** Takes over what is known of a bucket, as if it had been there before. */
+  /** Takes over a known bucket, as if it had been here before. */
   adopt(index: number, { run, epoch, controls, accounts }: BucketImage): void {
     const bucket = this.#bucket(index);
     Object.assign(bucket, { run, epoch, controls });
     for (const [accountId, fields] of accounts) this.restore(index, { accountId, fields, ...NOTHING_HELD });
   }
 
-  /** An account as a process had carried it before. */
+  /** Restores an account that a process carried before. */
   restore(
     index: number,
     { accountId, fields, records, files }: Omit<HeldAccount, 'history'> & { readonly accountId: string },
@@ -99,7 +99,6 @@ export class MemoryBackend implements Backend {
     });
   }
 
-  /** What is in force of a bucket as a whole. */
   stateOf(index: number): Pick<BucketImage, 'run' | 'epoch' | 'controls'> {
     const { run, epoch, controls } = this.#bucket(index);
     return { run, epoch, controls };
@@ -243,7 +242,7 @@ export class MemoryBackend implements Backend {
     return Math.max(0, next - this.#clock.monotonicMs());
   }
 
-  /** Why the change is not made, if so. */
+  /** Why the change is refused; undefined: it is made. */
   #judge(bucket: Bucket, change: RawChange, stamp: string, isStale: boolean): RawOutcome | undefined {
     const { accountId, expected, lease, lanes } = change;
     const account = bucket.accounts.get(accountId);
@@ -300,7 +299,7 @@ export class MemoryBackend implements Backend {
   }
 }
 
-/** What a change that is made does to the fields of its account, but for the tally. */
+/** Applies a change to the fields of its account, except for the tally. */
 export function writeFields(
   fields: Map<string, string>,
   change: RawChange,

@@ -36,7 +36,7 @@ export interface RedisBackendOptions {
   readonly prefix: string;
   /** A call that takes longer counts as a lost store. */
   readonly timeoutMs: number;
-  /** Kept per account; the trimming may leave some more. */
+  /** Samples kept per account; trimming may leave a few more. */
   readonly historySamples: number;
 }
 
@@ -48,7 +48,7 @@ export class RedisBackend implements Backend {
   readonly #keys: readonly BucketKeys[];
   readonly #historySamples: number;
   readonly #within: Within;
-  /** Rises whenever the connection ends: what comes next may be another server. */
+  /** Incremented whenever the connection ends: the next one may reach another server. */
   #connection = 0;
   #server: { readonly run: Promise<string>; readonly connection: number } | undefined;
   readonly #onClose = (): void => {
@@ -65,7 +65,7 @@ export class RedisBackend implements Backend {
     redis.on('close', this.#onClose);
   }
 
-  /** Takes its listener off the connection, which stays the caller's. */
+  /** Removes its listener from the connection, which the caller owns. */
   close(): void {
     this.#redis.off('close', this.#onClose);
   }
@@ -205,7 +205,7 @@ export class RedisBackend implements Backend {
     return keys;
   }
 
-  /** A reply with the identity of the server that gave it, also when the connection was made anew meanwhile. */
+  /** A reply with the identity of the server that gave it, even if the connection was renewed meanwhile. */
   async #identified(call: () => Promise<unknown>): Promise<{ reply: unknown; run: string }> {
     await this.#serverRun();
     const reply = await call();
@@ -265,7 +265,7 @@ function readView(reply: readonly unknown[], accountIds: readonly string[], run:
   };
 }
 
-/** Due times that somebody else has written may be any number. */
+/** Due times that others have written may be any number. */
 function finite(value: unknown): number {
   const [number = Number.NaN] = toNumbers([value]);
   return Math.min(number, Number.MAX_SAFE_INTEGER);

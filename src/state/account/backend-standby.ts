@@ -33,17 +33,17 @@ import { Unattached } from './unattached.ts';
 
 export interface StandbyOptions {
   readonly shared: Backend;
-  /** Its `nowMs` is the shared clock, as far as it is known here. */
+  /** Its `nowMs` is the shared clock, as far as known here. */
   readonly clock: Clock;
   readonly historySamples: number;
-  /** So many random letters and digits, for a new store epoch. */
+  /** Returns `length` random letters and digits, for a new store epoch. */
   readonly randomText: (length: number) => string;
 }
 
 /**
- * The shared backend; while it is lost, what this process last knew of it. Store epoch and versions stay the same, so
- * that the store above goes on as before. A bucket that others may have changed meanwhile begins a new store epoch.
- * Afterwards what was done alone is handed back.
+ * The shared backend or, while it is lost, what this process last knew of it. Store epoch and versions stay the same,
+ * so that the store above goes on as before; a bucket that others may have changed meanwhile begins a new store
+ * epoch. Afterwards the work done alone is handed back.
  */
 export class StandbyBackend implements Backend {
   readonly leases: LaneLeases;
@@ -60,19 +60,19 @@ export class StandbyBackend implements Backend {
   readonly #options: StandbyOptions;
   readonly #images: readonly StandbyImage[] = Array.from({ length: BUCKETS }, blankImage);
   #alone: MemoryBackend | undefined;
-  /** Resolves when what was done alone has been handed back, or could not be. */
+  /** Resolves when a hand-back has ended, successful or not. */
   #handingBack: Promise<void> | undefined;
   #mirror: Mirror | undefined;
   #watchesOnly: string | undefined;
-  /** When what is known was last certain to be in force; absent: it is now. */
+  /** When the known state was last certain to be in force; absent: it is now. */
   #knownAtMs: number | undefined;
-  /** Accounts that were known when this process began alone; absent: it did not, or all are known again. */
+  /** Accounts known when this process began alone; absent: every account counts as known. */
   #restored: ReadonlySet<string> | undefined;
-  /** Accounts that were superseded in a hand-back whose answer was lost. */
+  /** Accounts that were superseded in a hand-back whose reply was lost. */
   readonly #superseded = new Set<string>();
-  /** By these names the process has committed, before its last start too. */
+  /** Names under which this process has committed, including before its last start. */
   #writers: readonly string[] = [];
-  /** Set by who sees them: other processes with the same prefix. Where nothing is known of them, there may be some. */
+  /** Whether there are other processes with the same prefix. Set by the code that watches them; assumed if unknown. */
   hasCompany = false;
 
   constructor(options: StandbyOptions) {
@@ -88,29 +88,28 @@ export class StandbyBackend implements Backend {
     return this.#alone !== undefined;
   }
 
-  /** Why this process watches and does not act while it is alone, in words; undefined: it may act. */
+  /** Why this process only watches while it is alone, in words; undefined: it may act. */
   get watchesOnly(): string | undefined {
     return this.isAlone ? this.#watchesOnly : undefined;
   }
 
-  /** Whether anything is known of the account from before this process was alone. */
+  /** Whether anything was known of the account before this process was alone. */
   isKnown(accountId: string): boolean {
     return this.#restored?.has(accountId) ?? true;
   }
 
-  /** Accounts of which people are asked something, as far as it is known here. */
+  /** Accounts with an open approval question, as far as known here. */
   get askedAccounts(): readonly string[] {
     return this.#images.flatMap(({ accounts }) =>
       [...accounts].flatMap(([accountId, fields]) => (hasOpenQuestion(fields) ? [accountId] : [])),
     );
   }
 
-  /** From now on what is known here is also kept on disk. */
+  /** From now on the known state is also kept on disk. */
   mirrorTo(mirror: Mirror): void {
     this.#mirror = mirror;
   }
 
-  /** What a mirror writes. */
   mirrored(times: { readonly nowMs: () => number; readonly clockOffsetMs: () => number }): MirrorSource {
     return {
       process: () => ({
@@ -132,8 +131,8 @@ export class StandbyBackend implements Backend {
   }
 
   /**
-   * Begins alone, with what a process had written down, if there is anything. Nothing may have been read or written
-   * before. `watchesOnly`: why that must not be acted on, in words.
+   * Begins alone, with what an earlier process wrote down, if anything. Nothing may have been read or written before.
+   * `watchesOnly`: why that must not be acted on, in words.
    */
   beginAlone(found: ReadMirror | undefined, watchesOnly: string | undefined): void {
     const { clock, historySamples } = this.#options;
@@ -141,17 +140,17 @@ export class StandbyBackend implements Backend {
     const { process, accounts = [] } = found ?? {};
     for (const { index, run, epoch, controls, base } of process?.buckets ?? []) {
       Object.assign(this.#image(index), base ?? { run, epoch, controls });
-      // What was committed last may not have reached the disk, unless this process was alone.
+      // The last commits may not have reached the disk, unless this process was alone.
       const runNow = process?.isAlone === true ? run : `${run}, restarted`;
       alone.adopt(index, { run: runNow, epoch, controls, accounts: new Map() });
     }
     for (const { accountId, fields, base, records, files } of accounts) {
       const index = bucketOf(accountId);
-      // Without a base it was written before the process was alone, and is what was known then.
+      // Without a base the fields were written before the process was alone, and are what was known then.
       const known = base ?? fields;
       if (known.length > 0) this.#image(index).accounts.set(accountId, new Map(known));
       const texts = new Map(fields);
-      // What came later was on its way to the disk when the process died, and was not acknowledged.
+      // Later records were on their way to the disk when the process died, and were not acknowledged.
       const { lastNumber } = readTally(texts.get(TALLY_FIELD) ?? '');
       const made = records.filter(({ number }) => number <= lastNumber);
       alone.restore(index, { accountId, fields: texts, records: made, files });
@@ -164,7 +163,7 @@ export class StandbyBackend implements Backend {
     this.#alone = alone;
   }
 
-  /** From now on everything is kept here. */
+  /** From now on all state is kept in this process. */
   takeOver(): void {
     if (this.#alone !== undefined) return;
     const { clock, historySamples } = this.#options;
@@ -176,16 +175,16 @@ export class StandbyBackend implements Backend {
     void this.#mirror?.processChanged();
   }
 
-  /** The accounts for which others have decided something that this process has not seen. */
+  /** Accounts for which others have decided something that this process has not seen. */
   async unseen(index: number, accountIds: readonly string[]): Promise<readonly string[]> {
     const stands = await this.stands(index, accountIds);
     return stands.filter((stand) => isNews(this.#image(index), stand)).map(({ accountId }) => accountId);
   }
 
   /**
-   * Writes what was done alone to the shared backend, and works with that again. Whoever uses this one meanwhile waits:
-   * what was decided here in between would be in neither. `onShared`: told before they go on with the shared one.
-   * Rejects with a StoreLostError when the shared one is lost again: everything is kept here then as before.
+   * Writes what was done alone to the shared backend, and uses that again. Calls wait meanwhile: a decision made in
+   * between would be in neither. `onShared`: called before the calls go on with the shared backend.
+   * @throws StoreLostError if the shared backend is lost again; all state stays here then
    */
   async handBack(onShared?: () => void): Promise<readonly HandedBack[]> {
     const alone = this.#alone;
@@ -229,12 +228,12 @@ export class StandbyBackend implements Backend {
     this.#restored = undefined;
     this.#knownAtMs = undefined;
     const unattached = this.unattached.add(results);
-    // Not waited for: a disk holds nothing up.
+    // Not awaited: a slow disk must not hold anything up.
     void this.#mirror?.handedBack(accountIdsOf(bases), unattached);
     return results;
   }
 
-  /** What was found unattached is in its account's chain now. */
+  /** Forgets unattached records that are in their account's chain now. */
   async attached(found: HandedBack): Promise<void> {
     if (this.unattached.of(found.accountId) !== found) return;
     this.unattached.delete(found.accountId);
@@ -242,8 +241,8 @@ export class StandbyBackend implements Backend {
   }
 
   /**
-   * The store above is not told again of what it has: a second loss soon after has to begin with what there is now. All of
-   * it is noted or nothing: beside what was done alone, what is noted is what that began with.
+   * Reads the shared state anew, as the store above is not sent what it has: a second loss soon after must begin with
+   * the present state. Notes all of it or nothing: until then the noted state is the base of what was done alone.
    */
   async #readAnew(known: readonly (readonly [number, BucketImage])[]): Promise<void> {
     const views: [index: number, raw: RawView][] = [];
@@ -278,7 +277,7 @@ export class StandbyBackend implements Backend {
     return this.#mirror === undefined ? answer : this.#onDisk(this.#mirror, batch, answer);
   }
 
-  /** What was decided stands on disk before it is acted on; the rest follows when there is time. */
+  /** Waits until decisions are on disk before they are acted on; the rest is written when there is time. */
   async #onDisk(mirror: Mirror, batch: RawBatch, answer: Promise<RawCommitReply>): Promise<RawCommitReply> {
     const reply = await answer;
     if (reply.kind !== 'answered') return reply;
@@ -314,8 +313,8 @@ export class StandbyBackend implements Backend {
   }
 
   /**
-   * `note`: takes note of what the shared backend answers, before the caller goes on. `tooLate`: the answer to what was
-   * decided alone, and asked when that was being handed back.
+   * `note`: takes in the shared backend's reply before the caller goes on. `tooLate`: the reply to a call that was
+   * based on state held alone, and came while that was being handed back.
    */
   #use<T>(ask: (backend: Backend) => Promise<T>, note?: (value: T) => void, tooLate?: T): Promise<T> {
     if (this.#handingBack !== undefined) {
@@ -332,22 +331,22 @@ export class StandbyBackend implements Backend {
     return answer;
   }
 
-  /** Also learns them: of most buckets nobody here reads anything else, and a pause of everywhere is in each. */
+  /** Also learns them: in most buckets this process reads nothing else, and a pause of all accounts is in each. */
   async allControls(): Promise<readonly string[]> {
     const before = this.#images.map(({ controls }) => controls);
     const texts = await this.#use((backend) => backend.allControls());
     if (this.isAlone) return texts;
     for (const [index, text] of texts.entries()) {
       const image = this.#image(index);
-      // What was learnt while this was on its way is at least as new. A server that was emptied lifts nothing.
+      // Controls learnt meanwhile are at least as new. A server that was emptied lifts nothing.
       if (text !== '' && image.controls === before[index]) image.controls = text;
     }
     return texts;
   }
 
   /**
-   * Pauses that are said in the shared store hold here too, also while this process is alone: it may be long until what
-   * was done alone can be handed back. Rejects when the shared store does not answer.
+   * Makes pauses set in the shared store hold here too while this process is alone: the hand-back may be far off.
+   * Rejects if the shared store does not answer.
    */
   async learnControls(): Promise<void> {
     const alone = this.#alone;
@@ -358,7 +357,7 @@ export class StandbyBackend implements Backend {
     if (this.#alone !== alone) return;
     for (const [index, there] of texts.entries()) {
       const image = this.#image(index);
-      // What was learnt while this was on its way, as in a hand-back, is at least as new.
+      // Controls learnt meanwhile, as in a hand-back, are at least as new.
       if (there === '' || there === image.controls || image.controls !== before[index]) continue;
       const { controls: here } = alone.stateOf(index);
       const merged = mergeControls({ base: image.controls, here, there }, randomText(STAMP_LENGTH));
@@ -376,7 +375,7 @@ export class StandbyBackend implements Backend {
   }
 
   #noteView(index: number, raw: RawView): void {
-    // Somebody else has decided something, or this process did before its last start.
+    // Others have decided something, or this process did before its last start.
     noteView(this.#image(index), raw, (accountId) => this.#mirror?.moved(accountId));
   }
 
@@ -387,5 +386,5 @@ export class StandbyBackend implements Backend {
   }
 }
 
-/** Names that a process keeps: one for each of its last starts. */
+/** Most names that a process keeps: one for each of its last starts. */
 const MOST_WRITERS = 10;

@@ -17,7 +17,7 @@ import { type Entry, NO_FILES } from './entry.ts';
 import { isRestingText, movingText, restingText, restsAlike } from './evaluation-document.ts';
 import { type Header, readLaneHeader, writeHeader, writeLaneHeader } from './header.ts';
 
-/** What only the store's own parts may ask for. */
+/** A commit with parts that only the store itself may use. */
 export interface InternalCommit extends AccountCommit {
   readonly storeRecords?: readonly StoreRecord[];
   readonly removeFields?: readonly string[];
@@ -34,13 +34,13 @@ export interface PreparedChange {
   readonly base: Entry;
   readonly commit: InternalCommit;
   readonly raw: RawChange;
-  /** Everything but the lanes once the change is made; null: it stays as it is. */
+  /** Everything but the lanes once the change is made; null: unchanged. */
   readonly rest: PreparedRest | null;
 }
 
 export type PreparedRest = Pick<Entry, 'header' | 'files'>;
 
-/** Everything that a commit writes, and nothing that is there already. */
+/** Works out what a commit writes, without what is stored already. */
 export function prepareChange(base: Entry, commit: InternalCommit, context: ChangeContext): PreparedChange {
   const drafts = sortDrafts(commit);
   const lanes = lanesOf(base, commit, drafts.byLane, context);
@@ -71,7 +71,7 @@ function sortDrafts({ audit = [], storeRecords = [], lanes }: InternalCommit) {
   return { own: [...(byLane.get(undefined) ?? []), ...storeRecords], byLane };
 }
 
-/** The first commit in a store epoch is also one of the account, whatever it changes; so is that of an old account. */
+/** The first commit in a store epoch always concerns the account itself too, and so does that of an old account. */
 function isOfLanesAlone({ account, header }: Entry, commit: InternalCommit, own: readonly Draft[]): boolean {
   const { documents, due, quiet, history, removeFields, trimBefore, removeFiles, lanes } = commit;
   if (lanes === undefined || account.version === 0 || header.isOld || account.isNewEpoch) return false;
@@ -148,10 +148,9 @@ function restOf(base: Entry, commit: InternalCommit, own: readonly Draft[], cont
   };
 }
 
-/** Documents that differ from what is stored; a rewrite of the same text costs more than the comparison. */
+/** Documents that differ from the stored ones; rewriting the same text costs more than comparing it. */
 function changedDocuments(entry: Entry, { documents = {}, removeFields = [] }: InternalCommit) {
   const { texts, account } = entry;
-  /** Fields and texts by turns. */
   const set: string[] = [];
   const remove = [...removeFields];
   const write = (field: string, text: string): void => {
@@ -173,13 +172,13 @@ function changedDocuments(entry: Entry, { documents = {}, removeFields = [] }: I
 
 const EVALUATION_FIELD = documentField('evaluation');
 
-/** While nothing happens in an account only the figures move. */
+/** Whether only the moving figures of the evaluation have changed. */
 function restsIn({ texts, account }: Entry, evaluation: AccountState): boolean {
   const before = account.documents.evaluation;
   return before !== undefined && isRestingText(texts.get(EVALUATION_FIELD)) && restsAlike(before, evaluation);
 }
 
-/** How far the chains of lanes have come, where any went on since the account's chain last told of it. */
+/** The ends of lanes' chains that went on since the account's chain last recorded them; undefined: none did. */
 function foldOf({ texts }: Entry, atMs: number) {
   const known = JSON.parse(texts.get(FOLDED_FIELD) ?? '{}') as Record<string, number>;
   const heads: Record<string, ChainHead> = {};
@@ -207,7 +206,7 @@ function epochDrafts({ account, header }: Entry, atMs: number): readonly StoreRe
   return [{ kind: 'epochStarted', atMs, epoch, previousEpoch, why }];
 }
 
-/** A sample of all subjects, if the last one is old enough; a clock that stepped back does not stop them. */
+/** A sample of all subjects, if the last one is old enough; a clock that stepped back does not stop samples. */
 function historyOf(
   header: Header,
   { history: samples = [] }: AccountCommit,
@@ -218,7 +217,7 @@ function historyOf(
   return samples.flatMap(({ subject, values }) => [subject, JSON.stringify(values)]);
 }
 
-/** Each bucket's changes by themselves, answered in the order asked. */
+/** Commits each bucket's changes separately; resolves to the results in the order of `changes`. */
 export async function byBucket<R>(
   changes: readonly InternalCommit[],
   commit: (bucket: number, group: readonly InternalCommit[]) => Promise<readonly R[]>,

@@ -19,8 +19,8 @@ type Fields = ReadonlyMap<string, string>;
 export const INBOX_FIELD = documentField('inbox');
 
 /**
- * Where nobody but people has changed the account there (they put orders into its inbox, or a pause), what waits there
- * and here together. Undefined: somebody else has, or one of the two cannot be read.
+ * The inboxes of both sides together, if only people have changed the account there (with orders in its inbox, or a
+ * pause). Undefined: others have too, or one of the inboxes cannot be read.
  */
 export function inboxOfBoth(here: Fields, there: Fields, before: Fields): string | undefined {
   const isLeftAlone = (field: string): boolean =>
@@ -44,8 +44,8 @@ const EVALUATION_FIELDS = fieldsOf('evaluation');
 const [EVALUATION_FIELD] = EVALUATION_FIELDS;
 
 /**
- * The documents as this process has them, and in them what others wrote before, which it had not seen and has not
- * written itself. What was evaluated last is this process's as a whole.
+ * The documents of this process, with changes by others that it had not seen, in documents that it has not written
+ * itself. The last evaluation is this process's as a whole.
  */
 export function documentsOfBoth(here: Fields, there: Fields, before: Fields): Fields {
   const both = new Map([...here].filter(([field]) => isDocument(field)));
@@ -54,7 +54,7 @@ export function documentsOfBoth(here: Fields, there: Fields, before: Fields): Fi
     if (here.get(field) === before.get(field)) both.set(field, theirs);
   }
   for (const [field, known] of before) {
-    // What somebody has discarded there does not come back.
+    // A document that others have discarded must not come back.
     if (isDocument(field) && !there.has(field) && here.get(field) === known) both.delete(field);
   }
   const inbox = ordersOfBoth(here, there, before) ?? there.get(INBOX_FIELD);
@@ -62,23 +62,23 @@ export function documentsOfBoth(here: Fields, there: Fields, before: Fields): Fi
   return both;
 }
 
-/** Nothing is known of it, or its documents are: a mirror keeps of what was shared no more than the headers. */
+/** Whether nothing was known of the account, or its documents were: a mirror keeps only headers of the shared state. */
 export function isKnownWhole(before: Fields): boolean {
   return before.size === 0 || [...before.keys()].some(isDocument);
 }
 
-/** Infinite: it cannot be read. */
+/** The next episode number; infinite: it cannot be read. */
 export function nextEpisodeIn(fields: Fields): number {
   const text = fields.get(EVALUATION_FIELD);
   return text === undefined ? 1 : (nextEpisodeOf(text) ?? Number.POSITIVE_INFINITY);
 }
 
-/** When the newest read of the positions that the account was judged by was sent; undefined: nobody knows. */
+/** When the newest read of the positions behind the evaluation was sent; undefined: unknown. */
 export function positionsReadMsIn(fields: Fields): number | undefined {
   return positionsReadMsOf(fields.get(MOVING_FIELD));
 }
 
-/** Undefined: some of it cannot be read. */
+/** The orders in the inbox; undefined: some of them cannot be read. */
 function ordersIn(fields: Fields): Inbox['orders'] | undefined {
   const text = fields.get(INBOX_FIELD);
   if (text === undefined) return [];

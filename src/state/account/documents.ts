@@ -21,12 +21,12 @@ import {
 import { parseFigures } from './figures-document.ts';
 import { type LaneHeader, readLaneHeader } from './header.ts';
 
-/** How a stored document is read: which version this program writes, and how older ones become it. */
+/** How a stored document is read: the version that this program writes, and the migrations of older ones. */
 export interface DocumentCodec<T> {
   readonly version: number;
-  /** By the version that they read; each yields the next one. */
+  /** By the version they read; each yields the next one. */
   readonly migrations: Readonly<Record<number, (old: unknown) => unknown>>;
-  /** Of the current version, with what is stored beside it; throws when the value does not have its shape. */
+  /** Parses the current version, with `moving` stored beside it. @throws Error for a value of another shape */
   readonly parse: (value: unknown, moving?: string) => T;
 }
 
@@ -42,10 +42,10 @@ export class DocumentError extends Error {
   }
 }
 
-/** Far above what an account with a thousand positions takes; reading more would hold up everything else. */
+/** Far above the size of an account with a thousand positions; reading more would hold up everything else. */
 export const MOST_TEXT = 4_000_000;
 
-/** Reads a document, migrating it if it is older; throws a DocumentError that names place and cure. */
+/** Reads a document, and migrates it if it is older. @throws DocumentError that names place and remedy */
 export function readDocument<T>(
   codec: DocumentCodec<T>,
   text: string,
@@ -76,7 +76,7 @@ export function readDocument<T>(
   }
 }
 
-/** What stands in Redis may be of any length. */
+/** A text in Redis may have any length. */
 function cut(text: string): string {
   return text.slice(0, 300);
 }
@@ -93,7 +93,7 @@ function migrate(codec: DocumentCodec<unknown>, value: unknown, version: number)
 
 type Members<T> = Readonly<Partial<Record<keyof T & string, 'array' | 'object' | 'number' | 'string'>>>;
 
-/** Checks that members are there; by hand, as polls run it and a schema would copy what it reads. */
+/** Checks that members are there. By hand: polls run it, and a schema would copy what it reads. */
 function shaped<T>(members: Members<T>): DocumentCodec<T>['parse'] {
   return (value) => {
     const object = value as Readonly<Record<string, unknown>>;
@@ -136,7 +136,7 @@ type Codecs = { readonly [K in DocumentName]: DocumentCodec<NonNullable<AccountD
 
 const checkInbox = shaped<Inbox>({ orders: 'array' });
 
-/** What is no order is left out and told of, as the account has to be judged all the same. */
+/** Leaves out entries that are not orders, and counts them: the account must still be judged. */
 function readInbox(value: unknown): Inbox {
   const { orders } = checkInbox(value);
   const read = orders.slice(0, 2 * MAX_INBOX_ORDERS).map((order) => operatorOrderSchema.safeParse(order));
@@ -148,7 +148,7 @@ function readInbox(value: unknown): Inbox {
   };
 }
 
-/** Another document: an entry here and a member of `AccountDocuments`. */
+/** A new document needs an entry here and a member of `AccountDocuments`. */
 export const DOCUMENT_CODECS: Codecs = {
   evaluation: {
     version: EVALUATION_VERSION,
@@ -167,7 +167,6 @@ export const DOCUMENT_CODECS: Codecs = {
   figures: { version: 1, migrations: {}, parse: parseFigures },
 };
 
-/** A lane as its first version wrote it. */
 type FirstLane = Omit<LaneState, 'epoch' | 'latestRead'> & {
   readonly life: string;
   readonly glance: LaneState['latestRead'];
@@ -196,13 +195,14 @@ export const LANE_CODEC: DocumentCodec<LaneState> = codecOf(
     orders: 'array',
     retryAtMs: 'object',
   },
-  // The first version had other words for the store epoch and for the latest read.
+  // The first version had other names for the store epoch and the latest read.
   { 1: withStoreEpoch },
 );
 
 /**
- * Fields of the account's hash: `h` the header, `d:<name>` documents, `m` what moves of the document `evaluation`, `f`
- * how far the audit chains of lanes have been folded, `l:<market>` lanes, `v:<market>` their headers, `t` the tally.
+ * Fields of the account's hash: `h` the header, `d:<name>` documents, `m` the moving part of the document
+ * `evaluation`, `f` how far the audit chains of lanes have been folded, `l:<market>` lanes, `v:<market>` their
+ * headers, `t` the tally.
  */
 export const HEADER_FIELD = 'h';
 export const MOVING_FIELD = 'm';
@@ -216,7 +216,7 @@ export function documentField(name: DocumentName): string {
   return DOCUMENT_FIELD + name;
 }
 
-/** Whether an account's fields have a question that nobody has settled. */
+/** Whether an account's fields have an open approval question. */
 export function hasOpenQuestion(fields: ReadonlyMap<string, string>): boolean {
   return fields.get(documentField('approvals'))?.includes('"state":"waiting"') === true;
 }
@@ -229,21 +229,21 @@ export function laneHeaderField(market: string): string {
   return LANE_HEADER_FIELD + market;
 }
 
-/** The market of a lane as `RefusedAccount.document` names it; null: it is no lane. */
+/** The market of a lane named as in `RefusedAccount.document`; null: not a lane. */
 export function marketOf(document: string): string | null {
   return document.startsWith(LANE_DOCUMENT) ? document.slice(LANE_DOCUMENT.length) : null;
 }
 
 const LANE_DOCUMENT = 'lane:';
 
-/** The fields of a document as `RefusedAccount.document` names it; the first one is there if it is. */
+/** The fields of a document named as in `RefusedAccount.document`; the first one exists if the document does. */
 export function fieldsOf(document: string): readonly [string, ...string[]] {
   const market = marketOf(document);
   if (market !== null) return [laneField(market)];
   return document === 'evaluation' ? [DOCUMENT_FIELD + document, MOVING_FIELD] : [DOCUMENT_FIELD + document];
 }
 
-/** What is stored of an account by field, except its header and its tally. */
+/** Stored texts of an account by field, except its header and its tally. */
 export type Texts = ReadonlyMap<string, string>;
 
 export function textsOf(fields: Texts): Texts {
@@ -265,7 +265,10 @@ export function laneHeadersOf(texts: Texts): ReadonlyMap<string, LaneHeader> {
 /** `lanes`: by market. */
 export type ReadDocuments = Pick<StoredAccount, 'documents' | 'lanes'>;
 
-/** All documents of an account; throws a DocumentError. What has the same text as in `known` is not parsed again. */
+/**
+ * Reads all documents of an account; a text that is the same as in `known` is not parsed again.
+ * @throws DocumentError
+ */
 export function readDocuments(
   accountId: string,
   texts: Texts,
@@ -292,7 +295,7 @@ export function readDocuments(
   return { documents: documents as AccountDocuments, lanes };
 }
 
-/** What is only shown refuses no account: unreadable, it is as if it were not there, and is written anew. */
+/** Reads one document. Figures are only shown: unreadable ones count as absent, and are written anew. */
 function readNamed(name: DocumentName, text: string, accountId: string, moving?: string): unknown {
   try {
     return readDocument<unknown>(DOCUMENT_CODECS[name], text, name, accountId, moving);

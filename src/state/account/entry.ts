@@ -3,7 +3,7 @@ import type { RawAccount } from './account-backend.ts';
 import { laneField, laneHeaderField, laneHeadersOf, type Texts } from './documents.ts';
 import { type Header, NO_HEADER, readLaneHeader, readTally } from './header.ts';
 
-/** What a store knows of an account besides what it shows. */
+/** What a store knows of an account, including what it does not show. */
 export interface Entry {
   readonly account: StoredAccount;
   readonly texts: Texts;
@@ -11,14 +11,14 @@ export interface Entry {
   readonly headerText: string;
   readonly header: Header;
   readonly tally: KnownTally;
-  /** Hashes of attachments that are certainly stored, under this `sweep` of the header. */
+  /** Hashes of attachments that are certainly stored, as of this `sweep` of the header. */
   readonly files: ReadonlySet<string>;
 }
 
 export interface KnownTally {
   /** Empty: none yet. */
   readonly text: string;
-  /** Whether everything that was counted is known, not only the newest of it. */
+  /** Whether everything counted is known, not only the newest part. */
   readonly isComplete: boolean;
 }
 
@@ -41,12 +41,11 @@ export function laneVersion(entry: Entry, market: string): number {
   return readLaneHeader(entry.texts.get(laneHeaderField(market))).version;
 }
 
-/** Whether one tally has counted more than the other. */
 function isLater(one: string, other: string): boolean {
   return one !== other && readTally(one).count > readTally(other).count;
 }
 
-/** Whether everything is known that a store holds with this header and this tally. */
+/** Whether `known` is everything stored under this header and tally. */
 export function isAllOf(
   known: Entry | undefined,
   stored: Pick<RawAccount, 'header' | 'tally'>,
@@ -60,7 +59,7 @@ export function isCoveredBy(entry: Entry, other: Entry): boolean {
   return entry.account.version <= other.account.version && !isLater(entry.tally.text, other.tally.text);
 }
 
-/** The newest of two states of one account in one store epoch, part by part: each part has its own version. */
+/** Merges two states of one account in one store epoch, part by part: each part has its own version. */
 export function newestOf(a: Entry, b: Entry): Entry {
   if (a === b || (isCoveredBy(b, a) && a.tally.isComplete)) return a;
   if (isCoveredBy(a, b) && b.tally.isComplete) return b;
@@ -82,7 +81,7 @@ function put<T>(values: Map<string, T>, key: string, value: T | undefined): void
   else values.set(key, value);
 }
 
-/** What this process has last seen of an account within a store epoch; the store may not know less. */
+/** What this process last saw of an account within a store epoch; the store must not know less. */
 export interface Seen {
   readonly epoch: string;
   readonly version: number;
@@ -90,7 +89,7 @@ export interface Seen {
   readonly tally: string;
 }
 
-/** The newest of each: what came in between may have been another part's. */
+/** The newest header and the newest tally: different parts may have changed in between. */
 export function newestSeen(seen: Seen | undefined, now: Seen): Seen {
   if (seen?.epoch !== now.epoch) return now;
   const { version, headerText } = seen.version > now.version ? seen : now;

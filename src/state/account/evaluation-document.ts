@@ -5,37 +5,37 @@ import type { ElapsedState } from '../../core/rules/elapsed.ts';
 import { parsedJson } from '../read-json.ts';
 
 /**
- * The evaluated state is stored in two parts: what rests, and the figures that every evaluation moves. A poll of an
- * account in which nothing happens writes a quarter of the bytes. In one part, Redis needs a fifth more CPU per poll
+ * The evaluated state is stored in two parts: one that rests, and the figures that every evaluation moves. A poll of
+ * an idle account then writes a quarter of the bytes. In one part, Redis needs a fifth more CPU per poll
  * (test/bench/state.ts, 20 interleaved pairs: +23 %, 95 % interval +11 to +36 %).
  */
 export const EVALUATION_VERSION = 2;
 
 type RestingPosition = Omit<AccountState['positions'][number], 'unprotectedMs'>;
 
-/** The part that rests: the document itself. */
+/** The resting part: the document itself. */
 export interface RestingEvaluation
   extends Pick<AccountState, 'accountId' | 'nextEpisode' | 'rules' | 'balances'> {
   readonly version: typeof EVALUATION_VERSION;
   readonly markets: readonly string[];
   /** Subjects of the credit lines; the stored name is that of the first version. */
   readonly loans: readonly string[];
-  /** Of those that complete lists do not show; absent: they show all. */
+  /** Credit lines that complete lists do not show; absent: none. */
   readonly loansUnseen?: readonly { readonly subject: string; readonly unseen: Unseen }[];
-  /** Of which no read has given an LTV, so that they have no figures in the part that moves; absent: none. */
+  /** Credit lines without any read LTV, which have no figures in the moving part; absent: none. */
   readonly loansSilent?: readonly string[];
   readonly positions: readonly RestingPosition[];
 }
 
-/** An evaluation as its first version was written: in one part, with another word for the credit lines. */
+/** An evaluation as its first version was written: in one part, with another name for the credit lines. */
 export type FirstEvaluation = Omit<AccountState, 'creditLines'> & {
   readonly loans: AccountState['creditLines'];
 };
 
 /**
- * `lastLog`, `returns`, `sumReturn`, `sumSquare`, `sumTimeMs` of a forecast, then `absentMs` or `gap` (0 or 1), then
- * `stray`, `sumSquare`, `sumTimeMs`, `minutesSquare` and `minutesTimeMs` of what is recent, where it has such. In older
- * documents the last two are others, so small that the minutes count as unknown.
+ * `lastLog`, `returns`, `sumReturn`, `sumSquare`, `sumTimeMs` of a forecast, then `absentMs` or `gap` (0 or 1), then,
+ * if it has recent figures, their `stray`, `sumSquare`, `sumTimeMs`, `minutesSquare` and `minutesTimeMs`. In older
+ * documents the last two are other figures, so small that the minutes count as unknown.
  */
 type Moved = readonly number[];
 const LONG_FIGURES = 6;
@@ -74,7 +74,7 @@ export function isRestingText(text: string | undefined): boolean {
   return text?.startsWith(`{"version":${EVALUATION_VERSION},`) === true;
 }
 
-/** The part that moves, as a list; its own lists are in the order of those of the other part. */
+/** The moving part, as a list; its inner lists are in the order of those of the resting part. */
 export function movingText(state: AccountState): string {
   const { passage, ages, markets, creditLines, positions, positionsReadMs } = state;
   const { at, plannedMs } = passage ?? {};
@@ -106,7 +106,7 @@ function movedOf(
   ];
 }
 
-/** Whether the part that rests is certainly the same: by identity where comparing would cost what writing does. */
+/** Whether the resting part is certainly the same: by identity where comparing would cost as much as writing. */
 export function restsAlike(a: AccountState, b: AccountState): boolean {
   return (
     a.nextEpisode === b.nextEpisode &&
@@ -129,20 +129,20 @@ function isAlike<T>(a: readonly T[], b: readonly T[], alike: (one: T, other: T) 
   return a === b || (a.length === b.length && a.every((one, index) => alike(one, b[index]!)));
 }
 
-/** The first version becomes the state at once: whatever lies beside it is another evaluation's. */
+/** Converts the first version to the state at once: a moving part beside it is of another evaluation. */
 export function joinFirst({ loans, ...evaluation }: FirstEvaluation): AccountState {
   const state: AccountState = { ...evaluation, creditLines: loans };
   return joinEvaluation(JSON.parse(restingText(state)) as RestingEvaluation, movingText(state));
 }
 
-/** `positionsReadMs` of the part that moves; undefined: it has none, or is none. */
+/** `positionsReadMs` of the moving part; undefined: it has none, or cannot be read. */
 export function positionsReadMsOf(text: string | undefined): number | undefined {
   const moving = parsedJson(text ?? '');
   const readMs: unknown = Array.isArray(moving) && moving[0] === EVALUATION_VERSION ? moving[6] : undefined;
   return typeof readMs === 'number' ? readMs : undefined;
 }
 
-/** `nextEpisode` of the part that rests; undefined: it cannot be read. */
+/** `nextEpisode` of the resting part; undefined: it cannot be read. */
 export function nextEpisodeOf(text: string): number | undefined {
   const resting = parsedJson(text) as Partial<RestingEvaluation> | null | undefined;
   const next: unknown = resting?.nextEpisode;
@@ -154,7 +154,7 @@ export function isJoined(value: unknown): value is AccountState {
   return (value as { readonly version: number }).version === STATE_VERSION;
 }
 
-/** Both parts as one state again; throws when they are not of one evaluation. */
+/** Joins both parts to one state. @throws Error if they are not of one evaluation */
 export function joinEvaluation(resting: RestingEvaluation, text: string | undefined): AccountState {
   if (text === undefined) throw new Error('the part of it that moves is missing');
   const moving = listOf(JSON.parse(text));

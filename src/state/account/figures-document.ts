@@ -69,7 +69,7 @@ const figuresSchema = z.object({
     .exactOptional(),
 }) satisfies z.ZodType<StoredFigures>;
 
-/** Checks what is shown: unreadable figures are left out, not refused. Unnamed members stay as they are. */
+/** Checks stored figures, which are only shown: unreadable ones are left out, not refused. Other members are kept. */
 export function parseFigures(value: unknown): StoredFigures {
   figuresSchema.parse(value);
   return value as StoredFigures;

@@ -43,38 +43,38 @@ import {
   writeLaneHeader,
 } from './header.ts';
 
-/** What became of an account that this process carried alone. */
+/** Outcome of a hand-back for one account. */
 export interface HandedBack {
   readonly accountId: string;
   /**
-   * `continued`: the shared one had stood still. `merged`: what this process knew is in force, as the shared one had
-   * less of it, nobody but people had changed that, or others had decided nothing there that this process does not know.
-   * `superseded`: another process went on with the account, and what it made is in force.
+   * `continued`: the shared state had stood still. `merged`: the state of this process is in force, because the
+   * shared store had lost some of it, only people had changed it, or others had decided nothing there that this
+   * process does not know. `superseded`: another process went on with the account, and its state is in force.
    */
   readonly how: 'continued' | 'merged' | 'superseded';
-  /** Audit records that could not continue their chain: they belong into it as a segment of their own. */
+  /** Audit records that could not continue their chain; they are to be added to it as a separate segment. */
   readonly segment: readonly RawRecord[];
 }
 
 export interface HandBackParts {
   readonly index: number;
-  /** As it was when the shared backend was lost, as far as this process knew. */
+  /** The bucket when the shared backend was lost, as far as this process knew it. */
   readonly base: BucketImage;
   readonly alone: MemoryBackend;
   readonly shared: Backend;
-  /** By these names this process has committed, the present one last. */
+  /** Names under which this process has committed, the present one last. */
   readonly writers: readonly string[];
-  /** Accounts that were superseded in an earlier attempt, which may have been made all the same. */
+  /** Accounts that were superseded in an earlier attempt, whose commit may have been made. */
   readonly superseded: Set<string>;
   readonly randomText: (length: number) => string;
 }
 
 const NO_FIELDS: ReadonlyMap<string, string> = new Map();
 const EPOCH_ID_LENGTH = 10;
-/** Read, compared and written again where others come in between. */
+/** Attempts to read, compare and write while others interfere. */
 const ATTEMPTS = 5;
 
-/** Writes what one bucket holds to the shared backend; see `HandedBack`. Rejects when that is lost again. */
+/** Writes what one bucket holds to the shared backend; see `HandedBack`. Rejects if that is lost again. */
 export async function handBackBucket(parts: HandBackParts): Promise<readonly HandedBack[]> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const results = await handBackOnce(parts);
@@ -91,7 +91,7 @@ async function handBackOnce(parts: HandBackParts): Promise<readonly HandedBack[]
     const held = alone.held(index, account.accountId);
     const before = base.accounts.get(account.accountId) ?? NO_FIELDS;
     const isNeeded = held !== undefined && (hasChanged(held, before) || isBehind(account, before));
-    // A commit of this process whose reply was lost is no work of another.
+    // A commit of this process whose reply was lost is not work of another.
     const isOurs =
       parts.writers.includes(readTally(account.tally).writer) && !superseded.has(account.accountId);
     return isNeeded ? [merge(account, before, held, isOurs)] : [];
@@ -118,7 +118,7 @@ function hasChanged({ fields }: HeldAccount, before: ReadonlyMap<string, string>
   );
 }
 
-/** Written before a request leaves that changes what stands at the exchange. */
+/** Recorded before a request leaves that changes orders at the exchange. */
 const SENT: ReadonlySet<AuditKind> = new Set(['placing', 'cancelling']);
 
 function hasSent({ text }: RawRecord): boolean {
@@ -127,8 +127,8 @@ function hasSent({ text }: RawRecord): boolean {
 }
 
 /**
- * The same epoch goes on, on another server too, unless somebody else has begun one, or both have gone on with an
- * account and what this process sent for it is in no state that is in force.
+ * Keeps the epoch, on another server too, unless others have begun one, or both sides have gone on with an account
+ * and requests of this process are missing from the state in force.
  */
 async function settleEpoch(
   { index, base, shared, randomText }: HandBackParts,
@@ -149,7 +149,7 @@ async function settleEpoch(
   return await shared.startEpoch(index, raw.epoch, next);
 }
 
-/** What operators said here and elsewhere holds; false: somebody else has just said something. */
+/** Merges the controls set here and elsewhere; false: others have just changed them. */
 async function settleControls(
   { index, base, alone, shared, randomText }: HandBackParts,
   raw: RawView,
@@ -165,7 +165,7 @@ interface Merge extends HandedBack {
   readonly change: RawChange;
 }
 
-/** One account: the part of its own and each lane by itself, as each has a version of its own. */
+/** Merges one account: its own part and each lane separately, as each has its own version. */
 function merge(
   stored: RawAccount,
   before: ReadonlyMap<string, string>,
@@ -193,13 +193,13 @@ function merge(
   };
   const scene = { there, before, held, settle, isOlder };
   const lanes = lanesPart(scene);
-  // Records of its own tell how far the chains of lanes had come: they are true only behind these.
+  // The account's own records say how far the chains of lanes had come, which is true only behind those of the lanes.
   const own = ownPart(scene, segment.length === 0);
   const change: RawChange = {
     accountId,
     ...own,
     lanes,
-    // As they were made: some tell how far the other chains had come.
+    // In the order in which they were made: some say how far other chains had come.
     records: continuing.toSorted((a, b) => a.number - b.number),
     dueInMs: 0,
     lastNumber: 0,
@@ -215,15 +215,16 @@ function merge(
 }
 
 /**
- * Others have decided nothing there that this process does not know: no episode has begun, nothing was recorded of a lane,
- * nothing cancelled in the whole account, nobody has answered; and this process has read the positions later than they did.
+ * Whether others have decided nothing there that this process does not know: no episode has begun, no lane has a new
+ * record, nothing was cancelled in the whole account, nobody has answered; and this process has read the positions
+ * later.
  */
 function hasDecidedAlone(here: Fields, there: Fields, before: Fields): boolean {
   if (!isKnownWhole(before) || nextEpisodeIn(there) > nextEpisodeIn(before)) return false;
   const isSeen = ([market, { seq }]: readonly [string, LaneHeader]): boolean =>
     seq === readLaneHeader(before.get(laneHeaderField(market))).seq;
   if (![...laneHeadersOf(there)].every(isSeen)) return false;
-  // A cancel in the whole account leaves no record of a lane.
+  // A cancel of the whole account leaves no record of a lane.
   if (there.get(ACCOUNT_LANE_FIELD) !== before.get(ACCOUNT_LANE_FIELD)) return false;
   const [ours, theirs, known] = [here, there, before].map((fields) => fields.get(APPROVALS_FIELD));
   return (theirs === known || ours === known) && readsLater(here, there);
@@ -234,13 +235,13 @@ type Fields = ReadonlyMap<string, string>;
 const APPROVALS_FIELD = documentField('approvals');
 const ACCOUNT_LANE_FIELD = documentField('accountLane');
 
-/** What is there and was not seen here is of before: who has read the positions last knows what was done since. */
+/** Whether this process has read the positions last. Then unseen changes there are from before its read. */
 function readsLater(here: Fields, there: Fields): boolean {
   const [ours, theirs] = [positionsReadMsIn(here), positionsReadMsIn(there)];
   return ours !== undefined && theirs !== undefined && ours > theirs;
 }
 
-/** Whether the shared one has lost some of what it had. */
+/** Whether the shared store has lost some of what it had. */
 function isBehind({ header, tally }: RawAccount, before: ReadonlyMap<string, string>): boolean {
   if (header === '') return true;
   const count = readTally(tally).count;
@@ -259,10 +260,13 @@ function chainOf({ text }: RawRecord): string | undefined {
   return (JSON.parse(text) as AuditRecord).market;
 }
 
-/** Whether what this process has follows what is there, takes its place, or is left out. */
+/** Whether the state of this process continues the stored one, replaces it, or is left out. */
 type Way = 'continues' | 'replaces' | 'yields';
 
-/** `isSame`: nobody has changed the part meanwhile. `isUncontested`: neither has, but its records cannot follow. */
+/**
+ * `isSame`: nobody has changed the part meanwhile. `isUncontested`: it may replace that part if its records cannot
+ * follow.
+ */
 type Settle = (chain: string | undefined, isSame: boolean, isUncontested?: boolean) => Way;
 
 interface PartScene {
@@ -273,7 +277,7 @@ interface PartScene {
   readonly isOlder: boolean;
 }
 
-/** The documents, under the account's header. `lanesFollow`: the chains of all lanes continue. */
+/** The account's own part: its documents under its header. `lanesFollow`: the chains of all lanes continue. */
 function ownPart(
   { there, before, held, settle, isOlder }: PartScene,
   lanesFollow: boolean,
@@ -286,7 +290,7 @@ function ownPart(
   const inbox = isOlder || isSame ? undefined : inboxOfBoth(held.fields, there, before);
   const way = settle(undefined, isSame && lanesFollow, isSame || inbox !== undefined);
   if (way === 'yields') return NOTHING_OF_ACCOUNT;
-  // How far lanes were folded belongs to the chain that stands there.
+  // How far lanes were folded belongs to the chain stored there.
   const isTaken = (field: string): boolean =>
     isDocument(field) && (way === 'continues' || field !== FOLDED_FIELD);
   const known =
@@ -304,14 +308,14 @@ function ownPart(
   };
 }
 
-/** The same with a version that none of the stored ones reaches. */
+/** The header with a version above the stored one. */
 function newerThan(stored: string, header: string): string {
   const [ours, theirs] = [readHeader(header), readHeader(stored)];
   if (!('writer' in ours) || !('writer' in theirs) || ours.version > theirs.version) return header;
   return writeHeader({ ...ours, version: theirs.version + 1 });
 }
 
-/** What this process knows, behind the audit chain that the shared one has. */
+/** The header of this process, with the end of the stored audit chain. */
 function headerOver(stored: string, header: string): string {
   const ours = readHeader(header);
   const theirs = readHeader(stored === '' ? header : stored);

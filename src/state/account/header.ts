@@ -2,10 +2,11 @@ import { GENESIS_HASH } from '../../core/audit/audit-record.ts';
 import type { EpochStart, StoreEpoch } from '../../core/ports/state-store.ts';
 
 /**
- * What the store knows besides documents, as one text that commits compare whole and change, but for those of lanes.
+ * What the store knows besides documents, as one text that commits compare and replace whole. Lanes have headers of
+ * their own.
  */
 export interface Header {
-  /** The store that committed last; `WRITER_LENGTH` characters. */
+  /** The store that committed last: `WRITER_LENGTH` characters. */
   readonly writer: string;
   readonly version: number;
   readonly epoch: string;
@@ -13,20 +14,20 @@ export interface Header {
   /** The account's own audit chain: last record and its hash. */
   readonly seq: number;
   readonly head: string;
-  /** Number of the first audit record that is still there. */
+  /** Number of the first audit record that still exists. */
   readonly firstNumber: number;
-  /** Rises whenever attachments are removed. */
+  /** Incremented whenever attachments are removed. */
   readonly sweep: number;
-  /** Evaluations since the last record that only repeated their decisions. */
+  /** Evaluations since the last record that only repeated earlier decisions. */
   readonly quiet: number;
   readonly quietSinceMs: number;
   readonly historyMs: number;
-  /** Written by a program that knew one version and one chain per account. */
+  /** Written by a version that had one version number and one chain per account. */
   readonly isOld: boolean;
 }
 
 const NO_COUNTS = { version: 0, danger: 0, seq: 0, sweep: 0, quiet: 0, quietSinceMs: 0, historyMs: 0 };
-/** Of an account that was never committed. */
+/** Header of an account that was never committed. */
 export const NO_HEADER: Header = {
   ...NO_COUNTS,
   writer: '',
@@ -38,7 +39,7 @@ export const NO_HEADER: Header = {
 
 export const WRITER_LENGTH = 12;
 const FORM = '2';
-/** The same parts; numbers of records and places in the chain were one. */
+/** The same parts as `FORM`, but numbers of records were also places in the chain. */
 const OLD_FORM = '1';
 const PARTS = 12;
 type Numbers = [number, number, number, number, number, number, number, number];
@@ -52,7 +53,7 @@ export function writeHeader(header: Omit<Header, 'isOld'>): string {
 
 const MOST_FORM = 20;
 
-/** One that this program does not read comes back as its form. */
+/** Parses a header; returns only the form of one that this program does not read. */
 export function readHeader(text: string): Header | { readonly form: string } {
   const parts = text.split('|');
   // Others may have written a text of any length.
@@ -62,14 +63,14 @@ export function readHeader(text: string): Header | { readonly form: string } {
   const unknown = { form: form.slice(0, MOST_FORM) };
   if (!isKnown || parts.length !== PARTS || !numbers.every(Number.isFinite)) return unknown;
   const [version, danger, seq, firstNumber, sweep, quiet, quietSinceMs, historyMs] = numbers as Numbers;
-  // They name records and places in a chain.
+  // These name records and places in a chain.
   if (![version, seq, firstNumber, sweep].every(Number.isSafeInteger)) return unknown;
   const isOld = form === OLD_FORM;
   const chain = { seq, head, firstNumber, sweep, quiet, quietSinceMs };
   return { writer, version, epoch, danger, ...chain, historyMs, isOld };
 }
 
-/** Whether nothing was decided in between: polls that record nothing change the version alone. */
+/** Whether nothing was decided in between: polls that record nothing change only the version. */
 export function isSameChain(stored: string, before: string): boolean {
   if (stored === before) return true;
   const [there, known] = [readHeader(stored), readHeader(before)];
@@ -77,7 +78,7 @@ export function isSameChain(stored: string, before: string): boolean {
   return there.seq === known.seq && there.head === known.head && there.epoch === known.epoch;
 }
 
-/** The same for one lane: its version, and the end of its audit chain. */
+/** Header of one lane: its version, and the end of its audit chain. */
 export interface LaneHeader {
   readonly version: number;
   readonly seq: number;
@@ -91,7 +92,7 @@ export function writeLaneHeader({ version, seq, head }: LaneHeader): string {
   return `${LANE_FORM}|${version}|${seq}|${head}`;
 }
 
-/** A text that is absent or of another form reads as that of a lane without a record. */
+/** An absent text, or one of another form, reads as a lane without records. */
 export function readLaneHeader(text = ''): LaneHeader {
   const [form, versionText, seqText, head = '', ...more] = text.split('|');
   const [version, seq] = [Number(versionText), Number(seqText)];
@@ -100,7 +101,8 @@ export function readLaneHeader(text = ''): LaneHeader {
 }
 
 /**
- * Who committed, how many did, and the last audit record's number: tells whether what is remembered is all there is.
+ * Last writer, number of commits, and number of the last audit record: shows whether the remembered state is
+ * complete.
  */
 export interface AuditTally {
   readonly writer: string;
@@ -108,7 +110,7 @@ export interface AuditTally {
   readonly lastNumber: number;
 }
 
-/** An empty text has counted nothing, and neither has one that has no counts. */
+/** An empty or malformed text has counted nothing. */
 export function readTally(text: string): AuditTally {
   const [writer = '', countText = 0, numberText = 0] = text.split('|');
   const [count, lastNumber] = [Number(countText), Number(numberText)];
@@ -133,7 +135,7 @@ export function writeEpoch({ id, why, sinceMs }: StoreEpoch, run: string): strin
   return `${id}|${why}|${sinceMs}|${run}`;
 }
 
-/** `undefined`: there is none, or nothing that this program has written. */
+/** `undefined`: absent, or not written by this program. */
 export function readEpoch(text: string | null): StoredEpoch | undefined {
   const [id = '', why = '', since = '', run = '', ...rest] = text?.split('|') ?? [];
   if (text === null || !/^[a-z0-9]+$/.test(id) || !STARTS.includes(why) || rest.length > 0) return undefined;

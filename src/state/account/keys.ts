@@ -1,4 +1,4 @@
-/** All keys of the state (docs/redis-keys.md). The bucket is the hash tag: what one script touches lies in one slot. */
+/** All keys of the state (docs/redis-keys.md). The bucket is the hash tag: all keys of one script are in one slot. */
 export function bucketKeys(prefix: string, bucket: number) {
   if (!/^(?:[^{}]*|\{[^{}]+\})$/.test(prefix)) {
     throw new TypeError('the prefix of Redis keys must not contain braces, unless they are around it');

@@ -4,7 +4,7 @@ import { DocumentError, HEADER_FIELD, laneHeadersOf, TALLY_FIELD, textsOf } from
 import { type Entry, emptyEntry } from './entry.ts';
 import { type Header, readHeader, readTally } from './header.ts';
 
-/** An account without its documents; throws a DocumentError for a header that this program does not read. */
+/** An account without its documents. @throws DocumentError for a header that this program does not read */
 export function rawEntry(accountId: string, fields: ReadonlyMap<string, string>, epoch: StoreEpoch): Entry {
   const headerText = fields.get(HEADER_FIELD) ?? '';
   const header = knownHeader(accountId, headerText);
@@ -33,7 +33,7 @@ export function contradiction({ accountId, version }: StoredAccount): CommitResu
 
 export type Trail = NonNullable<ReturnType<typeof trailOf>>;
 
-/** Where the chains of an account's audit trail end, those of lanes by market, and which records there are, by its state. */
+/** Where an account's chains end and which records there are, by its state; undefined: the header cannot be read. */
 export function trailOf(fields: ReadonlyMap<string, string>) {
   const header = readHeader(fields.get(HEADER_FIELD) ?? '');
   if (!('writer' in header)) return undefined;

@@ -8,7 +8,7 @@ import { readTally } from './header.ts';
 
 export type Committed = Extract<RawOutcome, { kind: 'committed' }>;
 
-/** The account after a change: what was written, and of all else the newest, as answers may come out of order. */
+/** The account after a change: what was written, and the newest of all else, as replies may arrive out of order. */
 export function settleChange(
   prepared: PreparedChange,
   outcome: Committed,

@@ -11,11 +11,11 @@ export interface StandbyImage {
   epoch: string | null;
   controls: string;
   readonly accounts: Map<string, Map<string, string>>;
-  /** Accounts that others have changed since they were last sent here. */
+  /** Accounts that others have changed since their fields were last sent here. */
   readonly overtaken: Set<string>;
 }
 
-/** Of another server, as far as the store can tell, where nothing here is certain to be the newest. */
+/** If some of the bucket may not be the newest, `run` names another server, so that the store begins a new epoch. */
 export function runOf({
   run,
   epoch,
@@ -25,7 +25,7 @@ export function runOf({
   return { run: overtaken.size === 0 ? run : `${run}, overtaken`, epoch, controls };
 }
 
-/** What a mirror keeps of the buckets of which something is known. */
+/** What a mirror keeps of the known buckets. */
 export function bucketsToKeep(
   images: readonly StandbyImage[],
   alone: MemoryBackend | undefined,
@@ -39,7 +39,7 @@ export function bucketsToKeep(
   });
 }
 
-/** What a mirror keeps of an account, as it was `known` in the shared store and is `held` alone. */
+/** What a mirror keeps of an account: `known` from the shared store, and `held` alone. */
 export function toKeep(
   accountId: string,
   known: ReadonlyMap<string, string> | undefined,
@@ -51,20 +51,20 @@ export function toKeep(
   return { accountId, fields: [...fields], base: headersOf(known), records, files };
 }
 
-/** What a merge compares of an account; nothing of one that was first seen alone. */
+/** The fields that a merge compares; empty for an account that was first seen alone. */
 function headersOf(fields: ReadonlyMap<string, string> = new Map()): [string, string][] {
   return [...fields].filter(
     ([field]) => field === HEADER_FIELD || field === TALLY_FIELD || field.startsWith(laneHeaderField('')),
   );
 }
 
-/** With the accounts that this process met only when it was alone: nothing is known of them from before. */
+/** Adds the accounts that this process first met when it was alone, without any earlier state. */
 export function withFirstSeen(image: StandbyImage, accountIds: readonly string[]): BucketImage {
   const firstSeen = accountIds.map((accountId) => [accountId, new Map<string, string>()] as const);
   return { ...image, accounts: new Map([...firstSeen, ...image.accounts]) };
 }
 
-/** `onSent`: told of each account of which the fields were sent. */
+/** `onSent`: called for each account whose fields were sent. */
 export function noteView(
   image: StandbyImage,
   { run, epoch, controls, accounts }: RawView,
@@ -131,7 +131,7 @@ export function accountIdsOf(images: readonly BucketImage[]): readonly string[] 
   return images.flatMap(({ accounts }) => [...accounts.keys()]);
 }
 
-/** Nothing was ever known of the bucket. */
+/** Whether nothing was ever known of the bucket. */
 export function isBlank({ epoch, controls, accounts }: BucketImage): boolean {
   return epoch === null && controls === '' && accounts.size === 0;
 }

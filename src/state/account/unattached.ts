@@ -1,7 +1,7 @@
 import type { MirroredProcess } from '../mirror/mirror-text.ts';
 import type { HandedBack } from './hand-back.ts';
 
-/** Records that were made alone, handed back, and are in no chain yet. */
+/** Records made alone that were handed back and are in no chain yet. */
 export class Unattached {
   readonly #byAccount = new Map<string, HandedBack>();
 
@@ -9,7 +9,7 @@ export class Unattached {
     return [...this.#byAccount.values()];
   }
 
-  /** Whose they are; undefined: nobody's. */
+  /** Their accounts; undefined: there are none. */
   get named(): MirroredProcess['unattached'] {
     if (this.#byAccount.size === 0) return undefined;
     return this.all.map(({ accountId, how }) => ({ accountId, how }));
@@ -19,7 +19,7 @@ export class Unattached {
     return this.#byAccount.get(accountId);
   }
 
-  /** Beside what there is of the same accounts; a record that was found twice counts once. Returns those concerned. */
+  /** Adds records to those of the same account, each only once. Returns the accounts concerned. */
   add(found: readonly HandedBack[]): readonly string[] {
     const added = found.filter(({ segment }) => segment.length > 0);
     for (const { accountId, how, segment } of added) {

@@ -17,7 +17,7 @@ import type { RawRecord, RawText } from '../account/account-backend.ts';
 import { parsedJson } from '../read-json.ts';
 import { sha256Hex } from '../sha256.ts';
 
-/** Where a chain ends, and what has been counted since. */
+/** The end of a chain, and the quiet evaluations counted since. */
 export interface ChainEnd {
   readonly seq: number;
   readonly head: string;
@@ -34,8 +34,8 @@ export interface AppendContext {
 export type Draft = AuditDraft | StoreRecord;
 
 /**
- * The records that continue a chain, with their attachments by hash: the chain of a lane, or (`market` is undefined)
- * the account's own.
+ * The records that continue a chain, with their attachments by hash. The chain is that of a lane or, if `market` is
+ * undefined, the account's own.
  */
 export function appendRecords(
   { accountId, epoch }: StoredAccount,
@@ -71,7 +71,7 @@ export function appendRecords(
       content,
       attachments,
     };
-    // These say whose record it is and stay as they are.
+    // Names say whose record it is, and are not redacted.
     const isName = (value: string): boolean => value === accountId || value === market;
     const bare = canonicalJson(record, (value) => (isName(value) ? value : redact(value)));
     const seal = trust.recordSeal(bare);
@@ -85,7 +85,7 @@ export function appendRecords(
 
 type Attach = (name: string, value: unknown) => void;
 
-/** Readings longer than this are kept once, by their hash: histories hardly change from one decision to the next. */
+/** Longer readings are stored once, by their hash: histories hardly change from one decision to the next. */
 const LONG_READING = 1_000;
 const RULES = 'rules';
 const SOURCE = 'source:';
@@ -112,7 +112,7 @@ function contentOf(draft: Draft, attach: Attach): AuditContent {
   return { ...draft, inputs: orderedJson({ ...inputs, snapshot: { ...snapshot, sources } }) };
 }
 
-/** What people write beside a transfer decides nothing and may be personal: it stays out of the audit. */
+/** Drops what people write beside a transfer: it decides nothing, may be personal, and stays out of the audit. */
 function withoutRemarks(reading: Sources[string]): Sources[string] {
   const list = reading.value as { readonly records?: readonly TransferRecord[] } | undefined;
   if (list?.records === undefined) return reading;
@@ -120,7 +120,10 @@ function withoutRemarks(reading: Sources[string]): Sources[string] {
   return { ...reading, value: { ...list, records } };
 }
 
-/** The inputs of a decision with what was kept apart put back; `fileOf` has to know every attachment. */
+/**
+ * Restores the inputs of a decision from its attachments; undefined: the record is not a decision.
+ * @throws AuditInputsError for a missing or changed attachment
+ */
 export async function restoreInputs(
   record: AuditRecord,
   fileOf: (hash: string) => Promise<string | undefined>,
@@ -152,7 +155,7 @@ function inputsOf(text: string, seq: number): DecisionInputs {
   throw new AuditInputsError(`the inputs of audit record ${seq} cannot be read`);
 }
 
-/** Throws an AuditFormatError for a record of a form that this program does not know. */
+/** Parses a stored record. @throws AuditFormatError for a form that this program does not know */
 export function readRecord(accountId: string, { number, text, hash }: RawRecord): ChainedRecord {
   const record = parsedJson(text) as AuditRecord | undefined;
   if (record === undefined) throw new AuditFormatError(accountId, number, 'unknown (not JSON)');
@@ -161,7 +164,7 @@ export function readRecord(accountId: string, { number, text, hash }: RawRecord)
   return { number, record, hash, text };
 }
 
-/** What is strange about a stored record, in a few words; undefined: it has the parts that every reader uses. */
+/** What is wrong with a record's form, in a few words; undefined: it has the parts that every reader uses. */
 export function strangeForm(record: AuditRecord): string | undefined {
   const { version, accountId, seq, atMs, previous, content, attachments } = (record ??
     {}) as Partial<AuditRecord>;

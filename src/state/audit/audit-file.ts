@@ -11,7 +11,7 @@ import { sha256Hex } from '../sha256.ts';
 import { restoreInputs } from './audit-chain.ts';
 import { broken, TrailVerifier } from './audit-verify.ts';
 
-/** An exported part of a chain, checked by itself; `head` is what the next part has to follow. */
+/** Verdict on an exported part of a chain by itself; the next part must follow `headHash`. */
 export type FileVerdict =
   | {
       readonly kind: 'intact';
@@ -19,17 +19,17 @@ export type FileVerdict =
       readonly accountId: string;
       readonly firstSeq: number;
       readonly lastSeq: number;
-      /** What the first record follows. */
+      /** Hash of the record before the first one. */
       readonly previousHash: string;
       readonly headHash: string;
-      /** Whether its last records bear the seal of `operators.key`; absent: there is no key here. */
+      /** Whether its last records have the seal of `operators.key`; absent: there is no key here. */
       readonly isSealed?: boolean;
-      /** The same of each lane's chain that has records in it. What is above is of the account's own. */
+      /** The same for each lane's chain with records in it; the members above are of the account's own chain. */
       readonly lanes: readonly (LaneChain & { readonly previousHash: string })[];
     }
   | Extract<ChainVerdict, { kind: 'broken' }>;
 
-/** What an export holds, for whoever needs more than the verdict. */
+/** The contents of an export, for callers that need more than the verdict. */
 interface KeptRecords {
   readonly records: AuditRecord[];
   /** Attachments by hash. */
@@ -41,7 +41,7 @@ const LINE = /^([0-9a-f]{64}) (.*)$/s;
 interface FileCheck {
   readonly kept?: KeptRecords;
   readonly trust?: OperatorTrust;
-  /** A head that was written down elsewhere, which has to be among the records of the account's own chain. */
+  /** A head noted elsewhere, which must be among the records of the account's own chain. */
   readonly head?: ChainHead | undefined;
 }
 
@@ -84,7 +84,7 @@ export async function verifyAuditFile(
   return { kind: 'intact', accountId, ...own, lanes, ...(isSealed !== undefined && { isSealed }) };
 }
 
-/** Attachments are other JSON: readings and rules. */
+/** The line as a record; undefined: it is an attachment, which is other JSON (readings and rules). */
 function recordOf(text: string): AuditRecord | undefined {
   const value = parsedJson(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
@@ -92,9 +92,9 @@ function recordOf(text: string): AuditRecord | undefined {
   return isRecord ? (value as AuditRecord) : undefined;
 }
 
-/** A decision of an export, with everything that it was computed from. */
+/** A decision of an export, with all that it was computed from. */
 export interface ExportedDecision {
-  /** In its chain. */
+  /** Place in its chain. */
   readonly seq: number;
   readonly atMs: number;
   readonly recorded: StoredDecision;
@@ -105,7 +105,7 @@ export type ExportedDecisions =
   | { readonly kind: 'read'; readonly accountId: string; readonly decisions: readonly ExportedDecision[] }
   | Extract<ChainVerdict, { kind: 'broken' }>;
 
-/** The decisions of an export, oldest first; a file that was changed or is not complete gives none. */
+/** The decisions of an export, oldest first; `broken` if the file was changed or is not complete. */
 export async function decisionsOfAuditFile(lines: AsyncIterable<string>): Promise<ExportedDecisions> {
   const kept: KeptRecords = { records: [], files: new Map() };
   const verdict = await verifyAuditFile(lines, { kept });

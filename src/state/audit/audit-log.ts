@@ -23,7 +23,6 @@ import { broken, TrailVerifier } from './audit-verify.ts';
 
 const DEFAULT_LIMIT = 100;
 
-/** Reads, checks and prunes what commits have chained. */
 export function createAuditLog(store: AccountStore, backend: Backend, trust: OperatorTrust): AuditReader {
   const attachment = async (accountId: string, hash: string): Promise<string | undefined> =>
     (await backend.file(bucketOf(accountId), accountId, hash)) ?? undefined;
@@ -66,7 +65,7 @@ async function verifyChain(
 ): Promise<ChainVerdict> {
   const trail = await store.trailOf(accountId);
   const verifier = new TrailVerifier(accountId, trust, kept);
-  // Without a state everything that is there contradicts it; else what came later is not looked at.
+  // Without a state every record contradicts it; otherwise later records are not read.
   const to = trail?.lastNumber ?? Number.POSITIVE_INFINITY;
   for await (const record of recordsBetween(backend, accountId, 1, to)) {
     const wrong = verifier.add(record);

@@ -7,7 +7,7 @@ import type { AccountStore } from '../account/account-store.ts';
 import { DocumentError } from '../account/documents.ts';
 import { readRecord } from './audit-chain.ts';
 
-/** Records read at once. */
+/** Records per read. */
 export const RECORD_PAGE = 500;
 const COMMIT_ATTEMPTS = 20;
 const NOTHING: PruneResult = { pruned: 0, lastNumber: 0, exportSha256: null };
@@ -33,8 +33,8 @@ export async function* recordsBetween(
 }
 
 /**
- * Exports the oldest records, then removes them with the commit that chains the checkpoint which stands for them. Resolves
- * to the account afterwards, too.
+ * Exports the oldest records, then removes them in the commit that chains their checkpoint. Also resolves to the
+ * account afterwards.
  */
 export async function pruneChain(
   store: AccountStore,
@@ -78,7 +78,7 @@ async function loaded(store: AccountStore, accountId: string): Promise<StoredAcc
   return load.account;
 }
 
-/** `lastNumber` 0: nothing was exported. */
+/** Exports the oldest records; `lastNumber` 0: nothing was exported. */
 async function exportRecords(
   backend: Backend,
   accountId: string,
@@ -110,7 +110,7 @@ async function exportRecords(
   return { lastNumber, count, exportSha256: digest.digest('hex') };
 }
 
-/** What is left of records from number `from` on: attachments that none names, and what the chains begin after. */
+/** For the records from number `from` on: attachments that none of them names, and what the chains begin after. */
 async function remaining(store: AccountStore, backend: Backend, accountId: string, from: number) {
   const unnamed = new Set(await backend.fileHashes(bucketOf(accountId), accountId));
   const trail = await store.trailOf(accountId);

@@ -11,7 +11,7 @@ import { parsedJson } from '../read-json.ts';
 import { sha256Hex } from '../sha256.ts';
 import { strangeForm } from './audit-chain.ts';
 
-/** Where the chains of an account have to end, according to its state. */
+/** Where the chains of an account must end, according to its state. */
 export interface ExpectedEnds extends ChainHead {
   /** By market. */
   readonly lanes: ReadonlyMap<string, ChainHead>;
@@ -19,36 +19,36 @@ export interface ExpectedEnds extends ChainHead {
 
 type Broken = Extract<ChainVerdict, { kind: 'broken' }>;
 
-/** One chain as far as it was read. */
+/** One chain, as far as it was read. */
 interface Chain {
   readonly first: { readonly seq: number; readonly previous: string };
   last: ChainHead;
   isBeginningProven: boolean;
-  /** Hashes of the records since the account's chain last told of this one. */
+  /** Hashes, by `seq`, of the records since the account's chain last named this one. */
   unfolded: Map<number, string>;
 }
 
-/** The account's own chain, beside those of lanes. */
+/** Key of the account's own chain, beside those of lanes. */
 const OWN = undefined;
 
-/** Checks a trail record by record: the account's chain, each lane's, and what the first tells of the others. */
+/** Checks a trail record by record: the account's chain, each lane's, and what the first says of the others. */
 export class TrailVerifier {
-  /** Record that names it, by hash. */
+  /** `seq` of a record that names the attachment, by hash. */
   readonly attachments = new Map<string, number>();
   readonly #accountId: string;
   readonly #trust: OperatorTrust;
-  /** A head of the account's own chain that was written down elsewhere. */
+  /** A head of the account's own chain that was noted elsewhere. */
   readonly #kept: ChainHead | undefined;
-  /** Whether the last record of a chain is sealed; from the first such on all are. */
+  /** Whether the last record of a chain is sealed; after the first sealed one all must be. */
   readonly #sealed = new Map<string | undefined, boolean>();
-  /** Where the last record of a chain is among all. */
+  /** Number of each chain's last record among all records. */
   readonly #numbers = new Map<string | undefined, number>();
   readonly #chains = new Map<string | undefined, Chain>();
-  /** What was told of each lane's chain last. */
+  /** What the account's chain last said of each lane's chain. */
   readonly #folded = new Map<string, ChainHead & { readonly by: number; readonly isOld: boolean }>();
-  /** From the first sealed record that tells of lanes on, what it tells of has seals of its own. */
+  /** Set by the first sealed record that names lanes: the lane records that later ones name have seals of their own. */
   #tellsSealed = false;
-  /** Ends of chains whose records were all taken away. */
+  /** Ends of chains whose records were all removed. */
   readonly #taken = new Map<string, ChainHead>();
 
   constructor(accountId: string, trust: OperatorTrust = TRUSTING, kept?: ChainHead) {
@@ -57,7 +57,7 @@ export class TrailVerifier {
     this.#trust = trust;
   }
 
-  /** The chains as far as they were read, the account's own apart. */
+  /** The lanes' chains, as far as they were read. */
   get lanes(): readonly (LaneChain & { readonly previousHash: string })[] {
     return [...this.#chains]
       .flatMap(([market, chain]) => (market === undefined ? [] : Object.assign({ market }, spanOf(chain))))
@@ -74,7 +74,7 @@ export class TrailVerifier {
     return ends.length === 0 ? undefined : ends.every(Boolean);
   }
 
-  /** The next record; what is wrong with it, if anything. `number`: where it is among all, where that is known. */
+  /** Checks the next record; returns what is wrong with it. `number`: its place among all records, if known. */
   add(raw: RawText & { readonly number?: number }): Broken | undefined {
     const wrong = this.#add(raw);
     const isThis =
@@ -135,7 +135,7 @@ export class TrailVerifier {
     return undefined;
   }
 
-  /** What the account's chain told of this one before its first record that is still there. */
+  /** Checks what the account's chain said of this chain before its first record that still exists. */
   #compareFirst(market: string, first: Chain['first']): Broken | undefined {
     const told = this.#folded.get(market);
     if (told === undefined || told.seq < first.seq - 1) return undefined;
@@ -143,7 +143,7 @@ export class TrailVerifier {
     return isSame ? undefined : broken(told.by, 'fold', untrue(market, told));
   }
 
-  /** What the account's chain tells of other chains. */
+  /** Checks what a record of the account's chain says of other chains. */
   #compare({ seq, content }: AuditRecord): Broken | undefined {
     if (content.kind === 'checkpoint') this.#prove(content);
     if (content.kind !== 'lanes') return undefined;
@@ -159,7 +159,7 @@ export class TrailVerifier {
     return undefined;
   }
 
-  /** A checkpoint vouches for what was taken away before the first record of a chain. */
+  /** A checkpoint vouches for the records removed before the first one of each chain. */
   #prove({ lastSeq, lastHash, lanes = {} }: Extract<AuditContent, { kind: 'checkpoint' }>): void {
     const own = this.#chains.get(OWN);
     if (own !== undefined && isBefore(own, { seq: lastSeq, hash: lastHash })) own.isBeginningProven = true;
@@ -205,7 +205,7 @@ export class TrailVerifier {
     return { kind: 'intact', firstSeq, lastSeq, prunedTo: Math.max(0, firstSeq - 1), headHash, lanes };
   }
 
-  /** A lane that was silent since there is a key: seals of the account's chain, which names its last record, cover it. */
+  /** Whether sealed records of the account's chain cover the last record of a lane that is older than the key. */
   #isVouchedFor(market: string | undefined, seq: number): boolean {
     const told = market === OWN ? undefined : this.#folded.get(market);
     return told?.isOld === true && told.seq === seq && this.#sealed.get(OWN) === true;
@@ -241,7 +241,7 @@ function isBefore({ first }: Pick<Chain, 'first'>, { seq, hash }: ChainHead): bo
   return seq === first.seq - 1 && hash === first.previous;
 }
 
-/** What lies before the first record that is still there cannot be told. */
+/** Whether a chain has a record; assumed for those before the first one that still exists. */
 function isIn(chain: Chain, head: ChainHead): boolean {
   if (head.seq < chain.first.seq - 1) return true;
   return isBefore(chain, head) || chain.unfolded.get(head.seq) === head.hash;
@@ -255,7 +255,7 @@ export function broken(seq: number, why: Broken['why'], words: string, market?: 
   return { kind: 'broken', seq, ...(market === undefined ? {} : { market }), why, words };
 }
 
-/** Of a record that was changed: what it says of its place may be wrong as well. */
+/** Reads `seq` from a record that was changed, so it may be wrong as well. */
 function seqOf(text: string): number | undefined {
   const seq = Number(/"seq":(\d+)/.exec(text)?.[1]);
   return Number.isSafeInteger(seq) ? seq : undefined;

@@ -3,16 +3,16 @@ import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
 import { type AccountCommit, bucketOf } from '../../core/ports/state-store.ts';
 import type { Backend, RawRecord } from '../account/account-backend.ts';
 
-/** Whether a process may write the first sealed record of a chain; `isEmpty`: the account has no record at all. */
+/** Whether a process may write the first sealed record of a chain; `isEmpty`: the account has no records. */
 export type MayBeginSeals = (isEmpty: boolean) => Promise<boolean>;
 
 interface Sealing {
   readonly controls: { readonly trust: OperatorTrust };
-  /** Absent: it may. */
+  /** Absent: it always may. */
   readonly mayBeginSeals?: MayBeginSeals | undefined;
 }
 
-/** What seals the records of each commit. */
+/** The trust that seals the records of each commit. */
 export async function recordTrusts(
   backend: Backend,
   commits: readonly AccountCommit[],
@@ -24,8 +24,8 @@ export async function recordTrusts(
 }
 
 /**
- * What seals the next records of an account. From the first seal on every record needs one, so a command must not begin
- * with it in a chain that a daemon without the key goes on with.
+ * The trust that seals the next records of an account. After the first sealed record every record must be sealed, so
+ * a command must not begin to seal a chain that a daemon without the key continues.
  */
 async function recordTrust(
   { backend, trust }: { readonly backend: Backend; readonly trust: OperatorTrust },
@@ -42,7 +42,7 @@ function isSealed({ text }: RawRecord, trust: OperatorTrust): boolean {
   try {
     return trust.recordProof(JSON.parse(text) as AuditRecord) === 'sealed';
   } catch {
-    // `audit verify` says what is wrong with it.
+    // `audit verify` reports what is wrong with it.
     return false;
   }
 }

@@ -1,26 +1,26 @@
 import { prepareScripts, type RedisScript, type StorePlace } from '../redis-scripts.ts';
 
-/** How far what people say to a bot has been carried out. */
+/** How far the messages of people to a bot have been carried out. */
 export interface Cursor {
-  /** Updates below are done, or have begun: they are not done again. 0: the other side has nothing from before. */
+  /** Updates below this are done, or have begun, and are not repeated. 0: the other side has none left from before. */
   readonly offset: number;
   /** When nothing was left to do for the last time, Unix milliseconds; 0: never. */
   readonly caughtUpMs: number;
-  /** The chat that said what has begun and is not known to have ended. */
+  /** Chat of the update that has begun and is not known to have ended. */
   readonly underWay?: string;
 }
 
-/** Settles which of several processes listens, and remembers how far it came. Rejects when the store is lost. */
+/** Settles which of several processes listens, and stores how far it came. Rejects when the store is lost. */
 export interface UpdateCursors {
-  /** Takes or keeps the turn for so long. undefined: it is another one's. */
+  /** Takes or keeps the turn for `leaseMs`; undefined: another process has it. */
   take(bot: string, owner: string, leaseMs: number): Promise<Cursor | undefined>;
-  /** Of who has the turn; false: it was lost. */
+  /** Stores the cursor of the process that has the turn; false: the turn was lost. */
   advance(bot: string, owner: string, cursor: Cursor): Promise<boolean>;
-  /** Lets another one listen. */
+  /** Gives up the turn. */
   leave(bot: string, owner: string): Promise<void>;
 }
 
-/** As long as the other side keeps updates, and more. */
+/** Longer than the other side keeps updates. */
 const KEEP_MS = 7 * 86_400_000;
 
 /** KEYS: the turn, the cursor `offset|caughtUpMs`, or `offset|caughtUpMs|underWay`. ARGV: owner, lease. */
@@ -71,7 +71,7 @@ export function createRedisUpdateCursors({ redis, prefix }: StorePlace): UpdateC
 
 const NOTHING_DONE: Cursor = { offset: 0, caughtUpMs: 0 };
 
-/** What is none counts as absent: what is said again then is too old, or harmless. */
+/** A malformed text counts as absent: what is repeated then is too old, or harmless. */
 function cursorOf(text: string): Cursor {
   const [, offset, caughtUpMs, underWay] = /^(\d{1,15})\|(\d{1,15})(?:\|(-?\d{1,16}))?$/.exec(text) ?? [];
   if (offset === undefined) return NOTHING_DONE;
@@ -79,7 +79,7 @@ function cursorOf(text: string): Cursor {
   return underWay === undefined ? cursor : { ...cursor, underWay };
 }
 
-/** Of a process that goes on alone. */
+/** The cursors of a process that goes on alone. */
 export function createMemoryUpdateCursors(): UpdateCursors {
   const cursors = new Map<string, Cursor>();
   return {
@@ -92,7 +92,7 @@ export function createMemoryUpdateCursors(): UpdateCursors {
   };
 }
 
-/** Shared. While that is lost nothing settles who listens: the first of all processes (`ordinal` 0) does, from where it was. */
+/** The shared cursors. While they are lost only the first process (`ordinal` 0) listens, from where it was. */
 export function createStandbyUpdateCursors(
   shared: UpdateCursors,
   isAlone: () => boolean,
@@ -108,7 +108,7 @@ export function createStandbyUpdateCursors(
       return mine === undefined || theirs === undefined ? undefined : newerOf(mine, theirs);
     },
     async advance(bot, owner, cursor) {
-      // What has ended is known here even where the others do not hear of it.
+      // What has ended is known here even if others do not hear of it.
       if (cursor.underWay === undefined) await own.advance(bot, owner, cursor);
       const isKept = isAlone() || (await shared.advance(bot, owner, cursor));
       if (isKept) await own.advance(bot, owner, cursor);
@@ -120,7 +120,7 @@ export function createStandbyUpdateCursors(
   };
 }
 
-/** Of two that are the same but for what is under way, the own one knows that it has ended. */
+/** If the two differ only in what is under way, the own one wins: it knows that the update has ended. */
 function newerOf(mine: Cursor, theirs: Cursor): Cursor {
   const byTime = theirs.caughtUpMs - Math.floor(mine.caughtUpMs);
   return (byTime === 0 ? theirs.offset - mine.offset : byTime) > 0 ? theirs : mine;

@@ -12,10 +12,10 @@ import { parsedJson } from '../read-json.ts';
 import { controlSchema } from './operator-schemas.ts';
 
 const VERSION = 1;
-/** Two sides that could not see one another may both have as many as there may be. */
+/** Two sides that could not see each other may both have as many as allowed. */
 const MOST_ENTRIES = 2 * (MAX_CONTROLS + MAX_ACKNOWLEDGEMENTS);
 
-/** Controls as they are stored: the stamp, which scripts compare, and JSON. */
+/** Stored form of controls: the stamp, which scripts compare, and JSON. */
 export function writeControls(stamp: string, entries: readonly Control[]): string {
   if (stamp.length !== STAMP_LENGTH) throw new TypeError('a stamp has a fixed length');
   return stamp + JSON.stringify({ version: VERSION, entries });
@@ -23,11 +23,11 @@ export function writeControls(stamp: string, entries: readonly Control[]): strin
 
 export interface ControlsReader {
   readonly trust: OperatorTrust;
-  /** Told of each that does not hold, with why. */
+  /** Called for each control that is not in force, with the reason. */
   readonly onRefused: (words: string, control?: Control) => void;
 }
 
-/** Controls that this program cannot read may hold anything back, so they hold everything back. */
+/** Parses controls. Unreadable ones may hold anything back, so they hold everything back. */
 export function readControls(text: string, reader: ControlsReader): Controls {
   if (text === '') return NO_CONTROLS;
   const stamp = text.slice(0, STAMP_LENGTH);
@@ -46,19 +46,19 @@ export function readControls(text: string, reader: ControlsReader): Controls {
 }
 
 export interface SaidControls {
-  /** As both sides had them last. */
+  /** The controls when both sides last had the same. */
   readonly base: string;
   readonly here: string;
   readonly there: string;
 }
 
 /**
- * What holds once two sides that could not see one another meet again: what either side has put and neither has lifted.
- * A text that cannot be read wins, as it holds everything back.
+ * Merges the controls of two sides that could not see each other: keeps what either side has set and neither has
+ * lifted. A text that cannot be read wins, as it holds everything back.
  */
 export function mergeControls({ base, here, there }: SaidControls, stamp: string): string {
   if (here === there) return there;
-  // A server that was emptied has forgotten them.
+  // A server that was emptied has lost its controls.
   if (there === '' || there === base) return here;
   if (here === base) return there;
   const [known, ours, theirs] = [base, here, there].map(entriesIn);
@@ -89,7 +89,7 @@ function readControl(value: unknown, { trust, onRefused }: ControlsReader): read
   if (!read.success) {
     if (!isAcknowledgement(value))
       return [unreadable('hold something that is neither a pause nor a silence')];
-    // It holds no action back: without it people are reminded, and that is all.
+    // It holds no action back: without it people get reminders, and that is all.
     onRefused('an acknowledgement does not hold: it cannot be read');
     return [];
   }

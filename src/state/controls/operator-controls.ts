@@ -37,25 +37,25 @@ export interface OperatorControlsOptions {
   readonly backend: Backend;
   readonly clock: Clock;
   readonly randomText: (length: number) => string;
-  /** What people type is stored and shown: no secret of the config with it. */
+  /** Conceals secrets of the config in what people type, which is stored and shown. */
   readonly redact: Conceal;
   readonly reader: ControlsReader;
 }
 
-/** Conflicts with workers, which commit once per poll; more than this in a row is no accident. */
+/** Workers commit once per poll; more conflicts in a row than this are no accident. */
 const ATTEMPTS = 100;
 const ID_LENGTH = 10;
 const ID_LENGTH_OF_KEY = 20;
-/** An answer is taken in by the next poll; one that lies for longer is of no use. */
+/** The next poll takes in an answer; one that waits longer than this is of no use. */
 const ANSWER_LIFE_MS = 86_400_000;
 
-/** undefined: nothing is to be changed. */
+/** Returns the changed entries; undefined: nothing is to be changed. */
 type Edit = (entries: readonly Control[]) => readonly Control[] | undefined;
 type Words = Omit<Authored, 'atMs'>;
 
 /**
- * Controls live in each bucket that they concern. The bucket of the account (or of the operators' chain) changes with
- * the audit record; for a control of all accounts the others follow.
+ * Controls are stored in each bucket that they concern. The bucket of the account (or of the operators' chain)
+ * changes together with the audit record; for a control of all accounts the other buckets follow.
  */
 export class StoredControls implements OperatorControls {
   readonly #options: OperatorControlsOptions;
@@ -123,7 +123,7 @@ export class StoredControls implements OperatorControls {
     const order = reader.trust.sealed(accountId, said);
     return persist(accountId, async () => {
       const { account } = await this.#load(accountId);
-      // After the account was read: if somebody submits the same in between, the commit below is a conflict.
+      // After the account was read: if the same order is submitted in between, the commit below is a conflict.
       const earlier = key === undefined ? undefined : await findSubmitted(backend, accountId, id);
       if (earlier !== undefined) return requireSame(earlier, order);
       return (await this.#put(account, order)) ? order : undefined;
@@ -156,7 +156,7 @@ export class StoredControls implements OperatorControls {
     });
   }
 
-  /** Into the inbox, with its audit record; false: somebody else has changed the account meanwhile. */
+  /** Adds an order to the inbox, with its audit record; false: others have changed the account meanwhile. */
   async #put(account: StoredAccount, order: OperatorOrder): Promise<boolean> {
     const waiting = account.documents.inbox?.orders ?? [];
     if (waiting.length >= MAX_INBOX_ORDERS) {
@@ -221,7 +221,7 @@ export class StoredControls implements OperatorControls {
   }
 }
 
-/** Why an answer is not taken; undefined: it is. */
+/** Why an answer is refused; undefined: it is taken. */
 function whyNot(
   { documents }: StoredAccount,
   { questionId, revision }: AnswerDraft,
@@ -240,7 +240,7 @@ function whyNot(
   return { kind: 'answered', decision, author, atMs };
 }
 
-/** Tries again as long as nothing comes back: somebody else has changed it meanwhile. */
+/** Repeats an attempt that returns undefined because of a conflict. @throws ControlError after too many conflicts */
 async function persist<T>(what: string, attempt: () => Promise<T | undefined>): Promise<T> {
   for (let attempts = 0; attempts < ATTEMPTS; attempts++) {
     const done = await attempt();
@@ -261,7 +261,7 @@ function requireAuthor({ author, reason }: Words): void {
   }
 }
 
-/** Whoever reads it checks it by the same schema, and leaves out what does not fit. */
+/** Readers check it by the same schema, and leave out what does not fit. */
 function requireShape(schema: typeof controlSchema | typeof operatorOrderSchema, said: Authored): void {
   const [fault] = schema.safeParse(said).error?.issues ?? [];
   if (fault === undefined) return;
@@ -286,7 +286,7 @@ function withControl(entries: readonly Control[], control: Control): readonly Co
   return [...others.filter((other) => !tooMany.has(other)), control];
 }
 
-/** Of two people who acknowledge the same, the first has it. */
+/** If two people acknowledge the same, the first one counts. */
 function isAcknowledgedBy(before: Control, control: Control): boolean {
   return (
     before.kind === 'acknowledgement' &&
@@ -308,12 +308,12 @@ function isSelected(control: Control, selector: ControlSelector): boolean {
   return control.ruleId === selector.ruleId && control.subject === selector.subject;
 }
 
-/** The id of what is submitted under a key: letters and digits, the same for the same key and account. */
+/** Id of an order submitted under a key: letters and digits, the same for the same key and account. */
 function idOfKey(accountId: string, key: string): string {
   return sha256Hex(JSON.stringify([accountId, key])).slice(0, ID_LENGTH_OF_KEY);
 }
 
-/** An order that was submitted, begun or not, as far back as the account's audit goes. */
+/** Finds a submitted order, begun or not, as far back as the account's audit goes. */
 async function findSubmitted(
   backend: Backend,
   accountId: string,
@@ -327,7 +327,7 @@ async function findSubmitted(
   return undefined;
 }
 
-/** Expiry and words may differ when an order is said again; what it does may not. */
+/** Expiry and words may differ when an order is repeated; its effect may not. */
 function requireSame(earlier: OperatorOrder, again: OperatorOrder): OperatorOrder {
   if (substanceOf(earlier) === substanceOf(again)) return earlier;
   throw new ControlError('KEY_REUSED', `the key was used for another order (${earlier.id}): take a new one`);

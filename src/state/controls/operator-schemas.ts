@@ -1,12 +1,12 @@
 import { z } from 'zod';
 
-/** What operators say is read from Redis, where others may write: everything about it is checked. */
+/** What operators say is read from Redis, where others may write, so all of it is checked. */
 
 const moment = z.number().min(0).max(8.64e15);
 const words = z.string().min(1).max(2_000);
 const name = z.string().min(1).max(200);
 const fraction = z.number().min(0).max(1);
-/** As the config bounds it. */
+/** The bounds of the config. */
 const slippage = z.number().gt(0).max(0.5);
 
 const authored = {

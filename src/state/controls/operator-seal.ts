@@ -4,11 +4,11 @@ import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
 import { canonicalJson } from '../../core/text/canonical-json.ts';
 
 export interface SealOptions {
-  /** `operators.key` of the config as it is now; undefined: there is none. */
+  /** The present `operators.key` of the config; undefined: there is none. */
   readonly key: () => string | undefined;
-  /** Redis asks for a password, as far as it could be asked. Read at each order: a Redis lost at the start is asked later. */
+  /** Whether Redis asks for a password, as far as known. Read at each order: a Redis lost at first is asked later. */
   readonly isGuarded: boolean;
-  /** `operators.maxSlippage` of the config; undefined: it is not known here, and orders are not judged by it. */
+  /** `operators.maxSlippage` of the config; undefined: unknown here, so orders are not checked against it. */
   readonly maxSlippage?: number;
 }
 
@@ -20,8 +20,8 @@ const UNGUARDED =
   'Redis asks for no password and the config has no operators.key: anybody could have written it';
 
 /**
- * A seal is an HMAC-SHA256, in hex, of canonical JSON: of account and what was said, or of an audit record. Pauses and
- * silences need none where there is no key: they only hold back, and have to work when nothing else does.
+ * A seal is an HMAC-SHA256, in hex, of canonical JSON: of account and what was said, or of an audit record. Without a
+ * key pauses and silences need no seal: they only hold back, and must work when nothing else does.
  */
 export function createOperatorTrust(options: SealOptions): OperatorTrust {
   const { key, maxSlippage } = options;
@@ -69,7 +69,7 @@ export function createOperatorTrust(options: SealOptions): OperatorTrust {
   };
 }
 
-/** As it is after it was JSON; no order and no record has the same text. */
+/** The notice as it is after a round trip through JSON; no order and no record has the same text. */
 function noticeText(notice: unknown): string {
   return canonicalJson(['notice', null, JSON.parse(JSON.stringify(notice))]);
 }
@@ -79,7 +79,7 @@ function holdsBack(order: OperatorOrder): boolean {
   return order.kind === 'answer' && order.decision === 'veto';
 }
 
-/** Tells which key a process has, and nothing of the key; undefined: it has none. */
+/** Identifies the key of a process without revealing it; undefined: it has none. */
 export function keyMarkOf(secret: string | undefined): string | undefined {
   return secret === undefined ? undefined : sealOf(secret, canonicalJson(['keyMark'])).slice(0, 16);
 }

@@ -2,17 +2,17 @@ import type { StorePlace } from '../redis-scripts.ts';
 
 /** Settles which of several processes sends a digest. Rejects when the store is lost. */
 export interface DigestClaims {
-  /** `mine`: nobody else sends it for some minutes. `busy`: somebody else is at it. `sent`: nothing is left to do. */
+  /** `mine`: no other process sends it for some minutes. `busy`: another one is sending it. `sent`: nothing to do. */
   claim(name: string, owner: string): Promise<'mine' | 'busy' | 'sent'>;
-  /** It was handed over: nobody sends it again. */
+  /** The digest was handed over: nobody sends it again. */
   finish(name: string): Promise<void>;
-  /** It was not sent, and somebody may try again. */
+  /** The digest was not sent, and another process may try. */
   release(name: string): Promise<void>;
 }
 
-/** As long as nobody takes for gathering; a process that dies meanwhile is replaced after it. */
+/** Longer than gathering takes. If a process dies meanwhile, another one can claim after this. */
 const CLAIM_MS = 5 * 60_000;
-/** Long after every process has asked, whatever its clock says. */
+/** Long after every process has asked, even by a wrong clock. */
 const SENT_MS = 48 * 3_600_000;
 const SENT = 'sent';
 

@@ -1,6 +1,6 @@
 import { prepareScripts, type RedisScript, type StorePlace, wholeNumber } from '../redis-scripts.ts';
 
-/** A text that waits under a name; of one name only the newest is kept, and how many there were. */
+/** A text that waits under a name. Of each name only the newest text is kept, with the number of texts so far. */
 export interface WaitingText {
   readonly name: string;
   /** Whole milliseconds. */
@@ -11,17 +11,17 @@ export interface WaitingText {
 
 /** Rejects when the store is lost. */
 export interface HeldStore {
-  /** Whether it is kept, or a newer one of its name is. False: there is no room. */
+  /** Whether the text is kept, or a newer one of its name is. False: there is no room. */
   put(name: string, atMs: number, text: string): Promise<boolean>;
   all(): Promise<readonly WaitingText[]>;
   names(): Promise<readonly string[]>;
-  /** One that was replaced by a newer one meanwhile stays. */
+  /** Removes texts; one that was replaced by a newer one meanwhile stays. */
   drop(waiting: readonly Pick<WaitingText, 'name' | 'atMs'>[]): Promise<void>;
 }
 
-/** Names; a night with more trouble than this is no quiet one. */
+/** Most names that wait at a time. */
 export const MOST_HELD = 1_000;
-/** After the last one; by then no window is open any more. */
+/** Counted from the last text; by then every window is over. */
 const KEEP_MS = 30 * 86_400_000;
 
 /** A hash: name to `atMs|count|text`. ARGV: name, atMs, text, most, keep. */
@@ -67,7 +67,7 @@ export function createRedisHeldStore({ redis, prefix }: StorePlace): HeldStore {
   };
 }
 
-/** What has another form somebody else has written: it is left alone. */
+/** Values of another form were written by others, and are left alone. */
 function waitingOf(name: string, value: string): readonly WaitingText[] {
   const [, at, count, text] = /^(\d{1,15})\|(\d{1,6})\|(.*)$/s.exec(value) ?? [];
   return text === undefined ? [] : [{ name, atMs: Number(at), count: Number(count), text }];
@@ -93,8 +93,8 @@ export function createMemoryHeldStore(): HeldStore {
 }
 
 /**
- * The shared texts. A process that goes on alone takes no new ones, as they would be lost with it. What it put there
- * before it also remembers itself, in case the shared ones are gone.
+ * The shared texts. A process that goes on alone takes no new ones, as they would be lost with it. It also remembers
+ * what it put there before, in case the shared texts are lost.
  */
 export function createStandbyHeldStore(shared: HeldStore, isAlone: () => boolean): HeldStore {
   const own = createMemoryHeldStore();

@@ -10,7 +10,7 @@ interface Held {
 }
 
 export interface MemoryLeases extends LaneLeases {
-  /** Whether nobody has taken this lane since. */
+  /** Whether no other owner has taken this lane since. */
   isHeld(accountId: string, market: string | null, token: number): boolean;
 }
 
@@ -18,7 +18,7 @@ export interface MemoryLeases extends LaneLeases {
 export function createMemoryLeases(clock: Clock): MemoryLeases {
   const accounts = new Map<string, Map<string, Held>>();
   let lastToken = 0;
-  // Whole milliseconds as in Redis: so rounding makes no lease longer than it was asked for.
+  // Whole milliseconds as in Redis: rounding must not make a lease longer than requested.
   const nowMs = (): number => Math.floor(clock.monotonicMs());
   return {
     async acquire(accountId, market, owner, leaseMs): Promise<LeaseReply> {

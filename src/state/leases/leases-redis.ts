@@ -5,14 +5,14 @@ import { CLOCK_STEP_MS } from '../account/account-backend.ts';
 import type { BucketKeys } from '../account/keys.ts';
 import { LUA_NOW, prepareScripts, type RedisScript, wholeNumber } from '../redis-scripts.ts';
 
-/** Tokens are milliseconds: more digits than the clock will have for ages. */
+/** Tokens are milliseconds of the clock, so no real one has more digits. */
 const TOKEN_DIGITS = 15;
 
 /**
- * KEYS[1]: a hash per account: `m:<market>` and `all` hold `token|until|owner`, `wish` holds `0|until|owner` of who
- * waits for all lanes, `n` the last token. The next caller removes what has expired. A lease that ends later than one
- * that begins now was given before the server's clock stepped back: it ends with that one. What is no lease, and a token
- * that is far ahead of the clock, somebody else has written: it counts as absent.
+ * KEYS[1]: a hash per account. `m:<market>` and `all` hold `token|until|owner`, `wish` holds `0|until|owner` of the
+ * owner that waits for all lanes, `n` the last token. The next caller removes expired leases. A lease that ends later
+ * than one that begins now is from before a step back of the server's clock: it ends with the new one. A malformed
+ * lease, and a token far ahead of the clock, were written by others: they count as absent.
  */
 const READ_LEASES = `${LUA_NOW}
 local function parse(text)
@@ -100,12 +100,12 @@ if ARGV[1] == 'all' then drop('wish') end
 return 1`,
 };
 
-/** The hash outlives its leases, so that tokens rise. Losing it is harmless: tokens begin at the clock. */
+/** How long the hash outlives its leases, so that tokens rise. Losing it is harmless: tokens begin at the clock. */
 const KEEP_MS = 3_600_000;
 
 const RENEWALS: readonly LeaseRenewal[] = ['lost', 'held', 'wanted'];
 
-/** Rejects with a StoreLostError that says what was being done. */
+/** Rejects with a StoreLostError that names what was being done. */
 export type Within = <T>(doing: string, call: () => Promise<T>) => Promise<T>;
 
 /** Leases in Redis; time is the Redis server's. */

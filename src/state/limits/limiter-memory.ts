@@ -60,7 +60,7 @@ function take(budget: Budget, request: PermitRequest, now: number): PermitGrant 
     return { granted: 0, retryInMs: budget.blockedUntilMs - now, isPause: true };
   }
   const factor = request.ignorePenalty ? 1 : currentFactor(budget, now);
-  // However small the limit and the share: one call in a while is never too many.
+  // At least one call per window is allowed, however small limit and share are.
   const free = Math.max(1, Math.floor(request.limit * request.share * factor)) - used;
   const granted = Math.max(0, Math.min(request.count, free));
   if (granted > 0) budget.buckets.set(current, (budget.buckets.get(current) ?? 0) + granted);

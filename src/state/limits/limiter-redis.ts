@@ -9,13 +9,13 @@ import {
 import { CLOCK_STEP_MS } from '../account/account-backend.ts';
 import { LUA_NOW, prepareScripts, type RedisScript, toNumbers, wholeNumber } from '../redis-scripts.ts';
 
-/** No penalty blocks for longer: what was written by somebody else ends after this time, too. */
+/** Longest block by a penalty; also bounds blocks that others have written. */
 const LONGEST_BLOCK_MS = 60_000;
 
-/** No budget is as large: what counts more was written by somebody else. */
+/** Above any real budget: larger counts were written by others. */
 const MOST_TAKEN = 1_000_000_000;
 
-/** What lies too far in the future stems from before the server's clock stepped back, and is forgotten. */
+/** Values too far in the future are from before a step back of the server's clock, and are ignored. */
 const TIME_AND_FACTOR = `${LUA_NOW}
 local function factorNow()
   local state = redis.call('HMGET', KEYS[2], 'factor', 'at', 'recovery', 'blockedUntil')

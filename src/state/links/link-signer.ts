@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { LinkSigner, LinkTarget, SignedLink } from '../../core/controls/signed-link.ts';
 import { readJson } from '../read-json.ts';
 
-/** Sets what is signed here apart from everything else that the same key seals. */
+/** Separates signed links from everything else that the same key seals. */
 const LABEL = 'breakwater signed link 1';
 
 const text = z.string().max(1_000);
@@ -34,7 +34,7 @@ const shape = z.strictObject({
   expiresAtMs: number,
 }) satisfies z.ZodType<SignedLink>;
 
-/** More than any link has. */
+/** Longer than any link. */
 const MOST_LENGTH = 4_000;
 
 /** A token is the link as JSON and an HMAC-SHA-256 of it, both in base64url. The key is derived from `secret`. */
@@ -49,9 +49,9 @@ export function createLinkSigner(secret: string): LinkSigner {
     read(token, nowMs) {
       const [, body = '', given = ''] = /^([\w-]+)\.([\w-]{43})$/.exec(token.slice(0, MOST_LENGTH)) ?? [];
       const mac = macOf(body);
-      // Compared as bytes: base64url has several spellings of the last of them.
+      // Compared as bytes: base64url has several spellings of the last byte.
       const isOurs = timingSafeEqual(mac, paddedTo(mac.length, Buffer.from(given, 'base64url')));
-      // Another version may have made it.
+      // Another version may have made the link, in another shape.
       const text = Buffer.from(body, 'base64url').toString('utf8');
       const link = isOurs ? readJson(shape, text) : undefined;
       if (link === undefined) return { kind: 'wrong' };

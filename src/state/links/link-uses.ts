@@ -3,7 +3,7 @@ import type { FoundUse, LinkUses } from '../../core/controls/signed-link.ts';
 import { readJson } from '../read-json.ts';
 import type { StorePlace } from '../redis-scripts.ts';
 
-/** Longer than what a link does takes; who dies at it lets others try after it. */
+/** Longer than the action of a link takes. If a process dies meanwhile, others may try after this. */
 const TAKEN_MS = 30_000;
 
 const stored = z.object({
@@ -40,10 +40,10 @@ export function createRedisLinkUses({
   };
 }
 
-/** It ended between two looks, or is not ours. */
+/** The use ended between two reads, or was written by others. */
 const UNKNOWN: FoundUse = { author: 'somebody', atMs: 0, isDone: false };
 
-/** Of one process: for tests, and while Redis is lost. */
+/** Uses within one process: for tests, and while Redis is lost. */
 export function createMemoryLinkUses(): LinkUses {
   const uses = new Map<string, FoundUse>();
   return {
@@ -64,5 +64,5 @@ export function createMemoryLinkUses(): LinkUses {
   };
 }
 
-/** Of more than these the oldest are forgotten: what a link does once done is not done again. */
+/** Beyond this number the oldest are forgotten: repeating what a link has done has no effect. */
 const MOST = 1_000;

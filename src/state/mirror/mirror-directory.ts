@@ -11,15 +11,14 @@ const EVERYBODY_WRITES = 0o002;
 const STICKY = 0o1000;
 const TEMPORARY = '.new';
 
-/** A link that somebody put there leads nowhere, and what is no file (a pipe) holds nobody up. */
+/** Does not follow a symbolic link, and does not block on a non-file such as a pipe. */
 const { O_RDONLY, O_WRONLY, O_CREAT, O_TRUNC, O_APPEND, O_NOFOLLOW, O_NONBLOCK } = constants;
 const READ = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
 const WRITE = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK;
 
 /**
- * A mirror in a directory, which is made with the first write. Only its owner may read what is in it, and what belongs to
- * somebody else is neither read nor written to. `ownUid`: of the user that this process runs as; undefined where there is
- * no such thing.
+ * A mirror in a directory, which the first write creates. Only its owner may read it, and files of other users are
+ * neither read nor written. `ownUid`: the user that this process runs as; undefined: the platform has none.
  */
 export function createMirrorDirectory(directory: string, ownUid = process.getuid?.()): MirrorPlace {
   const pathOf = (name: string): string => path.join(directory, name);
@@ -93,7 +92,7 @@ export function createMirrorDirectory(directory: string, ownUid = process.getuid
   };
 }
 
-/** Its owner alone may come in from now on. @throws MirrorError where that is somebody else */
+/** Lets only the owner in. @throws MirrorError if another user owns it, or anybody could replace it */
 async function keepOthersOut(directory: string, ownUid: number | undefined): Promise<void> {
   const found = await lstat(directory);
   if (!found.isDirectory()) throw new MirrorError(`${directory} is no directory`);
@@ -101,13 +100,13 @@ async function keepOthersOut(directory: string, ownUid: number | undefined): Pro
   if (found.uid !== ownUid) throw new MirrorError(`${directory} belongs to another user (${found.uid})`);
   const above = path.dirname(directory);
   const { mode } = await stat(above);
-  // Somebody else could put another directory in its place at any time.
+  // Others could replace the directory at any time.
   if ((mode & EVERYBODY_WRITES) !== 0 && (mode & STICKY) === 0)
     throw new MirrorError(`everybody may write to ${above}: chmod o-w ${above}`);
   if ((found.mode & OTHERS_MAY) !== 0) await chmod(directory, ONLY_OWNER.directory);
 }
 
-/** Its length in bytes. @throws MirrorError for what is no file of ours */
+/** Returns the length in bytes. @throws MirrorError unless it is a file of this user */
 async function requireOwn(
   handle: FileHandle,
   { name, ownUid }: { readonly name: string; readonly ownUid: number | undefined },

@@ -1,12 +1,12 @@
-/** Where a mirror is kept: files by name, of one process alone. Every call may reject. */
+/** Where a mirror is kept: files by name, of one process only. Every call may reject. */
 export interface MirrorPlace {
   /** Replaces a file as a whole: a reader finds the old one or the new one. */
   readonly write: (name: string, text: string) => Promise<void>;
   readonly append: (name: string, text: string) => Promise<void>;
-  /** `undefined`: there is none. Rejects for one that is larger than the bound. */
+  /** `undefined`: there is no such file. Rejects if it is larger than `mostBytes`. */
   readonly read: (name: string, mostBytes: number) => Promise<string | undefined>;
   readonly names: () => Promise<readonly string[]>;
   readonly remove: (name: string) => Promise<void>;
-  /** Makes what was written to these files survive a loss of power. */
+  /** Makes what was written to these files survive a power loss. */
   readonly settle: (names: readonly string[]) => Promise<void>;
 }

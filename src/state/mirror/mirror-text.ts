@@ -8,7 +8,7 @@ import type { HandedBack } from '../account/hand-back.ts';
 import { parsedJson, readJson } from '../read-json.ts';
 import { sha256Hex } from '../sha256.ts';
 
-/** What stands in the files of a mirror. All of it is checked when it is read: others may have written it. */
+/** Contents of the files of a mirror. All of it is checked on reading: others may have written it. */
 
 const text = z.string().max(MOST_TEXT);
 const pairs = z.array(z.tuple([z.string().max(500), text])).max(10_000);
@@ -21,7 +21,7 @@ const belongs = {
 const controls = z.string().max(1_000_000);
 const epoch = z.string().max(500).nullable();
 
-/** While its process is alone, `base` is what was known of the bucket when the shared store was lost. */
+/** `base`: the bucket as known when the shared store was lost, while the process is alone; otherwise null. */
 const bucketSchema = z.strictObject({
   index: z
     .number()
@@ -46,8 +46,8 @@ const processSchema = z.strictObject({
   writers: z.array(z.string().max(100)).max(20),
   buckets: z.array(bucketSchema).max(BUCKETS),
   /**
-   * Accounts with records that were handed back and are in no chain yet: those are in a file of their own. Absent: none,
-   * as versions write that do not know of them.
+   * Accounts with records that were handed back and are in no chain yet; the records are in a separate file. Absent:
+   * none, or written by a version that does not know of them.
    */
   unattached: z.array(z.strictObject({ accountId, how: z.enum(HOW) })).optional(),
 });
@@ -66,18 +66,16 @@ const recordSchema = z.union([
 
 /** The process: its buckets, and when it last knew all this to be in force (wall clock, Unix milliseconds). */
 export type MirroredProcess = z.output<typeof processSchema>;
-/**
- * The fields of an account; `base`: those of its headers and tally when the shared store was lost, null while it is not.
- */
+/** The fields of an account. `base`: its headers and tally when the shared store was lost; null while it is not. */
 export type MirroredAccount = z.output<typeof accountSchema>;
 
-/** Audit records that only this process has, and what is attached to them, by hash. */
+/** Audit records that only this process has, and their attachments by hash. */
 export interface MirroredSegment {
   readonly records: readonly RawRecord[];
   readonly files: ReadonlyMap<string, string>;
 }
 
-/** Whose mirror it is: files of another process or installation are refused. */
+/** The owner of a mirror: files of another process or installation are refused. */
 export interface MirrorOwner {
   readonly prefix: string;
   readonly ordinal: number;
@@ -95,9 +93,9 @@ export class MirrorError extends Error {
 export const PROCESS_FILE = 'process.json';
 /** Far above what a thousand positions take. */
 export const MOST_FILE_BYTES = 64_000_000;
-/** Characters of a line, which is read at one go: a longer one would hold the process up. */
+/** Most characters of a line, which is parsed in one go: a longer one would hold the process up. */
 const MOST_LINE = 6_000_000;
-/** Characters of many lines that are read at one go. */
+/** Characters of lines that are parsed before other work gets a turn. */
 const AT_A_STRETCH = 1_000_000;
 const NO_SEAL = '-';
 
@@ -123,7 +121,10 @@ function nameOf(accountId: string): string {
 
 export type Contents<T> = Omit<T, keyof typeof belongs>;
 
-/** One line with the seal, where there is a key, and one with the contents. */
+/**
+ * One line with the seal, or `-` without a key, and one with the contents.
+ * @throws MirrorError for contents that could not be read again
+ */
 export function writeMirrored(
   owner: MirrorOwner,
   contents: Contents<MirroredProcess> | Contents<MirroredAccount>,
@@ -173,7 +174,7 @@ function readSealed<T extends { readonly prefix: string; readonly ordinal: numbe
 
 type SealedLine = readonly [seal: string, line: string];
 
-/** `at`: where in the file, as it begins the words about the line. @throws MirrorError */
+/** `at`: place in the file, as the beginning of the words about the line. @throws MirrorError */
 function requireSealed({ trust }: MirrorOwner, [seal, line]: SealedLine, name: string, at: string): void {
   if (line.length > MOST_LINE) throw new MirrorError(`${name} cannot be read: ${at}${tooLong(line)}`);
   const wanted = trust.recordSeal(line);
@@ -190,7 +191,7 @@ export function writeSegment(owner: MirrorOwner, { records, files }: MirroredSeg
   return lines.map((line) => sealedLine(owner, line)).join('');
 }
 
-/** Up to the first line that is cut short, as the last one of a process that died may be. Rejects with a MirrorError. */
+/** Reads up to the first incomplete line, which a process that died may have left. Rejects with a MirrorError. */
 export async function readSegment(
   owner: MirrorOwner,
   written: string,
@@ -215,7 +216,7 @@ export async function readSegment(
   return { records: [...records.values()], files };
 }
 
-/** Seal and contents of each pair of lines that is whole. */
+/** Seal and contents of each complete pair of lines. */
 function* sealedLines(written: string): Generator<SealedLine> {
   for (let from = 0; ; ) {
     const middle = written.indexOf('\n', from);

@@ -16,12 +16,12 @@ import {
   writeSegment,
 } from './mirror-text.ts';
 
-/** Where a mirror takes what it writes, as it is at that moment. */
+/** Supplies what a mirror writes, as it is at that moment. */
 export interface MirrorSource {
   process(): Contents<MirroredProcess>;
-  /** The segment is empty unless the process is alone. Undefined: the account is not known any more. */
+  /** The segment is empty unless the process is alone. Undefined: the account is no longer known. */
   account(accountId: string): (Contents<MirroredAccount> & MirroredSegment) | undefined;
-  /** What was handed back of the account and is in no chain yet. */
+  /** Records of the account that were handed back and are in no chain yet. */
   unattached(accountId: string): MirroredSegment['records'];
 }
 
@@ -30,29 +30,29 @@ export interface MirrorParts {
   readonly owner: MirrorOwner;
   readonly timers: Pick<Timers, 'after'>;
   readonly source: MirrorSource;
-  /** Told when writing fails, once, and when it succeeds again. */
+  /** Called once when writing fails, and once when it succeeds again. */
   readonly onState: (failing: { readonly error: unknown } | undefined) => void;
 }
 
 const EVERY_MS = 1_000;
-/** A disk that takes longer is not waited for. */
+/** A slower disk is not waited for. */
 const WAIT_MS = 250;
-/** Of accounts in which nothing was decided, at most: what a thousand of them cost stays bounded. */
+/** Most accounts without a decision that are written per interval, so that a thousand of them cost no more. */
 const LAZY_AT_A_TIME = 8;
 
 /**
- * Keeps on disk what this process knows of the shared state, and what it does without it. One file is written at a
- * time. Nobody waits for a disk that fails or hangs: the process goes on, and says so.
+ * Keeps on disk what this process knows of the shared state, and what it does without it. Writes one file at a time.
+ * Nothing waits for a disk that fails or hangs: the process goes on, and reports it.
  */
 export class Mirror {
   readonly #parts: MirrorParts;
-  /** Accounts to write next, in order, with who waits for that. */
+  /** Accounts to write next, in order, with their waiters. */
   readonly #urgent = new Map<string, (() => void)[]>();
   readonly #lazy = new Set<string>();
   readonly #unattached = new Set<string>();
   #lazyLeft = 0;
   #isSettleDue = false;
-  /** Written, and not yet certain to survive a loss of power. */
+  /** Written, but not yet certain to survive a power loss. */
   readonly #unsettled = new Set<string>();
   readonly #segments = new Map<string, Segment>();
   #processWaiters: (() => void)[] = [];
@@ -77,7 +77,7 @@ export class Mirror {
     });
   }
 
-  /** What the account has is written next. Resolves when it stands there, or is not waited for any longer. */
+  /** Writes an account next. Resolves when it is on disk, or when it is no longer waited for. */
   async changed(accountId: string): Promise<void> {
     await this.#written((resolve) => {
       this.#lazy.delete(accountId);
@@ -85,7 +85,7 @@ export class Mirror {
     });
   }
 
-  /** The same for store epochs, controls, and whether the process is alone. */
+  /** Like `changed`, for store epochs, controls, and whether the process is alone. */
   async processChanged(): Promise<void> {
     await this.#written((resolve) => {
       this.#processWaiters.push(resolve);
@@ -93,12 +93,12 @@ export class Mirror {
     });
   }
 
-  /** Nothing was decided: it is written when there is time. */
+  /** Writes an account when there is time: nothing was decided in it. */
   moved(accountId: string): void {
     this.#lazy.add(accountId);
   }
 
-  /** What was done alone is in the shared store, but for what is `unattached`: there is nothing to hand back any more. */
+  /** What was done alone is in the shared store now, except for `unattached`: nothing else is left to hand back. */
   async handedBack(accountIds: readonly string[], unattached: readonly string[]): Promise<void> {
     for (const accountId of unattached) this.#unattached.add(accountId);
     await this.processChanged();
@@ -120,7 +120,7 @@ export class Mirror {
     await this.#remove([accountFile(accountId), segmentFile(accountId), unattachedFile(accountId)]);
   }
 
-  /** From then on it writes nothing: another process may do so in its place. */
+  /** Stops writing: another process may then write in its place. */
   async close(): Promise<void> {
     this.#callOff?.();
     if (!this.#isFailing) await this.processChanged();
@@ -174,8 +174,8 @@ export class Mirror {
   }
 
   /**
-   * The process comes first: what it does alone must never stand there without it. Before it only what it says to be
-   * unattached.
+   * The process file comes first: what was done alone must never be on disk without it. Only the records that it
+   * names as unattached come before it.
    */
   #next(): (() => Promise<void>) | undefined {
     const [unattached] = this.#unattached;
@@ -217,7 +217,7 @@ export class Mirror {
   }
 
   async #writeUrgent(accountId: string, waiters: readonly (() => void)[]): Promise<void> {
-    // What is written now is at least as new as what was asked for.
+    // What is written now is at least as new as what was requested.
     this.#urgent.delete(accountId);
     try {
       await this.#writeAccount(accountId);
@@ -241,26 +241,26 @@ export class Mirror {
     }
   }
 
-  /** Before the account itself: its header must not name records that are not there. */
+  /** Writes the segment before the account, whose header must not name records that are missing. */
   async #writeSegment(accountId: string, whole: MirroredSegment): Promise<void> {
     const { place, owner } = this.#parts;
     const name = segmentFile(accountId);
     const known = this.#segments.get(accountId);
-    // One that fails on the way may have left half a line: the next one begins anew.
+    // A failed write may leave half a line: the next one begins the file anew.
     this.#segments.delete(accountId);
     const fresh = known === undefined ? whole : beyond(known, whole);
     if (fresh.records.length === 0) {
       if (known !== undefined) this.#segments.set(accountId, known);
       return;
     }
-    // All of it is taken before anything is waited for: the process goes on meanwhile.
+    // Takes everything before the first await: the process goes on meanwhile.
     const last = fresh.records.at(-1)?.number ?? 0;
     const names = new Set(whole.files.keys());
     let text = writeSegment(owner, fresh);
     let bytes = (known?.bytes ?? 0) + Buffer.byteLength(text);
     if (known !== undefined && bytes <= MOST_FILE_BYTES) await place.append(name, text);
     else {
-      // Records that were pruned meanwhile are not in it any more.
+      // Drops records that were pruned meanwhile.
       text = writeSegment(owner, whole);
       bytes = Buffer.byteLength(text);
       if (bytes > MOST_FILE_BYTES)
@@ -293,7 +293,7 @@ export class Mirror {
   }
 }
 
-/** What stands in the segment file of an account. */
+/** Contents of an account's segment file. */
 interface Segment {
   readonly last: number;
   readonly bytes: number;

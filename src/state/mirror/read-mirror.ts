@@ -15,19 +15,19 @@ import {
   unattachedFile,
 } from './mirror-text.ts';
 
-/** All that a process had written down when it ended. */
+/** Everything that a process had written down when it ended. */
 export interface ReadMirror {
   readonly process: MirroredProcess;
   readonly accounts: readonly (MirroredAccount & MirroredSegment)[];
-  /** What was handed back and is in no chain yet. */
+  /** Records that were handed back and are in no chain yet. */
   readonly unattached: readonly HandedBack[];
-  /** Files that could not be used, in words. What was in them is not known. */
+  /** Files that could not be used, in words; their contents are unknown. */
   readonly faults: readonly string[];
 }
 
 const NO_SEGMENT: MirroredSegment = { records: [], files: new Map() };
 
-/** `undefined`: there is none. Rejects where it cannot be read as a whole. */
+/** Reads a mirror; `undefined`: there is none. Rejects if its process file cannot be read. */
 export async function readMirror(place: MirrorPlace, owner: MirrorOwner): Promise<ReadMirror | undefined> {
   const written = await place.read(PROCESS_FILE, MOST_FILE_BYTES);
   if (written === undefined) return undefined;

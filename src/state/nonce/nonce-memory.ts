@@ -18,11 +18,11 @@ interface Hold {
 interface HeldMutex {
   holder: Hold | undefined;
   urgent: Hold | undefined;
-  /** Until when somebody else is known to wait. */
+  /** Until when another owner is known to wait. */
   contendedUntil: number;
 }
 
-/** Nonces and mutexes within one process: for tests, the simulated exchange's demo, and life without Redis. */
+/** Nonces and mutexes within one process: for tests, the simulated exchange's demo, and a process without Redis. */
 export function createMemoryNonceStore(clock: Clock): NonceStore {
   return new MemoryNonceStore(clock);
 }
@@ -105,7 +105,7 @@ class MemoryNonceStore implements NonceStore {
     return { first, count, previous };
   }
 
-  /** The mutex with what has expired taken off. */
+  /** The mutex without expired holds. */
   #mutex(key: string, now: number): HeldMutex {
     const mutex = this.#mutexes.get(key) ?? { holder: undefined, urgent: undefined, contendedUntil: 0 };
     this.#mutexes.set(key, mutex);

@@ -21,14 +21,14 @@ import {
 import { MAX_GAP_MS, MAX_RUNS } from './nonce-window.ts';
 
 export interface RedisNonceStore extends NonceStore {
-  /** Ends the subscription of its own; the given connection stays the caller's. */
+  /** Ends the store's own subscription; the given connection stays the caller's. */
   close(): Promise<void>;
 }
 
-/** How long sequences outlive the process: lost, they restart at the clock, which is ahead of what was given out. */
+/** How long sequences outlive the process. A lost one restarts at the clock, which is ahead of all values given out. */
 const KEEP_MS = 30 * 24 * 3600 * 1000;
 
-/** What was reserved before; 0 for what nobody can have reserved: it is overwritten. */
+/** Lua: the highest value reserved before; 0 for a value that cannot have been reserved, which is overwritten. */
 const STORED = `
 local function stored(key, floor)
   local value = tonumber(redis.call('GET', key) or '0')
@@ -38,7 +38,8 @@ local function stored(key, floor)
 end`;
 
 /**
- * KEYS: sequences. ARGV: how long kept, then floor and count of each. Answers each first value and the highest before.
+ * KEYS: sequences. ARGV: how long kept, then floor and count of each. Returns each first value and the highest
+ * before.
  */
 const RESERVE: RedisScript = {
   name: 'bwNonceReserve',
@@ -56,7 +57,7 @@ end
 return out`,
 };
 
-/** The steps of reserveFromRuns: runs are stored as "from to from to ...", most recently used last. */
+/** The steps of `reserveFromRuns`: runs are stored as "from to from to ...", most recently used last. */
 const RESERVE_WINDOW: RedisScript = {
   name: 'bwNonceReserveWindow',
   numberOfKeys: 1,
@@ -96,7 +97,7 @@ redis.call('SET', KEYS[1], table.concat(out, ' '), 'PX', ARGV[6])
 return { 1, string.format('%.0f', first), last - first + 1 }`,
 };
 
-/** A lease that ends later was given before the server's clock stepped back. */
+/** A lease that ends later is from before a step back of the server's clock. */
 const LONGEST_LEASE_MS = 60_000;
 
 const LIVE = `${LUA_NOW}
@@ -168,7 +169,7 @@ return 1`,
 export function createRedisNonceStore(options: { redis: Redis; prefix?: string }): RedisNonceStore {
   const { redis, prefix = 'breakwater' } = options;
   const run = prepareScripts(redis, [RESERVE, RESERVE_WINDOW, ENTER_MUTEX, RENEW_MUTEX, LEAVE_MUTEX]);
-  // Every account has a key of its own, and those of a bucket are polled in the same turn.
+  // Every account has its own key, and those of a bucket are polled in the same turn.
   const reserve = reserver((keys, args) => run(RESERVE, keys.length, ...keys, KEEP_MS, ...args));
   const channel = `${prefix}:mutexes`;
   const signals = createSignals(redis, channel);
@@ -222,7 +223,7 @@ interface Reservation {
   readonly reject: (error: unknown) => void;
 }
 
-/** Reservations of one turn go as one call; a cluster refuses keys of several slots: there each goes by itself. */
+/** Sends the reservations of one turn in one call, or each by itself if a cluster refuses keys of several slots. */
 function reserver(
   reserve: (keys: readonly string[], args: readonly ScriptArgument[]) => Promise<unknown>,
 ): NonceStore['reserve'] {
@@ -240,7 +241,7 @@ function reserver(
     } catch (error) {
       const { name, message } = error as Error;
       if (message.startsWith('CROSSSLOT')) isTogether = false;
-      // What the server refuses for one of them must not keep the others from theirs.
+      // If the server refuses one of them, the others must still get theirs.
       if (batch.length > 1 && name === 'ReplyError') for (const one of batch) void send([one]);
       else for (const { reject } of batch) reject(error);
     }
@@ -257,7 +258,7 @@ function reserver(
     });
 }
 
-/** One subscription per store, opened with the first listener; a lost message costs time, never order. */
+/** One subscription per store, opened for the first listener; a lost message costs time, never order. */
 function createSignals(redis: Redis, channel: string) {
   const listeners = new Set<(signal: MutexSignal) => void>();
   let subscriber: Redis | undefined;

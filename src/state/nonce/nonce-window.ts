@@ -6,14 +6,14 @@ export interface ReservedRun {
   to: number;
 }
 
-/** Only a clock that steps to and fro makes more; the run used longest ago is forgotten. */
+/** Only a clock that steps back and forth makes more; the run used longest ago is forgotten. */
 export const MAX_RUNS = 8;
-/** A smaller gap above a run is given up, so that calm use stays one run. */
+/** A smaller gap above a run is given up, so that normal use stays one run. */
 export const MAX_GAP_MS = 10_000;
 
 /**
- * Reserves the lowest unused milliseconds and records them in `runs`, the newest last. One maximum instead would block
- * the key for an hour when a clock that was an hour ahead is put right.
+ * Reserves the lowest unused milliseconds and records them in `runs`, the newest last. A single maximum would instead
+ * block the key for an hour once a clock that was an hour ahead is corrected.
  */
 export function reserveFromRuns(
   runs: ReservedRun[],
@@ -25,7 +25,7 @@ export function reserveFromRuns(
   let ceiling = toMs;
   for (const run of runs.toSorted((a, b) => a.from - b.from)) {
     if (run.from <= first && first <= run.to) {
-      // Nobody goes on for so long beyond the clock: written by somebody else, it would end all requests.
+      // No process reserves so far beyond the clock: the run was written by others, and would block all requests.
       if (run.to <= toMs + MOST_AHEAD_MS) first = run.to + 1;
     } else if (run.from > first) {
       ceiling = Math.min(ceiling, run.from - 1);

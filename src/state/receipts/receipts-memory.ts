@@ -11,7 +11,7 @@ interface Thread {
 /** How long a thread is remembered after it was last used. */
 export const KEEP_RECEIPTS_MS = 14 * 24 * 3600 * 1000;
 
-/** Receipts in the memory of one process: what it delivered is known until it ends. */
+/** Receipts in the memory of one process: lost when it ends. */
 export function createMemoryReceiptStore(
   clock: Clock,
   { keepMs = KEEP_RECEIPTS_MS }: { readonly keepMs?: number } = {},

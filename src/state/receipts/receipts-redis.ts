@@ -18,10 +18,10 @@ import {
 import { sha256Hex } from '../sha256.ts';
 import { KEEP_RECEIPTS_MS } from './receipts-memory.ts';
 
-/** No hold lasts longer: one that ends later was written by somebody else, and would silence its thread. */
+/** Longest hold: one that ends later was written by others, and would silence its thread. */
 const LONGEST_HOLD_MS = 600_000;
 
-/** One hash per thread: `m:<message id>` to the receipt as JSON, and who holds the thread until when. */
+/** A hash per thread: `m:<message id>` to the receipt as JSON, and the owner that holds the thread with its end. */
 const OWNER = `${LUA_NOW}
 local owner = redis.call('HGET', KEYS[1], 'owner')
 local till = tonumber(redis.call('HGET', KEYS[1], 'until') or '0') or 0
@@ -81,7 +81,7 @@ export function createRedisReceiptStore(options: RedisReceiptOptions): ReceiptSt
   };
 }
 
-/** What is no receipt is left out: its message is then sent, at worst a second time. */
+/** Leaves out malformed receipts: their messages are sent again, at worst for a second time. */
 function receiptsOf(fields: readonly (readonly [string, string])[]): Receipts {
   const found = fields.flatMap(([field, text]): readonly [string, Receipt][] => {
     const receipt = field.startsWith(FIELD) ? readJson(receiptSchema, text) : undefined;

@@ -1,19 +1,19 @@
 import type { ReceiptStore, Receipts } from '../../core/ports/delivery.ts';
 
 export interface StandbyReceipts extends ReceiptStore {
-  /** Writes what was delivered alone to the shared store. Rejects when that is lost. */
+  /** Writes receipts of messages delivered alone to the shared store. Rejects when that is lost. */
   handBack(): Promise<void>;
 }
 
 const OWNER = 'standby';
 const HOLD_MS = 5_000;
-/** Threads of which this process knows by itself what it delivered: more than two changes of the store take. */
+/** Threads whose own receipts this process remembers: more than two changes of the store take. */
 const MOST_KNOWN = 5_000;
 
 /**
- * The shared receipts, and those of this process in their place while it goes on alone. What this process has delivered
- * it knows in either place: the shared store has not heard yet of what was delivered alone when work is taken from it
- * again, and alone nothing else tells of what was delivered before.
+ * The shared receipts and, while this process goes on alone, its own instead. It always knows its own deliveries: the
+ * shared store does not have those made alone when work is taken from it again, and alone nothing else knows of those
+ * made before.
  */
 export function createStandbyReceipts(
   shared: ReceiptStore,
@@ -50,7 +50,7 @@ export function createStandbyReceipts(
     async handBack() {
       for (const [thread, receipts] of kept) {
         await shared.hold(thread, OWNER, HOLD_MS);
-        // Added whether or not the hold was had: nothing is sent here that another must not send.
+        // Added even if the hold is refused: nothing is sent here that another process must not send.
         await shared.settle(thread, OWNER, receipts);
         kept.delete(thread);
       }

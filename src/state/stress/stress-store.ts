@@ -3,18 +3,18 @@ import type { StoredStress } from '../../core/view/stress-result.ts';
 import { readJson } from '../read-json.ts';
 import type { StorePlace } from '../redis-scripts.ts';
 
-/** Where the outcome of stress tests is kept, and who runs which is settled. Rejects when Redis is lost. */
+/** Keeps the outcome of stress tests, and settles which process runs one. Rejects when Redis is lost. */
 export interface StressStore {
-  /** `undefined`: nothing was kept yet, or by another version. */
+  /** `undefined`: nothing is kept yet, or another version wrote it. */
   read(): Promise<StoredStress | undefined>;
   write(stored: StoredStress): Promise<void>;
   /** Whether this process may run it: true for exactly one of all that ask. */
   claim(run: string, owner: string): Promise<boolean>;
-  /** The run did not come to its end and may be claimed again. */
+  /** Gives up a run that did not finish; it may be claimed again. */
   release(run: string): Promise<void>;
 }
 
-/** Long after every process has asked, whatever its clock says. */
+/** Long after every process has asked, even by a wrong clock. */
 const CLAIM_MS = 3_600_000;
 
 /** Shared by all processes with the same prefix. */
@@ -38,7 +38,7 @@ export function createRedisStressStore({ redis, prefix }: StorePlace): StressSto
   };
 }
 
-/** What a date can be made of. */
+/** The range of a `Date`. */
 const moment = z.number().min(0).max(8.64e15);
 
 const run = {
@@ -49,7 +49,7 @@ const run = {
 };
 const effect = { keptWithout: z.number(), keptWith: z.number() };
 
-/** Nothing is decided by it: what cannot be read is as if it were not there, until the next run. */
+/** Decides nothing: an unreadable result counts as absent until the next run. */
 const storedSchema = z.object({
   version: z.literal(1),
   result: z
