@@ -21,10 +21,7 @@ export interface FiringBasis {
   readonly distance: number | null;
 }
 
-/**
- * The margin behind a position: its own alone, so that reducing it does not move its liquidation price, or a shared
- * one.
- */
+/** The margin behind a position: only its own, so that reducing it does not move its liquidation price, or shared. */
 export interface KnownMargin {
   readonly positionId: string;
   /** Open date of the position it applies to, Unix seconds. */

@@ -46,7 +46,9 @@ export interface LaneState {
   readonly absent?: readonly Absence[];
   /** Positions that somebody else trades while our orders reduce them. Absent: none. */
   readonly contests?: readonly Contest[];
-  /** Bounds of the maintenance rate that liquidation prices imply, and how many trades in a row agree. Absent: unknown. */
+  /**
+   * Bounds of the maintenance rate that liquidation prices imply; `agreeing` counts trades in a row. Absent: unknown.
+   */
   readonly learnedMaintenance?: { readonly low: number; readonly high: number; readonly agreeing: number };
   /** Margin behind positions, learned from the account's list or from a reduction. Absent: unknown. */
   readonly margins?: readonly KnownMargin[];

@@ -1,4 +1,7 @@
-/** SHA-256 (FIPS 180-4) of a text in UTF-8, in hex: the core imports nothing. Not for secrets (timing). */
+/**
+ * Returns the SHA-256 (FIPS 180-4) of a text in UTF-8, in hex. Written out because the core imports nothing. Not for
+ * secrets (timing).
+ */
 export function sha256Hex(text: string): string {
   const message = padded(new TextEncoder().encode(text));
   const hash = Uint32Array.from(INITIAL);
