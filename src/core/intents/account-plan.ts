@@ -136,7 +136,7 @@ function planPooled(wanted: number, pool: Pooled, account: AccountQuantities, sc
   return leaveAll(taken, scene);
 }
 
-/** What a reduction by one base unit gains, in shares of the buffer. */
+/** Gain of a reduction by one base unit, in shares of the buffer. */
 function gainPerBase({ pullPerBase, bufferPerBase }: Side, wanted: number): number {
   return wanted * pullPerBase + bufferPerBase;
 }
@@ -185,7 +185,7 @@ function holdHedges(
   for (const [side, base] of hedges) taken.set(side, (base * allowed) / wanted);
 }
 
-/** What earlier plans take from a side but the last read still shows. */
+/** Amount that earlier plans take from a side but the last read still shows. */
 function pendingBase({ legs }: Side, { targets }: PlanScene): number {
   return legs.reduce((sum, { position }) => sum + position.size - leftOf(position, targets), 0);
 }

@@ -96,10 +96,7 @@ function unbound(intent: Intent): Intent {
   return rest;
 }
 
-/**
- * Returns why the gate refuses an intent. Once it has reached an approved target and wants more, the rest needs
- * approval.
- */
+/** Returns why the gate refuses an intent. Once it has gone as far as approved, any rest needs approval too. */
 function approvalRefused(
   intent: Intent,
   approved: AskedTarget | undefined,

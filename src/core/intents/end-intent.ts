@@ -2,10 +2,7 @@ import type { IntentEnd } from '../audit/audit-event.ts';
 import { about, type LaneScene } from '../lanes/lane-change.ts';
 import type { Intent } from '../lanes/lane-state.ts';
 
-/**
- * Ends an intent and audits it. `distance`: that of its position now, a fraction; null if there is none or it is
- * unknown.
- */
+/** Ends an intent and audits it. `distance`: of its position now, a fraction; null if none or unknown. */
 export function endIntent(
   intent: Intent,
   end: IntentEnd,

@@ -3,7 +3,7 @@ import type { GateReason } from '../audit/audit-event.ts';
 import { type Mode, type RuleLimits, unaskedMode } from '../rules/rule.ts';
 import type { ActionRequest } from '../rules/subject.ts';
 
-/** What holds actions back now, apart from their own mode; read again before each request. */
+/** State that holds actions back, apart from their own mode; read again before each request. */
 export interface GateContext {
   /** Global or of the account. */
   readonly paused: boolean;
@@ -118,10 +118,7 @@ export interface LimitInputs {
   readonly gate: Pick<GateContext, 'paused' | 'silencedRules' | 'silencedSubjects' | 'questions'>;
 }
 
-/**
- * Admits episodes, never stages or retries; an admitted episode stays admitted. Exempt episodes are counted, never held
- * back.
- */
+/** Admits episodes, not stages or retries; they stay admitted. Exempt ones are counted, never held back. */
 export function admitEpisodes(
   ledger: LimitLedger,
   inputs: LimitInputs,

@@ -19,7 +19,7 @@ import { BLOCK_WORDS } from './intent.ts';
 import { hasOwnMargin } from './own-margin.ts';
 import { boundedTarget, clampTarget, distanceTarget, fixedTarget } from './targets.ts';
 
-/** What an intent is judged against: the current lane, and the newest read usable for sizing. */
+/** Inputs for judging an intent: the current lane, and the newest read usable for sizing. */
 export interface SettleScene extends LaneScene {
   readonly state: LaneState;
   /** The lane before any of its intents was settled by this read. */
@@ -32,7 +32,6 @@ export interface SettleScene extends LaneScene {
   readonly market: MarketSettings | undefined;
 }
 
-/** The same where the market has an entry in the config. */
 export type ConfiguredScene = SettleScene & { readonly market: MarketSettings };
 
 export function isConfigured(scene: SettleScene): scene is ConfiguredScene {
@@ -44,7 +43,7 @@ export function distanceNumber(position: ReadPosition | undefined): number | nul
   return typeof position?.distance === 'number' ? position.distance : null;
 }
 
-/** Fixes what the position was when the intent fired; the stages of an episode share one basis. */
+/** Fixes the position as it was when the intent fired. */
 export function withBasis(intent: Intent, position: ReadPosition, scene: SettleScene): Intent {
   if (intent.basis !== null) return intent;
   const sizeBase = sizeAtFiring(intent, position, scene);
@@ -78,8 +77,8 @@ const EXPLAINS_MS = 60_000;
 
 /**
  * Returns the size at firing. What other processes reduced a moment ago counts as there: two processes that each halve
- * what they see would leave a quarter. A fall caused by another action of this lane does not count back, down to that
- * action's target.
+ * what they see would leave a quarter. A fall caused by another action of this lane is excluded, down to that action's
+ * target.
  */
 function sizeAtFiring(intent: Intent, position: ReadPosition, scene: SettleScene): DecimalString {
   const { sizeBase, sizeBeforeBase } = position;

@@ -35,7 +35,7 @@ export function actionKey(request: ActionRequest, positionId: string | null): st
   return JSON.stringify([ruleId, ruleChecksum, subject, episode, stage, actionIndex, positionId]);
 }
 
-/** What rules ask of a market now, by key. `conclusive`: a missing action has ended. */
+/** Actions that rules ask of a market now, by key. `conclusive`: a missing one has ended. */
 interface Asked {
   readonly active: ReadonlyMap<string, LaneRequest>;
   readonly conclusive: boolean;

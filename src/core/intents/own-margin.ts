@@ -5,10 +5,7 @@ import { findPosition, isSameHolding, type PricedPosition, pricedPosition } from
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { KnownMargin } from './targets.ts';
 
-/**
- * Whether only its own margin stands behind a position. A partial close takes its margin along, so only a full close
- * helps.
- */
+/** Whether only its own margin backs a position. A partial close takes margin along: only a full close helps. */
 export function hasOwnMargin(
   position: ReadPosition,
   state: LaneState,
@@ -22,10 +19,7 @@ function marginOf(position: ReadPosition, { margins = [] }: LaneState): KnownMar
   return margins.find((known) => known.positionId === position.positionId && isSameHolding(known, position));
 }
 
-/**
- * Returns the margin behind each position after a new read. A single position looks alike under both models until it is
- * reduced.
- */
+/** Returns the margin behind each position. A single one looks alike under both models until it is reduced. */
 export function learnMargins(
   state: LaneState,
   read: MarketRead,
@@ -105,10 +99,7 @@ function shownByReduction(
   return moved >= MOVED_SHARE * expected ? 'shared' : undefined;
 }
 
-/**
- * Returns how far at least a pool would have moved the liquidation price; its equity is `size * |mark - L| + rate *
- * size * L`.
- */
+/** Returns the least move of the liquidation price in a pool, whose equity is `size * |mark - L| + rate * size * L`. */
 function leastPooledMove(one: PricedPosition, two: PricedPosition, rate: number): number {
   const { sign } = one;
   const equity = one.size * sign * (one.mark - one.liquidation) + rate * one.size * one.liquidation;

@@ -131,10 +131,7 @@ export function distanceReachedBy(
   return size.minus(target).lte(asked.times(decimalFromNumber(tolerance))) ? 'tolerance' : undefined;
 }
 
-/**
- * Returns the amount to send: whole steps that never cross the target, or at least the minimum amount for a target of
- * zero.
- */
+/** Returns the amount to send: whole steps that do not cross the target; for zero, at least the minimum amount. */
 export function reductionAmount(size: Decimal, target: Decimal, market: MarketSettings): Decimal {
   if (reachedBy(size, target, market) !== undefined) return ZERO;
   const step = toDecimal(market.amountStep);

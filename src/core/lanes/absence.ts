@@ -44,10 +44,7 @@ export function withHeld(read: MarketRead, { absent = [] }: LaneState): MarketRe
   return held.length === 0 ? read : { ...read, positions: [...read.positions, ...held] };
 }
 
-/**
- * Whether a cancel must wait: it would take down orders of a position that no read shows now, and no visible one needs
- * it.
- */
+/** Whether a cancel must wait: it would remove orders of a position not shown now, and no visible one needs it. */
 export function isCancelHeldBack(state: LaneState): boolean {
   const isStanding = state.orders.some(({ positionId, presumedFilled, role, amount, baseSizeBase }) => {
     const absence = absenceOf(state, positionId);
@@ -79,7 +76,7 @@ export function judgeAbsences(
       continue;
     }
     const next = judgeAbsence(state, positionId, { ...scene, read, observation });
-    // A closed position is remembered while something of ours stands for it.
+    // A closed position is remembered while an order, a cover or an intent refers to it.
     if (next.phase !== 'closed' || hasOurs(state, positionId)) absent.push(next);
   }
   return absent;
@@ -93,7 +90,7 @@ function hasOurs(state: LaneState, positionId: string): boolean {
   return oursOf(state).some((ours) => ours.positionId === positionId);
 }
 
-/** Positions that may be open: something of ours stands for them, or they were seen a short while ago. */
+/** Positions that may be open: an order, a cover or an intent refers to them, or they were seen a moment ago. */
 function knownIds(state: LaneState, read: MarketRead, settings: AccountSettings): ReadonlySet<string> {
   const isRecent = state.read !== null && read.sentAtMs - state.read.sentAtMs <= settings.maxSnapshotAgeMs;
   const seen = isRecent ? (state.read?.positions ?? []) : [];
@@ -264,20 +261,14 @@ export function explainedClosures(
   });
 }
 
-/**
- * Whether the position has not been reopened since. A position opened again under the same id was not closed by this
- * order.
- */
+/** Whether the position was not reopened since: one reopened under its id was not closed by this order. */
 function isNewestClosing(lane: LaneState, { positionId, cost }: PendingCost, nowMs: number): boolean {
   const sinceMs = absenceOf(lane, positionId)?.sinceMs ?? 0;
   const isShown = findPosition(lane.read, positionId) !== undefined;
   return !isShown && sinceMs <= cost.filledMs && nowMs - cost.filledMs <= CLOSING_KNOWN_MS;
 }
 
-/**
- * Keeps the orders that are not in `left` as ended: they may have filled before, and explain why the next reads lack
- * their position.
- */
+/** Keeps removed orders as ended: they may have filled before, and explain why reads lack their position. */
 export function withLeft(state: LaneState, left: readonly OwnOrder[]): LaneState {
   const ids = new Set(left.map(({ request }) => request.clientOrderId));
   const ended = state.orders.filter(({ request }) => !ids.has(request.clientOrderId));

@@ -34,10 +34,7 @@ export interface AccountCancel {
 export const ACCOUNT_HOLDER = 'account';
 /** Longer than any wait of a lane: a longer stored one was written by another program. */
 export const MOST_WAIT_MS = 60_000;
-/**
- * Least answer timeout: a cancel lost again and again would put every lane in doubt, and its round trip is not learned
- * as a lane's is.
- */
+/** Least answer timeout. A cancel lost repeatedly puts every lane in doubt, and its round trip is not learned. */
 const LEAST_ANSWER_MS = 1_000;
 
 export type AccountStep =
@@ -125,10 +122,7 @@ function nextAccountStep(
   return { kind: 'cancelAll', request: { types }, cancel, answerWithinMs };
 }
 
-/**
- * Whether the cancel may be sent: where it reaches stops, orders must be accepted, and its reduction, if any, must be
- * able to go.
- */
+/** Whether the cancel may be sent: if it reaches stops, orders must be accepted and its reduction able to go. */
 function mayCancelAll(
   task: CancelTask,
   lanes: readonly LaneState[],
@@ -162,10 +156,7 @@ function askGate(state: AccountLane, gate: LaneContext['gate'], scene: LaneScene
   return { ...state, cancels };
 }
 
-/**
- * Records the cancel before it is sent. Every lane's generation rises; each lane reads and places its set again
- * afterwards.
- */
+/** Records the cancel before it is sent. Every lane's generation rises; each then reads and places its set. */
 export function beginAccountCancel(
   state: AccountLane,
   lanes: readonly LaneState[],

@@ -32,7 +32,7 @@ export function finishCancel(
     const passing = isPassing(why);
     const alarm = isAlarming(why, state.cancelRefusals ?? 0);
     audit.emit({ kind: 'cancelRejected', reason: name, words: message, alarm, cancel: step.request });
-    // Only cancels are delayed, not orders.
+    // Orders do not wait for another cancel.
     const refused = notCancelled(delayCancel(state, nowMs, outcome.error));
     if (why === 'marketClosed') return restInClosedMarket(refused, nowMs);
     return passing ? refused : finishTask(refused, step, 'failed');
@@ -56,10 +56,7 @@ function delayCancel(state: LaneState, nowMs: number, error?: ExchangeError): La
   };
 }
 
-/**
- * Handles an unanswered cancel. Standing orders may be gone until it can no longer arrive; then each is sent again
- * under its own id.
- */
+/** Marks orders unsure until an unanswered cancel can no longer arrive; then they are sent again under their ids. */
 export function cancelUnanswered(
   state: LaneState,
   { request }: Pick<CancelStep, 'request'>,

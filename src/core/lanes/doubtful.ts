@@ -86,7 +86,7 @@ export function finishedTask(
   });
 }
 
-/** Whether orders of ours may exist that the lane has no record of. */
+/** Whether the lane may have no record of some of our orders. */
 export function mayHideOrders(doubt: Doubt): boolean {
   return doubt.why === 'newStore' || doubt.why === 'duplicateUnexpected';
 }

@@ -34,7 +34,7 @@ export function onClock(lane: LaneState, settings: AccountSettings, { nowMs, ste
 
 /**
  * Returns the lane in this store epoch and on this clock. A new lane, or one of an earlier epoch, trusts only what it
- * reads.
+ * will read.
  */
 export function inEpoch(
   stored: StoredAccount,

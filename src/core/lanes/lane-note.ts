@@ -60,10 +60,7 @@ function withBlock<T extends Intent | Cover>(
   return { ...subject, blockedBy: why };
 }
 
-/**
- * Drops orders that may not add up with orders of an earlier store epoch: a stop is blocked, an intent fails with an
- * alarm.
- */
+/** Drops what may add up with orders of an earlier store epoch: a stop is blocked, an intent fails with an alarm. */
 export function withoutAddingUp(
   difference: SetDifference,
   state: LaneState,

@@ -35,14 +35,11 @@ export interface LaneState {
   readonly orders: readonly OwnOrder[];
   /** The newest read usable for sizing. A position that it lacks may still be open: see `absent`. */
   readonly read: MarketRead | null;
-  /** The newest read of all, even if a request of ours was under way: not for sizing, except ahead of the fence. */
+  /** The newest read of all, even if sent during one of our requests: not for sizing, except ahead of the fence. */
   readonly latestRead: MarketRead | null;
   /** `read` counts only if it was sent at or after this time: earlier reads may miss what our own requests changed. */
   readonly readAfterMs: number;
-  /**
-   * Positions that `read` does not show: they may still be open, or have closed while something of ours stands. Absent:
-   * none.
-   */
+  /** Positions that `read` does not show: open, or closed with orders, covers or intents left. Absent: none. */
   readonly absent?: readonly Absence[];
   /** Positions that somebody else trades while our orders reduce them. Absent: none. */
   readonly contests?: readonly Contest[];
@@ -78,8 +75,7 @@ export interface LaneState {
   /** Steps coarser than configured, learned from refusals. Absent: as configured. */
   readonly learnedSteps?: { readonly amountStep?: DecimalString; readonly priceStep?: DecimalString };
   /**
-   * Bounds of mark minus last price (for a buy: last minus mark) when our order filled, fractions of the mark. Absent:
-   * never measured.
+   * Bounds of mark minus last price (buys: the reverse) when our order filled, fractions of the mark. Absent: unknown.
    */
   readonly measuredBasis?: { readonly low: number; readonly high: number };
   /** How long requests in this market take at present. Absent: none was answered yet. */
@@ -98,10 +94,7 @@ export interface LaneState {
   readonly coverRoomTakenMs?: number;
   /** Until this time an unanswered cancel may still take effect. */
   readonly cancelPendingUntilMs?: number;
-  /**
-   * Orders of an earlier store epoch may be open that none of our cancels can have removed; our orders could add up
-   * with them.
-   */
+  /** Orders of an earlier store epoch may be open that our cancels cannot have removed; ours could add to them. */
   readonly priorOrdersPossible: boolean;
   /** When the lane's times were last moved because the clock had been set ahead. Absent: never. */
   readonly rebasedMs?: number;
@@ -143,8 +136,7 @@ export interface Absence {
   /** Number of complete lists in a row without it. */
   readonly reads: number;
   /**
-   * `held`: counts as open. `explained`: our orders may have closed it. `closed`: certainly closed; its orders are
-   * cancelled.
+   * `held`: counts as open. `explained`: our orders may have closed it. `closed`: certain; its orders get cancelled.
    */
   readonly phase: 'held' | 'explained' | 'closed';
   /** Whether an alarm said that a rule cannot act on it. */
@@ -253,10 +245,7 @@ export interface Doubt {
   readonly sentAhead: readonly string[];
 }
 
-/**
- * A cancel-read-place under way. It completes what was admitted at its start even if the gate closes (see
- * `boundChange`).
- */
+/** A cancel-read-place under way. What was admitted at its start completes even if the gate closes (`boundChange`). */
 export interface Change {
   readonly why: RemovalReason | 'doubt' | 'cancelAction';
   readonly startedMs: number;
@@ -269,10 +258,7 @@ export interface Change {
 export interface MarketRead {
   readonly sentAtMs: number;
   readonly receivedAtMs: number;
-  /**
-   * A record was set aside in some market (`list`) or in this one (`market`); it may be the other side. Absent: none
-   * was.
-   */
+  /** A record, perhaps the other side, was set aside in some market (`list`) or in this one. Absent: none was. */
   readonly partial?: 'list' | 'market';
   readonly positions: readonly ReadPosition[];
 }
@@ -342,7 +328,7 @@ export interface PlaceStep {
   readonly byAnother?: true;
   /** After this time without an answer it counts as lost. Absent: as long as the client waits. */
   readonly answerWithinMs?: number;
-  /** What a cover's activation was computed from; null for a reduction. */
+  /** The anchor of a cover's activation; null for a reduction. */
   readonly anchor: CoverAnchor | null;
 }
 

@@ -129,10 +129,7 @@ export function wasSentByAnother(step: PlaceStep, { outcome, othersAct = false }
   return othersAct && isTaken && !step.isResend;
 }
 
-/**
- * Updates the round trip: a slower answer counts at once, a faster one by half, a lost one only if it was given up
- * early.
- */
+/** Updates the round trip: slower answers count at once, faster ones by half, lost ones only if given up early. */
 function timed(
   state: LaneState,
   { startedMs, step }: InProgress,
@@ -353,8 +350,8 @@ function resentIsThere(state: LaneState, order: OwnOrder): LaneState {
 }
 
 /**
- * Handles error 116: the position is gone, at its target, or on the other side; the next read decides. Beside other
- * orders of ours there may be no room instead.
+ * Handles error 116: the position is gone, at its target, or on the other side; the next read decides. Beside our other
+ * orders there may be no room instead.
  */
 function sideRefused(state: LaneState, order: OwnOrder, settings: AccountSettings, nowMs: number): LaneState {
   const readAfterMs = nowMs + settings.readLagMs;

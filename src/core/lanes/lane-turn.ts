@@ -158,10 +158,7 @@ export function isFresh(read: MarketRead, state: LaneState, { settings, nowMs }:
   return nowMs - read.receivedAtMs <= settings.maxSnapshotAgeMs && mayPrice(read, state, settings, nowMs);
 }
 
-/**
- * Returns a step towards a trial: the smallest order, far from the market, shows before a cancel whether orders can be
- * placed again.
- */
+/** Returns a step towards a trial order, which shows before a cancel whether orders can be placed again. */
 export function trialStep(
   state: LaneState,
   about: Pick<OwnOrder, 'key' | 'ruleId'> | undefined,

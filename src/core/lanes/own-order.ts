@@ -29,10 +29,7 @@ export interface OwnOrder {
   readonly activatedMs: number | null;
   /** Since when the mark has been at or past the activation without a break; null while it is not. */
   readonly reachedMs: number | null;
-  /**
-   * The position fell by the order's amount, perhaps for another reason: it counts as filled, and is cancelled before
-   * anything is placed.
-   */
+  /** The position fell by its amount, so it counts as filled; to be sure, it is cancelled before anything is placed. */
   readonly presumedFilled: boolean;
   /** The market had passed its activation before the order arrived. */
   readonly inverted?: boolean;
@@ -58,18 +55,15 @@ export interface OwnOrder {
    * It may have been taken down by an unanswered cancel, or by one unknown to this store. A taken id proves nothing.
    */
   readonly behindCancel?: boolean;
-  /** What a cover's stop was computed from; it changes only with these. */
+  /** Basis of a cover's stop, which changes only with it. */
   readonly coverBasis: CoverBasis | null;
 }
 
 export interface CoverBasis {
   readonly liquidationPrice: DecimalString;
   readonly roomBase: number;
-  /**
-   * For a rung: the share of the anchor's size left by it and the rungs before it. Absent: a stop for the whole
-   * position.
-   */
+  /** For a rung: the share of the anchor's size left by it and those before it. Absent: a stop for everything. */
   readonly leave?: number;
-  /** What `leave` left of the size at placement; counts while there is no anchor. */
+  /** The size left by `leave` at placement; counts while there is no anchor. */
   readonly leftBase?: DecimalString;
 }

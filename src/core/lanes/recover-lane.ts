@@ -8,10 +8,7 @@ import { changeLane, type LaneChange } from './lane-change.ts';
 import type { Absence, CancelStep, LaneState, PlaceStep, RetryKind } from './lane-state.ts';
 import type { OwnOrder } from './own-order.ts';
 
-/**
- * Recovers a lane whose process may have died or lost its hold: the outcome of its step is unknown, and all waits start
- * again.
- */
+/** Recovers a lane whose process may have died or lost it: its step has an unknown outcome, and waits start again. */
 export function recover(state: LaneState, settings: AccountSettings, nowMs: number): LaneChange {
   const step = state.inProgress?.step;
   return changeLane(state, settings, nowMs, (scene) => {
@@ -24,7 +21,7 @@ export function recover(state: LaneState, settings: AccountSettings, nowMs: numb
 
 /**
  * Takes up a lane. A step that an earlier run left in progress has an unknown outcome: that run no longer holds the
- * lane. Waits longer than any lane's, and unknown holders, are dropped.
+ * lane. Impossibly long waits and unknown holders are reset.
  */
 export function takeUp(state: LaneState, settings: AccountSettings, nowMs: number): LaneChange {
   const { inProgress, heldBy, readAfterMs, ignoreReadsBeforeMs, retryAtMs } = state;
@@ -95,7 +92,7 @@ export function rebase(state: LaneState, settings: AccountSettings, nowMs: numbe
   };
 }
 
-/** What others did lies in the past on any clock. */
+/** The trades of others lie in the past on any clock. */
 function contestsOf({ contests }: LaneState, nowMs: number): Pick<LaneState, 'contests'> {
   if (contests === undefined) return {};
   const notLater = (atMs: number): number => Math.min(atMs, nowMs);
@@ -122,10 +119,7 @@ function absentOf(state: LaneState, nowMs: number): Pick<LaneState, 'absent'> {
   return known.length === 0 ? {} : { absent: known };
 }
 
-/**
- * Starts a new store epoch. The store may have been rolled back: what it says of the exchange is in doubt, and order
- * ids are new.
- */
+/** Starts a new store epoch. The store may have been rolled back, so the lane is in doubt and order ids are new. */
 export function startEpoch(
   state: LaneState,
   epoch: string,
@@ -153,10 +147,7 @@ function askedAfter(order: OwnOrder): OwnOrder {
   return order.role === 'cover' ? { ...asked, mayHaveVanished: true } : { ...asked, behindCancel: true };
 }
 
-/**
- * Holds a lane for an account-wide action: it does nothing by itself meanwhile. Undefined if it is busy or another
- * holds it.
- */
+/** Holds a lane, which then does nothing by itself. Undefined if it is busy or something else holds it. */
 export function hold(state: LaneState, by: string): LaneState | undefined {
   if (state.heldBy !== null && state.heldBy !== by) return undefined;
   return state.inProgress === null ? { ...state, heldBy: by } : undefined;
@@ -166,10 +157,7 @@ export function release(state: LaneState, by: string): LaneState {
   return state.heldBy === by ? { ...state, heldBy: null } : state;
 }
 
-/**
- * Handles an answer that came after the lane was lost. Another process may have gone on without it, so the effect is in
- * doubt.
- */
+/** Handles an answer after the lane was lost. Another process may have gone on, so the effect is in doubt. */
 export function answeredLate(
   state: LaneState,
   step: PlaceStep | CancelStep,

@@ -56,10 +56,7 @@ export function resolveDoubt(
   return { state: settleBeside(state, verdict, fencedMs, turn), step: null };
 }
 
-/**
- * Ends a doubt after the fence without a cancel. Orders that may have arrived stay counted until a read or their id
- * shows otherwise.
- */
+/** Ends a doubt after the fence without a cancel: orders stay counted until a read or their id shows otherwise. */
 function settleBeside(state: LaneState, verdict: CancelVerdict, fencedMs: number, turn: Turn): LaneState {
   const { readLagMs } = turn.settings;
   const reason = verdict === 'forbidden' ? 'cancelForbidden' : 'beside';
@@ -76,10 +73,7 @@ function settleBeside(state: LaneState, verdict: CancelVerdict, fencedMs: number
   };
 }
 
-/**
- * Returns an order that need not wait for the fence: a full close, or, audited, a reduction if liquidation would come
- * first.
- */
+/** Returns an order that need not wait for the fence: a full close, or (audited) one before a likely liquidation. */
 function placeAhead(
   state: LaneState,
   admitted: Admitted,
@@ -141,10 +135,7 @@ function isMeant({ basis, positionId }: Intent, latestRead: MarketRead): boolean
 
 const NOTHING_READ: MarketRead = { positions: [], sentAtMs: 0, receivedAtMs: 0 };
 
-/**
- * Returns what may go ahead of the fence without raising the net exposure. The same bound held for orders of an earlier
- * store epoch.
- */
+/** Returns the first want that fits the net exposure. Orders of an earlier store epoch had the same bound. */
 function withinRoom(
   wants: readonly (Want | undefined)[],
   read: MarketRead,

@@ -9,7 +9,7 @@ import { compileGlobs } from '../rules/filter.ts';
 import type { ActionRequest } from '../rules/subject.ts';
 import { positionKey } from '../rules/subjects.ts';
 
-/** Which positions each action concerns, fixed when it was first seen. Plain JSON. */
+/** The positions that each action concerns, fixed when it was first seen. Plain JSON. */
 export interface RouteState {
   readonly version: 1;
   readonly routes: Readonly<Record<string, readonly PositionRef[]>>;
@@ -183,10 +183,7 @@ function concerned(request: ActionRequest, inputs: RouteInputs): readonly Positi
   return refs.length === 0 && !inputs.complete ? undefined : refs;
 }
 
-/**
- * Adds what the account's plan leaves of each position. Without a new plan the earlier one stays; `undefined` until
- * there is one.
- */
+/** Adds the sizes of the account's plan. Without a new plan the earlier one stays; `undefined` until there is one. */
 function planned(
   request: ActionRequest,
   refs: readonly PositionRef[],

@@ -144,10 +144,10 @@ const FAR_SHARE = 0.9;
 const APART = 1.5;
 
 /**
- * Returns how far from the mark a reduction activates: the allowance, plus as far as the market may run until the order
+ * Returns how far from the mark a reduction activates: the allowance, plus how far the market may run until the order
  * arrives; at most half of the distance to liquidation, and at least what a standing market needs.
- * Returns two gaps if that is not enough or an inversion has shown a wider basis: which price is ahead is unknown until
- * one order fills.
+ * Returns two gaps if that is not enough or an inversion has shown a wider basis: until one order fills it is unknown
+ * which price is ahead.
  */
 export function placingGaps(position: Priced, direction: Direction, scene: SetScene): PlacingGaps {
   const { market, state } = scene;
@@ -226,10 +226,7 @@ export function hasMovedAway(
 /** A cancel, a read, and an order placed as far from the market as it may run until the order arrives. */
 const REPLACE_ROUND_TRIPS = 4;
 
-/**
- * Whether the market, at its speed of the last seconds, reaches an activation before another order could take its
- * place.
- */
+/** Whether the market, at its recent speed, reaches an activation before another order could take its place. */
 export function isNearlyReached(order: OwnOrder, position: ReadPosition, scene: SetScene): boolean {
   const { state, read, market } = scene;
   const { direction, markPrice } = position;

@@ -16,10 +16,7 @@ export function isAfterOutage(
   return read.sentAtMs - before.receivedAtMs > Math.max(LEAST_OUTAGE_MS, CALM_POLLS * cadence.calmMs);
 }
 
-/**
- * Marks standing stops as unsure. During maintenance stops vanish silently, so each is sent again under its own id to
- * find out.
- */
+/** Marks stops as unsure: maintenance may remove them silently. Each is sent again under its own id to find out. */
 export function suspectStops(state: LaneState, why: 'outage' | 'marketClosed', audit: Recorder): LaneState {
   const isSuspect = (order: LaneState['orders'][number]): boolean =>
     order.role === 'cover' && order.status === 'open' && !order.presumedFilled;

@@ -69,10 +69,7 @@ export function resendUnsure(
   };
 }
 
-/**
- * Whether an order has arrived if it ever will. With increasing nonces, earlier requests are refused after the next
- * one.
- */
+/** Whether an order can no longer arrive. With increasing nonces it is refused after the next request. */
 function hasArrived({ arrivedByMs }: OwnOrder, { settings, nowMs }: SetScene): boolean {
   return arrivedByMs <= nowMs || settings.nonceMode === 'increasing';
 }

@@ -102,10 +102,7 @@ export function whyNotCancelled(
     : 'the market runs towards liquidation, and this stop may be needed; tried again with every read';
 }
 
-/**
- * Whether an order was refused because others take up its room (116): the exchange judged it, which proves as much as
- * an acceptance.
- */
+/** Whether an order was refused for lack of room (116): it was judged, which proves as much as an acceptance. */
 function isRoomTaken(
   { roomTakenMs, coverRoomTakenMs }: LaneState,
   { refusedMs }: OrderRecord,
@@ -182,10 +179,7 @@ export function reachesStops(types: readonly OrderType[], market: string): boole
 const MOST_ANSWER_MS = 1_000;
 /** A short pause of the process must not pass for a lost answer. */
 const LEAST_ANSWER_MS = 250;
-/**
- * Round trips slower than the bound get half as long again: a timeout before any answer can come would put every cancel
- * in doubt.
- */
+/** Slower round trips get half as long again: timing out before any answer would put every cancel in doubt. */
 const SLOW_ROUND_TRIPS = 1.5;
 const LONGEST_ANSWER_MS = 3_000;
 

@@ -1,7 +1,7 @@
 import type { DecimalString } from '../quantities/decimal.ts';
 import { sha256Hex } from './sha256.ts';
 
-/** What identifies an order uniquely (design: client order id). Includes the market, as it may be renamed. */
+/** Fields that identify an order uniquely (design: client order id). Includes the market, as it may be renamed. */
 export type OrderIdentity = {
   readonly epoch: string;
   readonly accountId: string;

@@ -118,10 +118,7 @@ function roomBesideTakers({ position }: ReduceNeed, scene: SetScene): Decimal | 
   return roomBase.gte(leastAmount(scene.market)) ? roomBase : undefined;
 }
 
-/**
- * Whether a standing stop closes the whole position as well, a little later: it is not cancelled to do so a little
- * earlier.
- */
+/** Whether a standing stop will close the whole position anyway: it is not cancelled to close a little earlier. */
 function closesAsMuch({ winner, position }: ReduceNeed, takers: readonly OwnOrder[]): boolean {
   const sizeBase = toDecimal(position.sizeBase);
   return takers.some(
@@ -196,10 +193,7 @@ function resend(need: SizedNeed, scene: SetScene, plan: SetPlan): boolean {
   return want !== undefined;
 }
 
-/**
- * Whether nothing new is sent for a distance target: its rule's condition no longer holds, and orders do not trail the
- * market.
- */
+/** Whether a distance target needs nothing new: its rule's condition is gone, and orders do not trail the market. */
 function hasEnough({ target, hasCleared }: Intent): boolean {
   return hasCleared === true && target.kind === 'untilDistance';
 }

@@ -23,10 +23,7 @@ const MOVED_SHARE = 0.1;
 /** Stops of one rung: the standing one, and one that tightens it or adds to it. */
 const MOST_GENERATIONS = 2;
 
-/**
- * Whether stops may be cancelled and placed anew: nothing reduces the position, and the market does not run towards the
- * nearest one.
- */
+/** Whether stops may be replaced: nothing reduces the position, and the market does not run towards the nearest. */
 export function isCalm(position: ReadPosition, own: readonly OwnOrder[], { state }: SetScene): boolean {
   const { positionId, direction, markPrice } = position;
   if (direction === null || markPrice === null) return false;
@@ -102,10 +99,7 @@ function isLooser({ basis, position, cover }: DesiredLadder, own: readonly OwnOr
   });
 }
 
-/**
- * Whether stops may be placed beside the standing ones: not if no cancel can remove the old ones afterwards, nor with
- * both sides open.
- */
+/** Whether stops may be placed beside the old ones: cancels must reach those, and only one side may be open. */
 function mayTighten({ most }: DesiredLadder, scene: SetScene): boolean {
   const { cancel, cancelCoversStops } = scene.settings;
   return most === undefined && cancel !== 'never' && cancelCoversStops && !leavesNoRoom(scene);

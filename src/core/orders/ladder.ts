@@ -127,7 +127,7 @@ export function desiredLadder(
   };
 }
 
-/** What is left for the rungs below the one that triggered. */
+/** Size left for the rungs below the triggered one. */
 function leftAfter({ targetBase }: Intent, { sizeBase }: ReadPosition): Decimal {
   return targetBase === null ? ZERO : minDecimal(toDecimal(sizeBase), toDecimal(targetBase));
 }
@@ -166,8 +166,7 @@ interface LadderPlace {
 }
 
 /**
- * Prices the rungs. A rung at the same price as the one before it, or with no room before liquidation, is merged into
- * that one.
+ * Prices the rungs. One at the price of the rung before it, or without room before liquidation, is merged into that.
  */
 function shapeRungs(
   rungs: readonly Rung[],
@@ -196,10 +195,7 @@ function shapeRungs(
   return shaped.length === 0 ? why : shaped;
 }
 
-/**
- * How near to liquidation the last rung may be, a share of the way: clear of it by what mark and last price may differ
- * in a crash.
- */
+/** The last rung's share of the way to liquidation: clear of it by what mark and last price differ in a crash. */
 function lastShare(
   markPrice: DecimalString,
   liquidationPrice: DecimalString,

@@ -11,10 +11,7 @@ import {
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { isAboutStep } from './rejection.ts';
 
-/**
- * Returns the configured settings, with the steps learned from refusals and the implied maintenance rate where they are
- * coarser or higher.
- */
+/** Returns the configured settings with learned steps and the implied maintenance rate, where coarser or higher. */
 export function marketOf(
   { market, learnedSteps = {}, learnedMaintenance }: KnownOfMarket,
   settings: AccountSettings,
@@ -44,7 +41,7 @@ const coarser = (a: DecimalString, b: DecimalString): DecimalString =>
 const TIMES_COARSER = toDecimal('10' as DecimalString);
 /** Three decimal places: a refusal beyond them has another cause. */
 const MOST_TIMES_COARSER = toDecimal('1000' as DecimalString);
-/** Largest price step, a part of the price: a coarser one would cost more than it saves. */
+/** Largest price step, a fraction of the price: a coarser one would cost more than it saves. */
 const LARGEST_PRICE_STEP = decimalFromNumber(0.01);
 
 export interface CoarserStep {

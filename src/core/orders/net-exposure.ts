@@ -50,9 +50,8 @@ function otherSideBase({ direction }: ReadPosition, { positions }: MarketRead): 
 }
 
 /**
- * Returns how much more may be taken so that the net exposure never exceeds its present size: all our orders together
- * take at most twice that. `mayHideOrders`: orders of an earlier epoch may stand, so they take at most that. Undefined:
- * no bound.
+ * Returns how much more may be taken without ever raising the net exposure: all our orders together take at most twice
+ * it, or at most it if `mayHideOrders` (orders of an earlier epoch may stand). Undefined: no bound.
  */
 export function netRoom(
   position: ReadPosition,
@@ -68,10 +67,7 @@ export function netRoom(
   return maxDecimal((mayHideOrders ? net : net.times(TWO)).minus(outstandingBase(own)), ZERO);
 }
 
-/**
- * Whether one order must close everything: past the net exposure, a part that fills alone could leave a rest that is
- * not allowed.
- */
+/** Whether one order must close everything: past the net exposure, a part alone could leave a forbidden rest. */
 export function closesAsOne(
   budget: Decimal | undefined,
   read: MarketRead,

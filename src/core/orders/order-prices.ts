@@ -48,8 +48,8 @@ export function activationGap(view: Omit<MarketView, 'direction'>, market: Marke
 
 /**
  * Shapes a stop next to the market: it activates once the market moves against the position by `gap`, with its limit
- * `slippage` further. The exchange infers the trigger from the side of the market: a sell strictly below, a buy
- * strictly above.
+ * `slippage` further. The exchange infers the trigger from the side of the market: strictly below for a sell, above for
+ * a buy.
  */
 export function shapeReduce(
   view: MarketView,
@@ -63,10 +63,7 @@ export function shapeReduce(
   return withLimit(view.direction, activation, slippage, market);
 }
 
-/**
- * Shapes the same stop on the other side of the market, so that one of both activates whichever way it moves. The limit
- * is as far.
- */
+/** Shapes the same stop on the other side of the market, so that one of the two activates whichever way it moves. */
 export function shapeInFavour(
   view: MarketView,
   slippage: number,

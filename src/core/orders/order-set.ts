@@ -72,7 +72,7 @@ function separateStanding(plan: SetPlan, scene: SetScene): SetDifference {
   return { ...plan, remove, standing };
 }
 
-/** Removes trials: they have shown what they were for. */
+/** Removes trials, which have served their purpose. */
 function removeTrials({ state, read }: SetScene, plan: SetPlan): void {
   for (const order of state.orders) {
     const isThere = findPosition(read, order.positionId) !== undefined;
@@ -113,7 +113,7 @@ function differOne(position: ReadPosition, scene: SetScene, plan: SetPlan): void
   else differCover(position, room, scene, plan);
 }
 
-/** What unwanted reductions may still take, as no cancel reaches them now. */
+/** Amount that unwanted reductions may still take, as no cancel reaches them now. */
 function stayingBase({ positionId }: ReadPosition, scene: SetScene): Decimal {
   return outstandingBase(
     scene.state.orders,
@@ -130,10 +130,7 @@ function isNetBound(position: ReadPosition, { settings, read, state }: SetScene)
   return settings.hedge === 'net' && mayRaiseNet(position, withHeld(read, state));
 }
 
-/**
- * How much of a hedged position may be taken: more than the net exposure only if that saves a margin. Undefined: no
- * bound.
- */
+/** How much of a hedged position may be taken: past the net exposure only to save a margin. Undefined: no bound. */
 function exposureBudget(position: ReadPosition, scene: SetScene): Decimal | undefined {
   if (scene.settings.hedge === 'perLeg') return undefined;
   const flatten = scene.admitted.intents.some(
@@ -192,10 +189,7 @@ function hasTriggered(order: OwnOrder, open: readonly Intent[], { state, market 
   return open.some((intent) => intent.source === 'cover' && left.gte(targetOf(intent)));
 }
 
-/**
- * Limits an amount to what a trial that may still arrive leaves of the net exposure, unless that is less than the least
- * amount.
- */
+/** Limits an amount to the net exposure left by a trial that may still arrive, unless too little is left to send. */
 function besideTrials(
   wanted: Decimal,
   budget: Decimal,

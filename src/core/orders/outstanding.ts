@@ -13,7 +13,7 @@ import {
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { activationGap, reducingSide } from './order-prices.ts';
 
-/** What orders may still take away, base currency. */
+/** Amount that orders may still take away, base currency. */
 export function outstandingBase(
   orders: readonly OwnOrder[],
   matches: (order: OwnOrder) => boolean = () => true,
@@ -98,8 +98,8 @@ export function afterFill(
 
 /**
  * Whether a fall by the order's amount can pass for its fill: the mark must have been at the activation. Not if the
- * position is gone: it may have been closed otherwise, and a stop left standing would hit the next one, so it is
- * cancelled.
+ * position is gone: it may have been closed otherwise. The order is cancelled then, as a stop left standing would hit
+ * the next one.
  */
 export function mayHaveFilled(
   order: OwnOrder,
@@ -212,8 +212,7 @@ function mayBeOthers(subset: readonly OwnOrder[], passed: readonly OwnOrder[], f
 const MAX_MATCHED = 12;
 
 /**
- * Returns the orders that add up to exactly `sum`: with the fewest covers, which lie farther away, then the fewest and
- * oldest.
+ * Returns orders that add up to exactly `sum`: the fewest covers, which lie farther away, then the fewest and oldest.
  */
 function subsetOfSum(own: readonly OwnOrder[], sum: Decimal): readonly OwnOrder[] | undefined {
   const candidates = own.slice(0, MAX_MATCHED);

@@ -72,10 +72,7 @@ export function ownStopsOf({
   return [...lanes.values()].flatMap((lane) => standingStops(lane, epoch.id));
 }
 
-/**
- * Returns the stop nearest to the market of those asked for, for the whole position. `room`: what the net exposure
- * leaves for it.
- */
+/** Returns the requested stop nearest to the market, for the whole position. `room`: left by the net exposure. */
 export function desiredStop(
   position: ReadPosition,
   room: StopRoom | undefined,
@@ -154,10 +151,7 @@ export const CRASH_BASIS = 0.012;
 /** The largest part of the way to liquidation that is spent on keeping clear of it. */
 export const MOST_CLEARANCE = 0.4;
 
-/**
- * Returns `at`, but clear of liquidation by what mark and last price may differ: one of them triggers, the other
- * liquidates.
- */
+/** Returns `at`, clear of liquidation by what mark and last price differ: one triggers, the other liquidates. */
 function clearShare(markPrice: DecimalString, liquidationPrice: DecimalString, at: number): number {
   const way = Math.abs(Number(markPrice) - Number(liquidationPrice));
   const clearance = (CRASH_BASIS * Number(liquidationPrice)) / way;

@@ -50,10 +50,7 @@ function fieldReason({
   return /^(price|activation_?price)$/i.test(field) ? 'priceStep' : undefined;
 }
 
-/**
- * Whether the exchange never judged the request or accepts none now: it is repeated after a pause and is no failed
- * attempt.
- */
+/** Whether the exchange never judged the request or accepts none now: repeated after a pause, not a failed attempt. */
 export function isPassing(reason: RejectionReason): boolean {
   return reason === 'rateLimited' || reason === 'notProcessed' || reason === 'marketClosed';
 }
@@ -65,10 +62,7 @@ export function isAlarming(reason: RejectionReason, refusals: number): boolean {
 
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5_000;
-/**
- * After a rate limit requests are tried again once a second, and ever more seldom after the third refusal, up to what
- * the reply asks for.
- */
+/** After a rate limit: a retry each second, ever rarer after the third refusal, up to what the reply asks for. */
 const LIMIT_PAUSE_MS = 1_000;
 const STEADY_REFUSALS = 3;
 /** A longer pause in a reply is not obeyed: a position may need its order before. */

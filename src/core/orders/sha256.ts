@@ -1,6 +1,6 @@
 /**
- * Returns the SHA-256 (FIPS 180-4) of a text in UTF-8, in hex. Written out because the core imports nothing. Not for
- * secrets (timing).
+ * Returns the SHA-256 (FIPS 180-4) of a UTF-8 text in hex. Written out because the core imports nothing. Not for
+ * secrets, as its timing is not constant.
  */
 export function sha256Hex(text: string): string {
   const message = padded(new TextEncoder().encode(text));

@@ -23,8 +23,8 @@ export interface TrialScene {
 }
 
 /**
- * Returns an order that shows, before a cancel, whether the exchange accepts orders: one of ours sent again under its
- * own id, which adds nothing, or else the smallest reduce-only stop, far from the market. `about`: what it serves.
+ * Returns an order that shows, before a cancel, whether the exchange accepts orders: one of our orders sent again under
+ * its own id, which adds nothing, or else the smallest reduce-only stop, far from the market. `about`: what it serves.
  */
 export function trialOrder(scene: TrialScene, about: Pick<OwnOrder, 'key' | 'ruleId'>): Want | undefined {
   const { positions } = scene.read;
@@ -50,10 +50,7 @@ function isProbe(order: OwnOrder, position: ReadPosition, scene: TrialScene): bo
   return order.status === 'open' && (isTrimmed || mayAddUp(position, { settings, read }));
 }
 
-/**
- * Where ids are unique only among open orders, one that filled since the read would be accepted again, which is
- * audited.
- */
+/** Where ids are unique only among open orders, one filled since the read would be accepted again: audited. */
 function probeOf(order: OwnOrder, position: ReadPosition, { read }: TrialScene): Want {
   return {
     role: order.role,

@@ -35,19 +35,19 @@ export interface Removal {
   readonly why: RemovalReason;
 }
 
-/** What to place and what to remove so that the market holds exactly the wanted orders. */
+/** Orders to place and to remove so that the market holds exactly the wanted ones. */
 export interface SetDifference {
   readonly place: readonly Want[];
   readonly remove: readonly Removal[];
   /** Unwanted orders that cannot be removed now; they stay counted. */
   readonly standing: readonly Removal[];
-  /** What cannot be done, by the key of its intent or cover. */
+  /** Intents and covers that cannot be served, by key. */
   readonly blocked: readonly { readonly key: string; readonly why: BlockReason }[];
   /** Intents on a side that may not be reduced, as the market's net exposure would rise. */
   readonly hedged: readonly string[];
 }
 
-/** What may act now, after the gate was asked. */
+/** Intents and covers that the gate admits now. */
 export interface Admitted {
   readonly intents: readonly Intent[];
   readonly covers: readonly Cover[];
