@@ -69,9 +69,7 @@ export function planAccount(
     : planPooled(target.distance, pool.value, account, scene);
 }
 
-/**
- * Plans positions that share no margin: each is reduced to its own distance, or closed where reducing does not move it.
- */
+/** Plans positions that share no margin: each is reduced to its own distance, or closed where that does not help. */
 function planApart(
   wanted: number,
   account: AccountQuantities,

@@ -22,9 +22,7 @@ export interface LaneContext {
   readonly gate: GateContext;
   /** Outcome of the newest orders in all lanes of the account. Absent: only the lane's own count. */
   readonly orders?: OrderRecord;
-  /**
-   * This process acts in place of another one, whose orders it does not know and cannot ask for. Absent: it does not.
-   */
+  /** This process acts in place of another one, whose orders it cannot know. Absent: it does not. */
   readonly standsIn?: true;
 }
 
@@ -89,7 +87,6 @@ function approvedFor(intent: Intent, { questions }: GateContext): AskedTarget | 
   return needsApproval(intent) ? approvedTarget(intent, questions) : undefined;
 }
 
-/** Lifts the bound of an approval: the intent goes as far as its rule says. */
 function unbound(intent: Intent): Intent {
   if (intent.approvedBase === undefined) return intent;
   const { approvedBase: _, ...rest } = intent;
@@ -117,9 +114,7 @@ function approvalRefused(
   return restRefusal(intent, gate.questions);
 }
 
-/**
- * Returns what may act now. A cancel-read-place under way completes, so that a pause never leaves a market half done.
- */
+/** Returns what may act now. A cancel-read-place under way completes: a pause never leaves a market half done. */
 export function admittedOf(state: LaneState): Admitted {
   const passes = (subject: Intent | Cover): boolean =>
     subject.refusedBy === null || (state.change?.admitted.includes(subject.key) ?? false);

@@ -140,10 +140,7 @@ export function plannedTarget(
   return isInVain && planned.lt(size) ? ZERO : planned;
 }
 
-/**
- * Computes the target from each read usable for sizing; it may only fall. An order in doubt does not change it: size
- * and distance are of one moment.
- */
+/** Follows the distance, never upwards. An order in doubt is ignored: size and distance are of one moment. */
 function followDistance(
   intent: Intent,
   wanted: number,
@@ -162,9 +159,7 @@ function followDistance(
   return setTarget(unblocked, target, scene);
 }
 
-/**
- * Returns the size at which a position is `wanted` away from liquidation; `undefined` if no size is, or it is unknown.
- */
+/** Returns the size at which a position is `wanted` away from liquidation; `undefined` if none is, or if unknown. */
 export function targetForDistance(
   position: ReadPosition,
   wanted: number,

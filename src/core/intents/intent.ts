@@ -181,10 +181,7 @@ function blankIntent(key: string, positionId: string, { settings, nowMs }: LaneS
   } satisfies Partial<Intent>;
 }
 
-/**
- * Whether an earlier stage of the episode reached its target before this stage began. A stage that had nothing to
- * reduce does not count.
- */
+/** Whether an earlier stage reached its target before this one began; one with nothing to reduce does not count. */
 function isCancelledStage(intent: Intent, intents: readonly Intent[]): boolean {
   return intents.some(
     (earlier) =>

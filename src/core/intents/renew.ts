@@ -144,7 +144,6 @@ function isLostAgain(intent: Intent, position: ReadPosition, scene: SettleScene)
   return isAbove(targetForDistance(position, wanted, scene), intent, position, scene);
 }
 
-/** Whether a position is still above a target that follows the distance. */
 function isAbove(
   target: Decimal | undefined,
   { basis }: Intent,

@@ -41,10 +41,7 @@ export interface JointLimit {
 
 export type FixedTarget = Extract<ReduceTarget, { readonly kind: 'by' | 'to' | 'toNotional' }>;
 
-/**
- * Returns the target, rounded up to the amount step and never above the size at firing. `undefined`: `toNotional`
- * without a mark price.
- */
+/** Rounded up to the amount step, at most the size at firing. `undefined`: `toNotional` without a mark price. */
 export function fixedTarget(
   target: FixedTarget,
   basis: FiringBasis,

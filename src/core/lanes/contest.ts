@@ -5,9 +5,7 @@ import { decimal, formatDecimal, toDecimal } from '../quantities/decimal.ts';
 import type { Contest, LaneState, MarketRead, ReadPosition } from './lane-state.ts';
 import { findPosition, isSameHolding } from './market-read.ts';
 
-/**
- * Somebody who adds this often within `WITHIN_MS`, each time after one of our reductions, means to hold the position.
- */
+/** Somebody who adds this often within `WITHIN_MS`, each time after our reduction, means to hold the position. */
 const MOST_ADDS = 3;
 /** After unexplained falls in this many episodes within `WITHIN_MS`, somebody else reduces when our rules do. */
 const MOST_FALLS = 3;
@@ -91,9 +89,7 @@ function isEndangered({ liquidationState }: ReadPosition): boolean {
   return liquidationState !== null && liquidationState !== 'none';
 }
 
-/**
- * Why a rule must stop reducing: somebody adds as much again, or reduces already. Undefined from the margin call on.
- */
+/** Why a rule must stop reducing: somebody adds again, or reduces already. Undefined from the margin call on. */
 export function contestOf(
   state: LaneState,
   position: ReadPosition,

@@ -91,10 +91,7 @@ export function mayHideOrders(doubt: Doubt): boolean {
   return doubt.why === 'newStore' || doubt.why === 'duplicateUnexpected';
 }
 
-/**
- * Ends a doubt about orders of an earlier epoch: a read after the fence shows what they did. What they may still do is
- * audited.
- */
+/** Ends a doubt about an earlier epoch: a read after the fence shows its fills; what may still fill is audited. */
 export function withoutOldDoubt(
   state: LaneState,
   read: MarketRead,

@@ -5,10 +5,7 @@ import type { CancelTask, Intent, LaneState, Step } from './lane-state.ts';
 import { cancelStep, type MaybeStep, pausedBy, type Turn, trialStep } from './lane-turn.ts';
 import { findPosition } from './market-read.ts';
 
-/**
- * Returns the step for a rule's own cancel. A cancel that reaches stops waits until orders are accepted and its
- * reduction can be sent.
- */
+/** Returns the next cancel of a rule. One that reaches stops needs orders accepted and its reduction able to go. */
 export function dueTask(state: LaneState, turn: Turn): MaybeStep {
   const cancels = state.cancels.map((task) => settled(task, state, turn));
   const expired = { ...state, cancels };

@@ -32,10 +32,7 @@ export function onClock(lane: LaneState, settings: AccountSettings, { nowMs, ste
   return { ...(moved(lane, step.byMs) as LaneState), rebasedMs: nowMs };
 }
 
-/**
- * Returns the lane in this store epoch and on this clock. A new lane, or one of an earlier epoch, trusts only what it
- * will read.
- */
+/** Returns the lane in this store epoch and on this clock. A new or earlier-epoch lane trusts only new reads. */
 export function inEpoch(
   stored: StoredAccount,
   market: string,

@@ -276,7 +276,6 @@ function recordCancels(state: LaneState, audit: LaneScene['audit']): LaneState {
   return { ...state, reported: [...state.reported, ...unsaid.map((task) => `would:${task.key}:cancel`)] };
 }
 
-/** Drops the marks of intents that are gone. */
 function stillMeant(reported: readonly string[], state: LaneState): readonly string[] {
   const keys = [...state.intents, ...state.covers, ...state.cancels].map((subject) => subject.key);
   return reported.filter(

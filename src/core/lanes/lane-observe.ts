@@ -80,7 +80,6 @@ function withAbsent(state: LaneState, absent: readonly Absence[]): LaneState {
   };
 }
 
-/** Learns from the read compared with the one before it. */
 function comparedWith(state: LaneState, read: MarketRead, scene: LaneScene): LaneState {
   const { contests: _, margins: __, jointLimits: ___, ...rest } = state;
   const contests = noteContests(state, read, scene.audit);
@@ -163,10 +162,7 @@ function showsEarlierPosition(read: MarketRead, before: MarketRead | null): bool
   });
 }
 
-/**
- * Whether a position has grown: within the bound on stale reads the smaller size is kept. A position left out of the
- * list has the size last seen.
- */
+/** Whether a position grew: stale reads keep the smaller size. One left out of the list has its last seen size. */
 function hasGrown(read: MarketRead, before: MarketRead, state: LaneState): boolean {
   const known = withHeld(before, state);
   return read.positions.some(({ positionId, sizeBase }) => {

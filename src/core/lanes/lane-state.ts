@@ -43,9 +43,7 @@ export interface LaneState {
   readonly absent?: readonly Absence[];
   /** Positions that somebody else trades while our orders reduce them. Absent: none. */
   readonly contests?: readonly Contest[];
-  /**
-   * Bounds of the maintenance rate that liquidation prices imply; `agreeing` counts trades in a row. Absent: unknown.
-   */
+  /** Bounds of the maintenance rate implied by liquidation prices; `agreeing`: trades in a row. Absent: unknown. */
   readonly learnedMaintenance?: { readonly low: number; readonly high: number; readonly agreeing: number };
   /** Margin behind positions, learned from the account's list or from a reduction. Absent: unknown. */
   readonly margins?: readonly KnownMargin[];
@@ -68,15 +66,11 @@ export interface LaneState {
   readonly marks?: readonly MarkSample[];
   /** How far apart mark and last price may be here, a fraction; raised by inversions. Absent: as configured. */
   readonly learnedBasis?: number;
-  /**
-   * The same for the second stops of urgent closes, on the other side of the market; raised by their own inversions.
-   */
+  /** The same for the second stops of urgent closes, on the other side of the market, by their own inversions. */
   readonly learnedInFavour?: number;
   /** Steps coarser than configured, learned from refusals. Absent: as configured. */
   readonly learnedSteps?: { readonly amountStep?: DecimalString; readonly priceStep?: DecimalString };
-  /**
-   * Bounds of mark minus last price (buys: the reverse) when our order filled, fractions of the mark. Absent: unknown.
-   */
+  /** Bounds of mark minus last price (buys: reversed) when our order filled, fractions of the mark. Absent: unknown. */
   readonly measuredBasis?: { readonly low: number; readonly high: number };
   /** How long requests in this market take at present. Absent: none was answered yet. */
   readonly roundTripMs?: number;
@@ -102,9 +96,7 @@ export interface LaneState {
   readonly costs?: readonly PendingCost[];
   /** Marks of standing orders and held-back actions already reported, so that each is reported once. */
   readonly reported: readonly string[];
-  /**
-   * Orders held back by observe mode or a pending approval, as they would be sent, by intent or cover. Absent: none.
-   */
+  /** Orders held back by observe mode or a pending approval, as they would be sent. Absent: none. */
   readonly observed?: readonly ObservedOrder[];
 }
 
@@ -136,7 +128,7 @@ export interface Absence {
   /** Number of complete lists in a row without it. */
   readonly reads: number;
   /**
-   * `held`: counts as open. `explained`: our orders may have closed it. `closed`: certain; its orders get cancelled.
+   * `held`: counts as open. `explained`: our orders may have closed it. `closed`: certain, its orders are cancelled.
    */
   readonly phase: 'held' | 'explained' | 'closed';
   /** Whether an alarm said that a rule cannot act on it. */
@@ -186,9 +178,7 @@ export interface Intent extends PositionAction {
   readonly urgent?: true;
   /** The rule still fires although its condition no longer holds. */
   readonly hasCleared?: boolean;
-  /**
-   * When the stage began. If an earlier stage of the episode had reached its target by then, this one is superseded.
-   */
+  /** When the stage began. If an earlier stage had reached its target by then, this one is superseded. */
   readonly stageAtMs: number;
   readonly openedMs: number;
   readonly deadlineMs: number;
@@ -276,9 +266,7 @@ export interface ReadPosition {
   readonly direction: Direction | null;
   /** Absolute size in the stock currency. */
   readonly sizeBase: DecimalString;
-  /**
-   * Size before other processes, which cannot be seen, reduced it a moment ago. Absent: none is known to have done so.
-   */
+  /** Size before unseen other processes reduced it a moment ago. Absent: none is known to have done so. */
   readonly sizeBeforeBase?: DecimalString;
   readonly markPrice: DecimalString | null;
   /** Bound on the error of `markPrice`, same unit. */

@@ -379,7 +379,6 @@ function sideRefused(state: LaneState, order: OwnOrder, settings: AccountSetting
   return { ...paused, intents, readAfterMs, ignoreReadsBeforeMs: readAfterMs };
 }
 
-/** Drops a refused order from the change that has to be completed. */
 function dropAdmitted(state: LaneState, key: string): LaneState {
   if (state.change === null) return state;
   const admitted = state.change.admitted.filter((other) => other !== key);

@@ -59,9 +59,7 @@ export function advance(state: LaneState, context: LaneContext, nowMs: number): 
   return { state: next, step: withWake(step, next, scene), events: scene.audit.events };
 }
 
-/**
- * Gives new intents their basis from the read that came with them; without a current read they wait for the next one.
- */
+/** Gives new intents their basis from the read that came with them; without a current read they wait for one. */
 function startIntents(state: LaneState, scene: LaneScene): LaneState {
   const { read, latestRead, readAfterMs } = state;
   const isDue = state.intents.some((intent) => isOpen(intent) && intent.basis === null);

@@ -17,8 +17,9 @@ const SAME_SHARE = 0.1;
 const LARGEST_RATE = 0.5;
 
 /**
- * Returns bounds of the maintenance rate implied by the reads around a trade: the buffer `size * |mark - L| + rate *
- * size * L` changes only by the market's move and the cost of the trade.
+ * Returns bounds of the maintenance rate implied by the reads around a trade: only the market's move and the cost of
+ * the
+ * trade change the buffer `size * |mark - L| + rate * size * L`.
  */
 function rateBetween(
   before: ReadPosition,
@@ -39,9 +40,7 @@ function rateBetween(
   return low > 0 && high < LARGEST_RATE ? { low, high } : undefined;
 }
 
-/**
- * Returns what is known of the market's maintenance rate after a new read. It counts once two trades in a row agree.
- */
+/** Returns what is known of the maintenance rate after a new read. It counts once two trades in a row agree. */
 export function learnMaintenance(
   state: LaneState,
   read: MarketRead,

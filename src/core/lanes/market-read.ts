@@ -29,10 +29,7 @@ export interface ReadObservation {
   readonly notOpenYet?: readonly string[];
   /** Includes positions with a size of zero. */
   readonly byMarket: ReadonlyMap<string, readonly ReadPosition[]>;
-  /**
-   * Sizes, by position, before other processes reduced them a moment ago, where processes act without seeing one
-   * another. Absent: they do not.
-   */
+  /** Sizes by position before unseen other processes reduced them a moment ago. Absent: processes see one another. */
   readonly sizesBefore?: ReadonlyMap<string, DecimalString>;
   /** Returns mark prices of earlier reads for the times that are missing, oldest first. Absent: none is known. */
   readonly earlierMarks?: (market: string, isMissing: (sentAtMs: number) => boolean) => readonly MarkSample[];
@@ -145,10 +142,7 @@ function withSizeBefore(position: ReadPosition, { sizesBefore }: ReadObservation
   return sizeBeforeBase === undefined ? position : { ...position, sizeBeforeBase };
 }
 
-/**
- * Whether both are the same position, not one reopened or turned around under its id. What the exchange leaves out on
- * either side is ignored.
- */
+/** Whether both are one position, not reopened or turned around under its id. A value missing on a side is ignored. */
 export function isSameHolding(
   before: Pick<ReadPosition, 'openDate' | 'direction'>,
   position: Pick<ReadPosition, 'openDate' | 'direction'>,

@@ -51,9 +51,7 @@ export interface OwnOrder {
   readonly unwantedSinceMs?: number;
   /** It was known to stand when it was sent again; it still does if it is refused for anything but its id. */
   readonly wasOpen?: boolean;
-  /**
-   * It may have been taken down by an unanswered cancel, or by one unknown to this store. A taken id proves nothing.
-   */
+  /** An unanswered cancel, or one unknown to this store, may have taken it down. A taken id proves nothing. */
   readonly behindCancel?: boolean;
   /** Basis of a cover's stop, which changes only with it. */
   readonly coverBasis: CoverBasis | null;

@@ -136,10 +136,7 @@ export function startEpoch(
   };
 }
 
-/**
- * Marks an order to be sent again under its own id: it may have been taken down without this store knowing, so its
- * acceptance proves nothing.
- */
+/** Marks an order to be sent again under its id: it may have been taken down without this store knowing. */
 function askedAfter(order: OwnOrder): OwnOrder {
   if (order.presumedFilled) return order;
   const isConfirmed = order.status === 'open' || order.mayHaveVanished === true;

@@ -108,10 +108,7 @@ function afterPriceRefusal(state: LaneState, market: MarketSettings, isGivenUp: 
   return { ...state, learnedBasis, measuredBasis: { low: 0, high: learnedBasis } };
 }
 
-/**
- * Bounds the gap between mark and last price from a fill: between two reads the last price was at the activation, or
- * below it for a sell, above it for a buy.
- */
+/** Bounds mark minus last price from a fill: between the reads the last price was at the activation, or past it. */
 export function measuredBy(
   filled: readonly OwnOrder[],
   before: MarketRead | null,
@@ -135,9 +132,7 @@ interface PlacingGaps {
   readonly far?: Decimal;
 }
 
-/**
- * The part of the distance to liquidation that the gap of the nearer of two orders may take, and that of the farther.
- */
+/** Part of the distance to liquidation that the gap of the nearer order may take, and that of the farther one. */
 const NEAR_SHARE = 0.5;
 const FAR_SHARE = 0.9;
 /** Two gaps whose ratio is below this count as one. */

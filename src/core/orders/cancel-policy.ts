@@ -120,9 +120,7 @@ const LEAST_RACE_MS = 3_000;
 /** A cancel, a read and two orders, half of them twice. */
 const RACE_ROUND_TRIPS = 6;
 
-/**
- * If the market may reach a stop or liquidation within this time, a cancelled order may not be placed again in time.
- */
+/** If the market reaches a stop or liquidation within this time, a cancelled order may not be up again in time. */
 function raceMs(state: LaneState): number {
   return Math.max(LEAST_RACE_MS, RACE_ROUND_TRIPS * knownRoundTripMs(state));
 }

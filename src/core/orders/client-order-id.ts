@@ -46,9 +46,7 @@ export function clientOrderId(identity: OrderIdentity): string {
   return `${HASHED_PREFIX}.${sha256Hex(plain).slice(0, 40)}`;
 }
 
-/**
- * Writes everything but letters, digits and dashes as `_` + code unit in hex + `_`, so that parts never run together.
- */
+/** Writes all but letters, digits and dashes as `_` + code unit in hex + `_`, so that parts never run together. */
 function escapePart(part: string): string {
   return part.replace(/[^A-Za-z0-9-]/g, (unit) => `_${unit.charCodeAt(0).toString(16)}_`);
 }

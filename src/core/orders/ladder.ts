@@ -127,7 +127,6 @@ export function desiredLadder(
   };
 }
 
-/** Size left for the rungs below the triggered one. */
 function leftAfter({ targetBase }: Intent, { sizeBase }: ReadPosition): Decimal {
   return targetBase === null ? ZERO : minDecimal(toDecimal(sizeBase), toDecimal(targetBase));
 }
@@ -165,9 +164,7 @@ interface LadderPlace {
   readonly slippage: number;
 }
 
-/**
- * Prices the rungs. One at the price of the rung before it, or without room before liquidation, is merged into that.
- */
+/** Prices the rungs. One at the price of the rung before, or without room before liquidation, is merged into it. */
 function shapeRungs(
   rungs: readonly Rung[],
   position: ReadPosition,

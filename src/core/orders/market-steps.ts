@@ -50,10 +50,7 @@ export interface CoarserStep {
   readonly words: string;
 }
 
-/**
- * Returns a coarser step to try after a refusal for amount or price. `undefined`: the refusal has another cause, or no
- * coarser step makes sense.
- */
+/** Returns a coarser step to try after a refusal; `undefined` if it had another cause or no step makes sense. */
 export function coarserStep(
   reason: RejectionReason,
   { amount, activationPrice }: Pick<ReduceOnlyStopRequest, 'amount' | 'activationPrice'>,

@@ -38,9 +38,7 @@ export function reducingSide(direction: Direction): OrderSide {
   return direction === 'long' ? 'sell' : 'buy';
 }
 
-/**
- * How far from the mark an activation is certainly on the right side: a price step, the mark's error and the allowance.
- */
+/** How far from the mark an activation is certainly on the right side: price step, mark error and allowance. */
 export function activationGap(view: Omit<MarketView, 'direction'>, market: MarketSettings): Decimal {
   const basis = toDecimal(view.markPrice).times(decimalFromNumber(market.basisAllowance));
   return toDecimal(market.priceStep).plus(decimalFromNumber(view.markError)).plus(basis);

@@ -72,7 +72,6 @@ function separateStanding(plan: SetPlan, scene: SetScene): SetDifference {
   return { ...plan, remove, standing };
 }
 
-/** Removes trials, which have served their purpose. */
 function removeTrials({ state, read }: SetScene, plan: SetPlan): void {
   for (const order of state.orders) {
     const isThere = findPosition(read, order.positionId) !== undefined;
@@ -125,7 +124,6 @@ function stayingBase({ positionId }: ReadPosition, scene: SetScene): Decimal {
   );
 }
 
-/** Whether orders on this position could raise the market's net exposure if they add up. */
 function isNetBound(position: ReadPosition, { settings, read, state }: SetScene): boolean {
   return settings.hedge === 'net' && mayRaiseNet(position, withHeld(read, state));
 }
@@ -178,10 +176,7 @@ function differReduce(
   return amount;
 }
 
-/**
- * Whether a stop belongs to the reduction that it triggered. In a ladder only the rungs down to the triggered one do;
- * the others keep standing.
- */
+/** Whether a stop belongs to the triggered reduction: in a ladder, only the rungs down to the triggered one do. */
 function hasTriggered(order: OwnOrder, open: readonly Intent[], { state, market }: SetScene): boolean {
   if (order.coverBasis?.leave === undefined) return true;
   const cover = state.covers.find(({ key }) => key === order.key);

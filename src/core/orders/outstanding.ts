@@ -163,10 +163,7 @@ function explainFall(
   return { filled: [], unexplained: fall.gt(ZERO) };
 }
 
-/**
- * Explains a fall where nothing is cancelled: partial fills must add up to one order or to all, otherwise they may be
- * those of another order.
- */
+/** Where nothing is cancelled, fills must add up to one order or to all; otherwise they may be another order's. */
 function addedUp(
   own: readonly OwnOrder[],
   candidates: readonly OwnOrder[],
@@ -211,9 +208,7 @@ function mayBeOthers(subset: readonly OwnOrder[], passed: readonly OwnOrder[], f
  */
 const MAX_MATCHED = 12;
 
-/**
- * Returns orders that add up to exactly `sum`: the fewest covers, which lie farther away, then the fewest and oldest.
- */
+/** Returns orders that add up to `sum`: the fewest covers, as they lie farther away, then the fewest and oldest. */
 function subsetOfSum(own: readonly OwnOrder[], sum: Decimal): readonly OwnOrder[] | undefined {
   const candidates = own.slice(0, MAX_MATCHED);
   let best: readonly OwnOrder[] | undefined;

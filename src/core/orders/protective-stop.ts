@@ -46,9 +46,7 @@ export interface BlockedStop {
   readonly blocked: BlockReason;
 }
 
-/**
- * Returns our protective stops in a market. `confirmed`: it is of this epoch, certainly stands, and was never reached.
- */
+/** Returns our protective stops in a market. `confirmed`: of this epoch, certainly standing, and never reached. */
 export function standingStops(state: LaneState, epochId: string): readonly OwnStop[] {
   const isCertain = state.epoch === epochId && state.doubt === null;
   return state.orders

@@ -1,9 +1,7 @@
 import type { RejectionReason } from '../audit/audit-event.ts';
 import type { ExchangeError } from '../ports/exchange.ts';
 
-/**
- * Keyed by the names in the client's error catalogue: numbers and fields mean different things on different endpoints.
- */
+/** By the names of the client's error catalogue: numbers and fields differ in meaning between endpoints. */
 const REASONS: ReadonlyMap<string, RejectionReason> = new Map([
   ['reduceOnlyRefused', 'side'],
   ['duplicateClientOrderId', 'duplicateId'],

@@ -1,7 +1,4 @@
-/**
- * Returns the SHA-256 (FIPS 180-4) of a UTF-8 text in hex. Written out because the core imports nothing. Not for
- * secrets, as its timing is not constant.
- */
+/** Returns the SHA-256 (FIPS 180-4) of a UTF-8 text in hex, as the core imports nothing. Not for secrets (timing). */
 export function sha256Hex(text: string): string {
   const message = padded(new TextEncoder().encode(text));
   const hash = Uint32Array.from(INITIAL);

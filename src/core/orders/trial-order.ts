@@ -124,10 +124,7 @@ function isUncertain({ positionId }: ReadPosition, { state, nowMs }: TrialScene)
   );
 }
 
-/**
- * Whether there is room for a trial. Even the smallest order counts against the targets and, with both sides open,
- * against the net exposure.
- */
+/** Whether there is room for a trial: even the smallest order counts against targets and, hedged, net exposure. */
 function hasRoom(position: ReadPosition, scene: TrialScene): boolean {
   const { positionId } = position;
   const { state, read, market, settings } = scene;
