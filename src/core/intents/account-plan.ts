@@ -20,15 +20,15 @@ export function isAccountTarget(target: ReduceTarget): target is AccountTarget {
   return target.kind === 'untilJointDistance' || target.kind === 'untilMarginUsage';
 }
 
-/** What is left of positions, as base amounts by position. */
+/** Sizes to leave, base amounts by position id. */
 export type Sizes = ReadonlyMap<string, DecimalString>;
 
 export interface PlanScene {
   /** Positions that may be reduced. */
   readonly matching: ReadonlySet<string>;
-  /** What earlier plans of the same episode and stage leave of positions: it only falls. */
+  /** Sizes that earlier plans of the same episode and stage leave; they only fall. */
   readonly targets: Sizes;
-  /** Nothing is added to an earlier plan that misses its target by no more than this part of it. */
+  /** An earlier plan that misses its target by at most this part of it is kept. */
   readonly tolerance: number;
 }
 
@@ -42,19 +42,19 @@ interface Side {
   /** Base units that may still be taken away. */
   readonly room: number;
   readonly pullPerBase: number;
-  /** By how much a reduction lowers maintenance margin, which the buffer gains. */
+  /** By how much a reduction lowers maintenance margin; the buffer gains it. */
   readonly bufferPerBase: number;
   readonly costPerBase: number;
-  /** Margin that a reduction sets free, money. */
+  /** Margin that a reduction frees, money. */
   readonly marginPerBase: number;
 }
 
-/** What reducing costs in a market that does not say, a share of the notional. */
+/** Cost of a reduction in a market without a configured one, a share of the notional. */
 const USUAL_COST = 0.001;
 
 /**
- * What to leave of the positions so that the account reaches a target, at the least cost. Nothing that by itself brings
- * liquidation nearer, such as closing a hedge first. `undefined`: something it depends on is unknown.
+ * Returns the sizes to leave so that the account reaches a target at the least cost. No reduction may by itself bring
+ * liquidation nearer, such as closing a hedge first. `undefined`: an input is unknown.
  */
 export function planAccount(
   target: AccountTarget,
@@ -69,7 +69,7 @@ export function planAccount(
     : planPooled(target.distance, pool.value, account, scene);
 }
 
-/** Positions that share nothing are each reduced to their own distance, or closed where that does not move it. */
+/** Plans positions that share no margin: each is reduced to its own distance, or closed where that does not help. */
 function planApart(
   wanted: number,
   account: AccountQuantities,
@@ -91,7 +91,7 @@ function planApart(
       .reduce((sum, other) => sum.plus(toDecimal(other.record.amount).abs()), ZERO);
     const sizeBase = toDecimal(record.amount).abs();
     const distance = liquidationDistance.value;
-    // Where its own margin is all that stands behind it, less of it is no further from liquidation.
+    // With only its own margin behind it, a smaller position is no further from liquidation.
     const size =
       distance < wanted && marginBehind(position, account.pool, account.settings) === 'own'
         ? ZERO
@@ -114,7 +114,7 @@ function planPooled(wanted: number, pool: Pooled, account: AccountQuantities, sc
   const worst = Math.max(Math.abs(before.pull), ...[...before.pulls.values()].map(Math.abs));
   const enough = scene.targets.size === 0 ? wanted : wanted * (1 - scene.tolerance);
   if (worst * enough <= 1) return scene.targets;
-  // Every market alone, then all of them together.
+  // First every market alone, then all of them together.
   const taken = new Map<Side, number>();
   let pull = before.pull;
   let buffer = 1;
@@ -134,12 +134,12 @@ function planPooled(wanted: number, pool: Pooled, account: AccountQuantities, sc
   return leaveAll(taken, scene);
 }
 
-/** How much a reduction by one base unit brings, in shares of the buffer. */
+/** Gain of a reduction by one base unit, in shares of the buffer. */
 function gainPerBase({ pullPerBase, bufferPerBase }: Side, wanted: number): number {
   return wanted * pullPerBase + bufferPerBase;
 }
 
-/** Takes until `missing` is there: where it costs least first, and where that is equal the same share of each. */
+/** Takes reductions until they cover `missing`: the cheapest first, and the same share of equally cheap ones. */
 function takeCheapest(
   sides: readonly Side[],
   taken: Map<Side, number>,
@@ -161,10 +161,10 @@ function takeCheapest(
   }
 }
 
-/** Gains per cost that differ by less are equal: rounding of liquidation prices sets them apart by as much. */
+/** Gains per cost that differ by less count as equal: rounding of liquidation prices alone sets them this far apart. */
 const SAME_WORTH = 0.05;
 
-/** Closes hedges only as far as the account as it is now stays as far from liquidation: the others may not fill. */
+/** Limits the closing of hedges so that liquidation comes no nearer even if the other orders do not fill. */
 function holdHedges(
   taken: Map<Side, number>,
   pool: Pooled & { readonly direction: number },
@@ -183,7 +183,7 @@ function holdHedges(
   for (const [side, base] of hedges) taken.set(side, (base * allowed) / wanted);
 }
 
-/** What earlier plans take from a side and the last read still shows. */
+/** Amount that earlier plans take from a side but the last read still shows. */
 function pendingBase({ legs }: Side, { targets }: PlanScene): number {
   return legs.reduce((sum, { position }) => sum + position.size - leftOf(position, targets), 0);
 }
@@ -193,7 +193,7 @@ function leftOf({ positionId, size }: PositionQuantities, targets: Sizes): numbe
   return target === undefined ? size : Math.min(size, toNumber(target));
 }
 
-/** The side of a market that may be reduced: the one that has more, of what matches and may be acted on. */
+/** Returns the larger side of a market, as far as it matches; undefined if it may not be reduced. */
 function sideOf(
   { market, positions, pull, pullPerBase }: PoolMarket,
   account: AccountQuantities,
@@ -217,7 +217,7 @@ function sideOf(
     market,
     sign,
     legs,
-    // More than the net would open the other side.
+    // More than the net would turn the market's exposure to the other side.
     room: Math.max(0, left - otherSide),
     pullPerBase,
     bufferPerBase: bufferPerBase(pullPerBase, sign, terms),
@@ -230,7 +230,7 @@ function bufferPerBase(pullPerBase: number, sign: number, { maintenanceMargin }:
   return (maintenanceMargin * pullPerBase) / (1 - sign * maintenanceMargin);
 }
 
-/** The pool once earlier plans are carried out; pulls are shares of the buffer that is left then. */
+/** Returns the pool once earlier plans are carried out; pulls are shares of the buffer left then. */
 function project(pool: Pooled, account: AccountQuantities, scene: PlanScene) {
   const pulls = new Map<string, number>();
   let buffer = 1;
@@ -250,7 +250,7 @@ function project(pool: Pooled, account: AccountQuantities, scene: PlanScene) {
   return { pulls, pull: [...pulls.values()].reduce((sum, pull) => sum + pull, 0), buffer };
 }
 
-/** Sets margin free where that costs least; the funds themselves stay. */
+/** Frees margin where that costs least; the funds stay the same. */
 function planMarginUsage(
   { asset, usage }: Extract<AccountTarget, { kind: 'untilMarginUsage' }>,
   pool: JointPool,
@@ -302,7 +302,7 @@ function leaveAll(taken: ReadonlyMap<Side, number>, { targets }: PlanScene): Siz
   return planned;
 }
 
-/** More digits than any amount step, and fewer than what rounding leaves behind. */
+/** More digits than any amount step has, but few enough to drop rounding errors. */
 const DIGITS = 12;
 
 function leave(planned: Map<string, DecimalString>, positionId: string, left: number): void {

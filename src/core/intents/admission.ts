@@ -20,13 +20,13 @@ import { reachedBy } from './targets.ts';
 export interface LaneContext {
   readonly settings: AccountSettings;
   readonly gate: GateContext;
-  /** What became of the newest orders in all lanes of the account; absent: the lane's own say it. */
+  /** Outcome of the newest orders in all lanes of the account. Absent: only the lane's own count. */
   readonly orders?: OrderRecord;
-  /** Acts in place of another process, whose orders it does not know and cannot ask for. Absent: it does not. */
+  /** This process acts in place of another one, whose orders it cannot know. Absent: it does not. */
   readonly standsIn?: true;
 }
 
-/** Asks the gate for everything in the lane, and records each answer that is new. What it lets in again is settled. */
+/** Asks the gate about everything in the lane and records each new answer. Settles the intents if any reopened. */
 export function askGate(state: LaneState, gate: GateContext, scene: LaneScene): LaneState {
   const ask = <T extends Intent | Cover | CancelTask>(subject: T): T => withRefusal(subject, gate, scene);
   const askIntent = (intent: Intent): Intent =>
@@ -48,7 +48,7 @@ export function askGate(state: LaneState, gate: GateContext, scene: LaneScene): 
     (intent, index) => isOpen(intent) && !isOpen(state.intents[index] ?? intent),
   );
   if (!hasReopened) return asked;
-  // The position may have changed hands meanwhile, and that may open others, which are asked for as well.
+  // The position may have changed meanwhile. Settling may open other intents, so the gate is asked about those too.
   const settled = settleIntents(asked, false, scene);
   return {
     ...settled,
@@ -70,7 +70,7 @@ function withRefusal<T extends Intent | Cover | CancelTask>(
   return { ...subject, refusedBy };
 }
 
-/** What somebody is asked about: it may go as far as was approved, and ends where it was vetoed. */
+/** Asks the gate about an intent that needs approval: it may go as far as was approved, and ends if it was vetoed. */
 function askApproval(intent: Intent, state: LaneState, gate: GateContext, scene: LaneScene): Intent {
   const approved = approvedFor(intent, gate);
   const bound: Intent =
@@ -79,7 +79,7 @@ function askApproval(intent: Intent, state: LaneState, gate: GateContext, scene:
   if (isHeldByPeople(asked.refusedBy))
     return endIntent(asked, { how: 'failed', why: `refused:${asked.refusedBy}` }, scene);
   const wasHeld = intent.refusedBy === 'awaitingApproval' && asked.refusedBy !== 'awaitingApproval';
-  // Its time to act begins when it may.
+  // Its time to act begins once it may act.
   return wasHeld ? { ...asked, deadlineMs: scene.nowMs + scene.settings.intentTtlMs } : asked;
 }
 
@@ -87,14 +87,13 @@ function approvedFor(intent: Intent, { questions }: GateContext): AskedTarget | 
   return needsApproval(intent) ? approvedTarget(intent, questions) : undefined;
 }
 
-/** What needs no approval, or none any more, goes as far as its rule says. */
 function unbound(intent: Intent): Intent {
   if (intent.approvedBase === undefined) return intent;
   const { approvedBase: _, ...rest } = intent;
   return rest;
 }
 
-/** Where less was approved than is wanted now, and that is reached, the rest has to be approved, too. */
+/** Returns why the gate refuses an intent. Once it has gone as far as approved, any rest needs approval too. */
 function approvalRefused(
   intent: Intent,
   approved: AskedTarget | undefined,
@@ -107,7 +106,7 @@ function approvalRefused(
   const steps = settings.marketSettings(market);
   if (position === undefined || steps === undefined) return null;
   const size = toDecimal(position.sizeBase);
-  // It has grown since it was shown to anybody, or is another one under its id.
+  // The position has grown since people were asked, or is another one under its id.
   if (size.gt(toDecimal(approved.sizeBase)) || isAnother(approved, position)) return 'awaitingApproval';
   const isBound =
     intent.targetBase !== null && toDecimal(intent.targetBase).lt(toDecimal(approved.targetBase));
@@ -115,7 +114,7 @@ function approvalRefused(
   return restRefusal(intent, gate.questions);
 }
 
-/** What may act now. A cancel-read-place under way completes, so that a pause never leaves a market half done. */
+/** Returns what may act now. A cancel-read-place under way completes: a pause never leaves a market half done. */
 export function admittedOf(state: LaneState): Admitted {
   const passes = (subject: Intent | Cover): boolean =>
     subject.refusedBy === null || (state.change?.admitted.includes(subject.key) ?? false);
@@ -130,15 +129,15 @@ function asApproved(intent: Intent): Intent {
   return { ...intent, targetBase: formatDecimal(boundByApproval(intent.targetBase, intent)) };
 }
 
-/** Rounds after which a cancel-read-place that never gets through is no longer exempt from the gate. */
+/** Rounds after which a cancel-read-place that does not get through is no longer exempt from the gate. */
 const MAX_ROUNDS = 5;
 
 /** Added to the time that a request may take to arrive. */
 const REDUCTION_WITHIN_MS = 10_000;
 
 /**
- * Gives a change up when its cancels have failed that often, or when it takes too long. A reduction that the gate refuses by
- * now is given up after seconds: a pause has to hold. A standing stop that the change took down is not.
+ * Gives up a change when its cancels failed `MAX_ROUNDS` times or when it takes too long. A reduction that the gate
+ * refuses by now is given up after seconds, as a pause must hold. A standing stop that the change took down is not.
  */
 export function boundChange(state: LaneState, scene: LaneScene): LaneState {
   const { change } = state;
@@ -148,7 +147,7 @@ export function boundChange(state: LaneState, scene: LaneScene): LaneState {
   const isFruitless = change.phase === 'cancel' && change.rounds >= MAX_ROUNDS;
   if (isFruitless || tookMs >= settings.intentTtlMs) return givenUp(state, change, [], scene);
   if (tookMs < settings.lateArrivalMs + REDUCTION_WITHIN_MS) return state;
-  // The reduction to what a stop that triggered leaves has the key of its stop.
+  // The reduction that follows a triggered stop has the key of that stop.
   const stops = new Set(state.covers.map(({ key }) => key));
   const isHeldBack = ({ key, refusedBy }: Intent): boolean => refusedBy !== null && !stops.has(key);
   const heldBack = new Set(
@@ -172,7 +171,7 @@ function givenUp(state: LaneState, change: Change, left: readonly string[], { au
   return { ...state, change: left.length === 0 ? null : { ...change, admitted: left } };
 }
 
-/** Whether a removal may be carried out now: a rule that is held back removes nothing, another one may need it. */
+/** Whether a removal may be carried out now. A rule that is held back removes nothing, unless another rule needs it. */
 export function mayCarryOut(
   { order, why }: Removal,
   state: LaneState,
@@ -180,12 +179,12 @@ export function mayCarryOut(
   gate: GateContext,
 ): boolean {
   if (mayRemove(order, state, gate)) return true;
-  // What serves what is wanted on its position may go, whoever placed the order.
+  // A removal that serves an admitted intent on the position may go, whichever rule placed the order.
   const isOver = why === 'resolved' || why === 'positionGone';
   return !isOver && admitted.intents.some((intent) => intent.positionId === order.positionId);
 }
 
-/** Whether an order whose intent may be gone may be cancelled now. */
+/** Whether an order may be cancelled now, even if its intent is gone. */
 export function mayRemove(order: OwnOrder, state: LaneState, gate: GateContext): boolean {
   if (state.change !== null) return true;
   const subject = {

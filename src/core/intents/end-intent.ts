@@ -2,7 +2,7 @@ import type { IntentEnd } from '../audit/audit-event.ts';
 import { about, type LaneScene } from '../lanes/lane-change.ts';
 import type { Intent } from '../lanes/lane-state.ts';
 
-/** `distance`: of its position now, a fraction; null when there is none or it is unknown. */
+/** Ends an intent and audits it. `distance`: of its position now, a fraction; null if none or unknown. */
 export function endIntent(
   intent: Intent,
   end: IntentEnd,
@@ -17,7 +17,7 @@ export function endIntent(
     ...about(intent),
     reason: `${how}:${why}`,
     words: `position ${positionId}, ${aim}: ${how} (${why})`,
-    // What was only watched has not failed anybody.
+    // An action that is only observed, or was vetoed, fails without an alarm.
     alarm:
       how === 'failed'
         ? why !== 'refused:observeMode' && why !== 'refused:vetoed'

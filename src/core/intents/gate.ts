@@ -3,18 +3,18 @@ import type { GateReason } from '../audit/audit-event.ts';
 import { type Mode, type RuleLimits, unaskedMode } from '../rules/rule.ts';
 import type { ActionRequest } from '../rules/subject.ts';
 
-/** What holds actions back besides their own mode, as it is now; read again before each request. */
+/** State that holds actions back, apart from their own mode; read again before each request. */
 export interface GateContext {
   /** Global or of the account. */
   readonly paused: boolean;
-  /** Another account of the config acts in its place: both are one account of the exchange. */
+  /** Another configured account acts in its place: both are the same account at the exchange. */
   readonly isShared?: boolean;
   readonly silencedRules: readonly string[];
-  /** Rules that are silent for one of their subjects only. */
+  /** Rules silenced for one of their subjects only. */
   readonly silencedSubjects?: readonly { readonly ruleId: string; readonly subject: string }[];
   /** Episodes that the limits hold back, by `episodeKeyOf`. */
   readonly limited: Readonly<Record<string, 'cooldown' | 'perHour'>>;
-  /** What people were asked about, by stage; absent: nothing. */
+  /** Approval questions by stage. Absent: none. */
   readonly questions?: ReadonlyMap<string, ApprovalQuestion>;
   /** Mode of each rule as configured now, for orders whose intent is gone. */
   readonly modeOf: (ruleId: string) => Mode;
@@ -22,23 +22,23 @@ export interface GateContext {
 
 export interface GateSubject {
   readonly mode: Mode;
-  /** As `actionKey` writes it, or `stageKeyOf`. */
+  /** Written by `actionKey` or `stageKeyOf`. */
   readonly key: string;
   readonly positionId?: string | null;
   readonly ruleId: string;
-  /** Or the key of one of its actions, which begins alike. */
+  /** The episode's key, or the key of one of its actions, which begins alike. */
   readonly episodeKey: string;
   readonly exemptFromLimits: boolean;
 }
 
-/** Why this may not act now; `null` when it may. The largest reduction is a bound, see `boundedTarget`. */
+/** Returns why this may not act now; `null` if it may. The largest reduction is a bound, see `boundedTarget`. */
 export function gateRefusal(subject: GateSubject, gate: Omit<GateContext, 'modeOf'>): GateReason | null {
   const refusal = otherRefusal(subject, gate);
   if (refusal !== null || subject.mode !== 'approve' || subject.exemptFromLimits) return refusal;
   return approvalRefusal(subject, gate.questions);
 }
 
-/** The same without what people are asked about. */
+/** The same, without approvals. */
 export function otherRefusal(
   subject: Omit<GateSubject, 'key' | 'positionId'>,
   gate: Omit<GateContext, 'modeOf' | 'questions'>,
@@ -58,12 +58,12 @@ function isSilent(
   if (silencedRules.includes(ruleId)) return true;
   const silences = silencedSubjects.filter((silence) => silence.ruleId === ruleId);
   if (silences.length === 0) return false;
-  // As `episodeKeyOf` and `actionKey` write it.
+  // Both `episodeKeyOf` and `actionKey` write the subject there.
   const subject = (JSON.parse(episodeKey) as readonly unknown[])[2];
   return silences.some((silence) => silence.subject === subject);
 }
 
-/** The episode of an action, as `episodeKeyOf` writes it, by a key that `actionKey` has written. */
+/** Returns the episode key of an action's key: `actionKey` begins with the same parts as `episodeKeyOf`. */
 export function episodeOf(key: string): string {
   return JSON.stringify((JSON.parse(key) as readonly unknown[]).slice(0, 4));
 }
@@ -81,11 +81,11 @@ export const GATE_WORDS: Readonly<Record<GateReason, string>> = {
   notAnswered: 'nobody has approved it in time',
 };
 
-/** Episodes that acted, per rule and subject: what cooldown and perHour are counted from. Plain JSON. */
+/** Episodes that acted, per rule and subject: cooldown and perHour are counted from these. Plain JSON. */
 export interface LimitLedger {
   readonly version: 1;
   readonly admitted: readonly AdmittedEpisode[];
-  /** When its times were last moved because the lanes' clock had been set ahead; absent: never. */
+  /** When its times were last moved because the lanes' clock had been set ahead. Absent: never. */
   readonly rebasedMs?: number;
 }
 
@@ -114,11 +114,11 @@ export interface LimitInputs {
   /** Whether an action that is absent from `active` has ended. */
   readonly conclusive: boolean;
   readonly limitsOf: (ruleId: string) => RuleLimits;
-  /** Without limits: an episode that is held back by these does not count as one that acts. */
+  /** The gate without limits: an episode that it holds back does not count as one that acts. */
   readonly gate: Pick<GateContext, 'paused' | 'silencedRules' | 'silencedSubjects' | 'questions'>;
 }
 
-/** Admits episodes, never stages or retries; an admitted one stays so. Exempt ones are counted, never held back. */
+/** Admits episodes, not stages or retries; they stay admitted. Exempt ones are counted, never held back. */
 export function admitEpisodes(
   ledger: LimitLedger,
   inputs: LimitInputs,
@@ -144,7 +144,7 @@ export function admitEpisodes(
   return { ledger: { ...ledger, admitted }, limited };
 }
 
-/** Whether the episode may act; where people are asked, whether any stage of it may. */
+/** Whether the episode may act; in approve mode, whether any stage of it may. */
 function isFree(
   request: ActionRequest,
   episodeKey: string,

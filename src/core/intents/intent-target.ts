@@ -19,20 +19,19 @@ import { BLOCK_WORDS } from './intent.ts';
 import { hasOwnMargin } from './own-margin.ts';
 import { boundedTarget, clampTarget, distanceTarget, fixedTarget } from './targets.ts';
 
-/** What an intent is judged against: the lane as it is, and the newest read that may be sized by. */
+/** Inputs for judging an intent: the current lane, and the newest read usable for sizing. */
 export interface SettleScene extends LaneScene {
   readonly state: LaneState;
-  /** As it was before this read told anything. */
+  /** The lane before any of its intents was settled by this read. */
   readonly before: LaneState;
   readonly read: MarketRead;
-  /** The read, with positions that it does not show and that may be open all the same. */
+  /** The read, plus positions that it does not show but that may still be open. */
   readonly exposure: MarketRead;
-  /** Whether the read is what is known now, so that new intents may take their basis from it. */
+  /** Whether the read is current, so that new intents may take their basis from it. */
   readonly mayStart: boolean;
   readonly market: MarketSettings | undefined;
 }
 
-/** The same where the market has an entry in the config. */
 export type ConfiguredScene = SettleScene & { readonly market: MarketSettings };
 
 export function isConfigured(scene: SettleScene): scene is ConfiguredScene {
@@ -44,7 +43,7 @@ export function distanceNumber(position: ReadPosition | undefined): number | nul
   return typeof position?.distance === 'number' ? position.distance : null;
 }
 
-/** Fixes what the position was when the intent fired; the stages of an episode share one basis. */
+/** Fixes the position as it was when the intent fired. */
 export function withBasis(intent: Intent, position: ReadPosition, scene: SettleScene): Intent {
   if (intent.basis !== null) return intent;
   const sizeBase = sizeAtFiring(intent, position, scene);
@@ -73,12 +72,13 @@ export function withBasis(intent: Intent, position: ReadPosition, scene: SettleS
   return { ...intent, basis: { ...first, growthBoundBase: formatDecimal(growthBound) } };
 }
 
-/** For so long a target that was reached explains a fall. */
+/** How long a target that was reached explains a fall. */
 const EXPLAINS_MS = 60_000;
 
 /**
- * Two processes that each halve what they see would leave a quarter: what others reduced a moment ago counts as there. A
- * fall that another action of this lane was about before the read is none of others: it is explained down to its target.
+ * Returns the size at firing. What other processes reduced a moment ago counts as there: two processes that each halve
+ * what they see would leave a quarter. A fall caused by another action of this lane is excluded, down to that action's
+ * target.
  */
 function sizeAtFiring(intent: Intent, position: ReadPosition, scene: SettleScene): DecimalString {
   const { sizeBase, sizeBeforeBase } = position;
@@ -98,12 +98,12 @@ function mayHaveReduced({ mode, refusedBy, end, endedMs }: Intent, nowMs: number
   return end.how === 'reached' && nowMs - (endedMs ?? 0) < EXPLAINS_MS;
 }
 
-/** Fixes the target, or follows it where it depends on the distance. */
+/** Fixes the target, or updates it where it depends on the distance or the account's plan. */
 export function withTarget(intent: Intent, position: ReadPosition, scene: ConfiguredScene): Intent {
   const { basis } = intent;
   if (basis === null) return intent;
   if (intent.target.kind === 'untilDistance') {
-    // Where the distance was unknown at firing, the first one that is known counts.
+    // If the distance was unknown at firing, the first known one counts.
     const distance = basis.distance ?? distanceNumber(position);
     return followDistance(
       { ...intent, basis: { ...basis, distance } },
@@ -119,7 +119,7 @@ export function withTarget(intent: Intent, position: ReadPosition, scene: Config
   if (intent.targetBase !== null) return intent;
   const target = fixedTarget(intent.target, basis, scene.market);
   if (target === undefined) {
-    // Priced at firing; when the mark was unknown then, at the first one that is known.
+    // Priced at firing; if the mark was unknown then, at the first known one.
     if (position.markPrice === null) return block(intent, 'markUnknown', scene);
     return withTarget({ ...intent, basis: { ...basis, markPrice: position.markPrice } }, position, scene);
   }
@@ -140,10 +140,7 @@ export function plannedTarget(
   return isInVain && planned.lt(size) ? ZERO : planned;
 }
 
-/**
- * Computed from each read that may be sized by, and may only fall. An order in doubt does not change it: size and
- * distance are of one moment.
- */
+/** Follows the distance, never upwards. An order in doubt is ignored: size and distance are of one moment. */
 function followDistance(
   intent: Intent,
   wanted: number,
@@ -155,14 +152,14 @@ function followDistance(
   if (position.distance === null) return block(intent, 'liquidationPriceUnknown', scene);
   const target = targetForDistance(position, wanted, scene);
   if (target === undefined) {
-    // The other side is what is in danger: taking from this one would bring liquidation nearer.
+    // The other side is in danger: reducing this one would bring liquidation nearer.
     return endIntent(intent, { how: 'failed', why: 'hedged' }, scene, distanceNumber(position));
   }
   const unblocked = intent.blockedBy === null ? intent : { ...intent, blockedBy: null };
   return setTarget(unblocked, target, scene);
 }
 
-/** The size at which a position is that far from liquidation; `undefined` where no size of it is. */
+/** Returns the size at which a position is `wanted` away from liquidation; `undefined` if none is, or if unknown. */
 export function targetForDistance(
   position: ReadPosition,
   wanted: number,
@@ -213,7 +210,7 @@ function block(intent: Intent, why: BlockReason, scene: SettleScene): Intent {
     ...about(intent),
     reason: why,
     words: BLOCK_WORDS[why],
-    // With both sides of a market open one of them has always passed its liquidation price.
+    // With both sides of a market open, one of them is always past its liquidation price.
     alarm: why !== 'disagreement' || !isHedged(scene.read),
   });
   return { ...intent, blockedBy: why };

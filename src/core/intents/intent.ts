@@ -11,37 +11,37 @@ import { episodeKeyOf, type GateContext, gateRefusal } from './gate.ts';
 export interface LaneRequest {
   readonly request: ActionRequest;
   readonly positionId: string | null;
-  /** Of a target of the account as a whole: what is to be left of this position. */
+  /** For an account-wide target: the size to leave of this position. */
   readonly plannedBase?: DecimalString;
 }
 
-/** What an operator asks for by hand; goes the same way as a rule's intents, gate included. */
+/** An operator order. It takes the same way as a rule's intents, gate included. */
 export interface OperatorRequest {
   /** Unique per account; part of the client order id. */
   readonly id: string;
   readonly positionId: string;
   readonly target: ReduceTarget;
   readonly slippageSteps: readonly number[];
-  /** `flatten`: closes even where it raises the market's net exposure. */
+  /** Closes even where that raises the market's net exposure. */
   readonly flatten: boolean;
-  /** With a stop on either side of the market; of a `flatten` only. */
+  /** Places a stop on both sides of the market; with `flatten` only. */
   readonly urgent?: true;
   readonly because: string;
 }
 
 export function actionKey(request: ActionRequest, positionId: string | null): string {
   const { ruleId, ruleChecksum, subject, episode, stage, actionIndex } = request;
-  // A rule that changed starts fresh, and counts its episodes anew.
+  // The checksum makes a changed rule start fresh and count its episodes anew.
   return JSON.stringify([ruleId, ruleChecksum, subject, episode, stage, actionIndex, positionId]);
 }
 
-/** What evaluating asks of a market now, by key; `conclusive`: what is absent has ended. */
+/** Actions that rules ask of a market now, by key. `conclusive`: a missing one has ended. */
 interface Asked {
   readonly active: ReadonlyMap<string, LaneRequest>;
   readonly conclusive: boolean;
 }
 
-/** Opens what is asked for and new; ends what is gone as resolved, if the evaluation was conclusive. */
+/** Opens new requests, and ends missing ones as resolved if the evaluation was conclusive. */
 export function reconcileRequests(
   state: LaneState,
   requests: readonly LaneRequest[],
@@ -106,7 +106,7 @@ function keepIntents(
   return kept;
 }
 
-/** Whether somebody is asked before it acts. */
+/** Whether a person is asked before it acts. */
 export function needsApproval({
   mode,
   exemptFromLimits,
@@ -125,7 +125,7 @@ function gateFields(
   return { mode, severity, exemptFromLimits, hasCleared };
 }
 
-/** Nobody is asked about a stop that only stands. */
+/** A standing stop needs no approval. */
 function coverFields(request: ActionRequest): ReturnType<typeof gateFields> {
   return { ...gateFields(request), mode: unaskedMode(request.mode) };
 }
@@ -181,7 +181,7 @@ function blankIntent(key: string, positionId: string, { settings, nowMs }: LaneS
   } satisfies Partial<Intent>;
 }
 
-/** A target that was reached cancels the later stages of its episode - unless there was nothing to reduce. */
+/** Whether an earlier stage reached its target before this one began; one with nothing to reduce does not count. */
 function isCancelledStage(intent: Intent, intents: readonly Intent[]): boolean {
   return intents.some(
     (earlier) =>
@@ -229,7 +229,7 @@ export function openCancelTask(
   };
 }
 
-/** One that people held back is open again when they are asked anew, or have approved it after all. */
+/** Reopens a cancel that people held back, once they are asked again or have approved it after all. */
 export function reopenedCancel(
   task: CancelTask,
   gate: GateContext,
@@ -242,12 +242,12 @@ export function reopenedCancel(
   return { ...task, state: 'open', failures: 0, deadlineMs: nowMs + settings.intentTtlMs };
 }
 
-/** Whether people have said no, or nothing where nothing is done without an answer. */
+/** Whether people refused, or did not answer where an answer is required. */
 export function isHeldByPeople(refusedBy: GateReason | null): refusedBy is 'vetoed' | 'notAnswered' {
   return refusedBy === 'vetoed' || refusedBy === 'notAnswered';
 }
 
-/** Adds an operator's own intent; one with the same id is left as it is. */
+/** Adds an operator's intent. An intent with the same id is left unchanged. */
 export function operatorIntent(state: LaneState, request: OperatorRequest, scene: LaneScene): LaneState {
   const { id, positionId, target, slippageSteps, flatten, urgent, because } = request;
   const key = JSON.stringify(['operator', id, positionId]);
@@ -273,7 +273,7 @@ export function operatorIntent(state: LaneState, request: OperatorRequest, scene
   return { ...state, intents: [...state.intents, intent] };
 }
 
-/** Withdraws an operator's intent; its orders are then removed like any resolved one's. */
+/** Withdraws an operator's intent; its orders are then removed like those of any resolved intent. */
 export function withdrawOperatorIntent(
   state: LaneState,
   id: string,
@@ -287,7 +287,7 @@ export function withdrawOperatorIntent(
   return { ...state, intents };
 }
 
-/** The intent that a triggered cover becomes: everything of the position goes, or all above what its rung leaves. */
+/** Returns the intent of a triggered cover: it closes the position, or all of it above `leftBase`. */
 export function coverIntent(cover: Cover, leftBase: DecimalString, scene: LaneScene): Intent {
   const { key, positionId, episodeKey, ruleId, episode, stage, mode, severity, exemptFromLimits } = cover;
   return {
@@ -307,13 +307,13 @@ export function coverIntent(cover: Cover, leftBase: DecimalString, scene: LaneSc
   };
 }
 
-/** Slippage of the current attempt: steps rise with failures, the last one stays. */
+/** Returns the slippage of the current attempt: each failure moves one step on, up to the last. */
 export function slippageOf(intent: Intent): number {
   const steps = intent.slippageSteps;
   return steps[Math.min(intent.failures, steps.length - 1)] ?? 0;
 }
 
-/** A target, no lower than people have approved. */
+/** Returns the target, but no lower than what people have approved. */
 export function boundByApproval(
   targetBase: DecimalString,
   { approvedBase }: Pick<Intent, 'approvedBase'>,

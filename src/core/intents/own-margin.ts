@@ -5,7 +5,7 @@ import { findPosition, isSameHolding, type PricedPosition, pricedPosition } from
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { KnownMargin } from './targets.ts';
 
-/** Whether a position stands by its own margin: a part that is closed takes its margin along, only all of it helps. */
+/** Whether only its own margin backs a position. A partial close takes margin along: only a full close helps. */
 export function hasOwnMargin(
   position: ReadPosition,
   state: LaneState,
@@ -19,7 +19,7 @@ function marginOf(position: ReadPosition, { margins = [] }: LaneState): KnownMar
   return margins.find((known) => known.positionId === position.positionId && isSameHolding(known, position));
 }
 
-/** The margin behind each position after a new read; a single one looks alike under both models until it is reduced. */
+/** Returns the margin behind each position. A single one looks alike under both models until it is reduced. */
 export function learnMargins(
   state: LaneState,
   read: MarketRead,
@@ -36,7 +36,7 @@ export function learnMargins(
     const { positionId, openDate, direction } = position;
     return { positionId, openDate, direction, margin, from } satisfies KnownMargin;
   });
-  // What one read does not show may be there in the next.
+  // A position that one read does not show may be in the next.
   const hidden = (state.margins ?? []).filter(
     ({ positionId }) =>
       findPosition(read, positionId) === undefined &&
@@ -62,18 +62,18 @@ function tell(
 
 /** Reads further apart than this may have a transfer between them. */
 const LONGEST_GAP_MS = 30_000;
-/** A smaller change of the size tells too little. */
+/** A smaller relative change of the size is not conclusive. */
 const LEAST_REDUCTION = 0.1;
-/** Fees and slippage of what was traded, a fraction of its value, at most. */
+/** Upper bound of the fees and slippage of the trade between the reads, a fraction of its value. */
 const TRADING_COST = 0.002;
-/** A liquidation price that a pool would have moved by less than this part of the mark tells too little. */
+/** If a pool would have moved the liquidation price by less than this part of the mark, nothing can be concluded. */
 const LEAST_MOVE = 0.002;
-/** By at most this part of what a pool would have moved it: it stayed where it was. */
+/** A move of at most this part of what a pool would have caused: the price stayed where it was. */
 const STAYED_SHARE = 0.25;
-/** By at least this part: it moved as that of a pool. */
+/** A move of at least this part: the price moved as that of a pool. */
 const MOVED_SHARE = 0.75;
 
-/** What two reads of the only position of a market with a reduction between them say. */
+/** Infers the margin from two reads of the only position of a market, with a reduction between them. */
 function shownByReduction(
   { market, read: before }: LaneState,
   read: MarketRead,
@@ -99,9 +99,7 @@ function shownByReduction(
   return moved >= MOVED_SHARE * expected ? 'shared' : undefined;
 }
 
-/**
- * How far at least a pool would have moved the liquidation price; its equity is `size * |mark - L| + rate * size * L`.
- */
+/** Returns the least move of the liquidation price in a pool, whose equity is `size * |mark - L| + rate * size * L`. */
 function leastPooledMove(one: PricedPosition, two: PricedPosition, rate: number): number {
   const { sign } = one;
   const equity = one.size * sign * (one.mark - one.liquidation) + rate * one.size * one.liquidation;

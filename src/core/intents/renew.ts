@@ -19,7 +19,7 @@ import {
 } from './intent-target.ts';
 import { distanceReachedBy } from './targets.ts';
 
-/** Ends an intent as expired and, as its rule still fires, opens it again: up to a bound, then it failed. */
+/** Ends an intent as expired and opens it again, as its rule still fires. After `maxRenewals` it fails. */
 export function renew(
   intent: Intent,
   why: ExpiryReason,
@@ -30,7 +30,7 @@ export function renew(
   const distance = distanceNumber(position);
   const expired = endIntent(intent, { how: 'expired', why }, scene, distance);
   if (intent.source === 'operator') return expired;
-  // The stop that triggered was another position's.
+  // The stop that triggered belonged to another position.
   if (intent.source === 'cover' && why === 'rebuilt') return expired;
   if (intent.renewals >= settings.maxRenewals) {
     return endIntent(intent, { how: 'failed', why: renewalFailure(intent, scene.state) }, scene, distance);
@@ -51,7 +51,7 @@ function renewalFailure(intent: Intent, { doubt, refusals }: LaneState): Failure
   return doubt !== null || refusals > 0 ? 'unanswered' : 'renewals';
 }
 
-/** Expires intents by time alone. One whose position is presumed closed ends with that. */
+/** Expires intents by time alone, except those whose position is presumed closed: they end when it is confirmed. */
 export function expireIntents(state: LaneState, scene: LaneScene): LaneState {
   const isExpired = (intent: Intent): boolean =>
     isOpen(intent) &&
@@ -67,12 +67,12 @@ export function expireIntents(state: LaneState, scene: LaneScene): LaneState {
   return { ...state, intents };
 }
 
-/** A failed intent is tried again when the distance has shrunk to this share of what it was then. */
+/** A failed intent is reopened when the distance has shrunk to this share of what it was at the failure. */
 const WORSE_SHARE = 0.9;
 
 /**
- * While the rule fires no end is final: a failed intent reopens when its cause is gone or liquidation is clearly
- * nearer, one until a distance when half of what was won is lost, one whose position was gone when it is back.
+ * Reopens an ended intent while its rule fires: a failed one when its cause is gone or liquidation is clearly nearer,
+ * one with a distance target when half of the distance won is lost, and one whose position was gone when it is back.
  */
 export function reopenIfWorse(
   intent: Intent,
@@ -108,7 +108,7 @@ function isRefusedByPeople(end: Intent['end']): boolean {
 
 function reopenReason(intent: Intent, position: ReadPosition, scene: SettleScene): ReopenReason | undefined {
   const { end } = intent;
-  // The question that was answered decides when it is asked again.
+  // The answered question decides when people are asked again.
   if (isRefusedByPeople(end)) return undefined;
   if (end?.how === 'failed') {
     if (isCauseGone(intent, end.why, position, scene)) return 'causeGone';
@@ -122,12 +122,15 @@ function reopenReason(intent: Intent, position: ReadPosition, scene: SettleScene
   return isLostAgain(intent, position, scene) ? 'worse' : undefined;
 }
 
-/** The read that showed it gone was too early, or lagged. For what was rebuilt under its id the rule has to fire. */
+/**
+ * Whether the same position is back: the read that showed it gone was too early, or lagged. For a position rebuilt
+ * under its id the rule has to fire again.
+ */
 function isBackAgain({ basis }: Intent, position: ReadPosition): boolean {
   return basis === null || (basis.openDate !== null && basis.openDate === position.openDate);
 }
 
-/** Half of the distance that was won has been lost again, and there is something left to reduce. */
+/** Whether half of the distance won is lost again and there is something left to reduce. */
 function isLostAgain(intent: Intent, position: ReadPosition, scene: SettleScene): boolean {
   if (!isConfigured(scene)) return false;
   if (isAccountTarget(intent.target)) {
@@ -141,7 +144,6 @@ function isLostAgain(intent: Intent, position: ReadPosition, scene: SettleScene)
   return isAbove(targetForDistance(position, wanted, scene), intent, position, scene);
 }
 
-/** Whether a position is still to be reduced to a target that follows the distance. */
 function isAbove(
   target: Decimal | undefined,
   { basis }: Intent,
@@ -166,7 +168,7 @@ function isCauseGone(
     case 'blocked:positionNotSeen':
       return true;
     case 'unanswered':
-      // After a pause as long as one time to live: it may answer again.
+      // The exchange may answer again after a pause of one time to live.
       return intent.endedMs !== null && nowMs - intent.endedMs >= settings.intentTtlMs;
     case 'priorOrders':
       return !state.priorOrdersPossible;

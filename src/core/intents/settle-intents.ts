@@ -19,7 +19,7 @@ import {
 import { renew, reopenIfWorse } from './renew.ts';
 import { distanceReachedBy, reachedBy } from './targets.ts';
 
-/** What the newest read means for each intent: target, blocks, end. `mayStart`: intents take their basis from it. */
+/** Applies the newest read to each intent: target, blocks, end. `mayStart`: new intents take their basis from it. */
 export function settleIntents(state: LaneState, mayStart: boolean, scene: LaneScene): LaneState {
   const { read } = state;
   if (read === null) return state;
@@ -46,16 +46,16 @@ function settleOne(intent: Intent, scene: SettleScene): Intent {
   const audit = recorder(scene.state.accountId, scene.state.market, scene.nowMs);
   const tried = { ...scene, audit };
   const reopened = reopenIfWorse(intent, position, tried);
-  // Whatever happened to the position since the intent ended comes first.
+  // Changes of the position since the intent ended come first.
   const settled = isOpen(reopened) ? settleOpen(reopened, position, tried) : reopened;
-  // Where a bound leaves nothing more to do, it is not opened and ended again with every read.
+  // If a bound leaves nothing to do, the intent is not reopened and ended with every read.
   if (intent.end?.how === 'reached' && settled.end?.how === 'reached') return intent;
   scene.audit.events.push(...audit.events);
   return settled;
 }
 
 function settleOpen(intent: Intent, position: ReadPosition | undefined, scene: SettleScene): Intent {
-  // What it was when it fired is read anew: an older read may show another size, or another position.
+  // The basis needs a new read: an older one may show another size, or another position.
   if (intent.basis === null && !scene.mayStart) return intent;
   if (!isConfigured(scene)) return endIntent(intent, { how: 'failed', why: 'marketNotConfigured' }, scene);
   if (position === undefined) return isHeld(scene.state, intent.positionId) ? intent : endGone(intent, scene);
@@ -75,14 +75,14 @@ function endGone(intent: Intent, scene: SettleScene): Intent {
   return endIntent(intent, end, scene);
 }
 
-/** Another position under the same id, or grown beyond its size at firing: it changed hands. */
+/** Renews an intent whose position changed hands: another one under the same id, or grown beyond its size at firing. */
 function handledOwnership(intent: Intent, position: ReadPosition, scene: SettleScene): Intent {
   const { basis } = intent;
   if (basis === null) return intent;
   if (!isSameHolding(basis, position)) {
     const renewed = renew(intent, 'rebuilt', position, scene);
     if (!isOpen(renewed)) return renewed;
-    // A plan counts for the position that it was made for.
+    // A plan counts only for the position it was made for.
     const unplanned = renewed.plannedBase === undefined ? {} : { plannedBase: null };
     return { ...renewed, basis: null, targetBase: null, ...unplanned };
   }
@@ -111,7 +111,7 @@ function endIfReached(intent: Intent, position: ReadPosition, scene: ConfiguredS
   return judgeSideRefusal(intent, scene);
 }
 
-/** After 116 the position was read again: it is there and above target, so the side was refused. */
+/** Judges a refusal (116) after a new read: the position is open and above its target, so the side was refused. */
 function judgeSideRefusal(intent: Intent, scene: SettleScene): Intent {
   if (!intent.sideRefused) return intent;
   scene.audit.emit({
@@ -124,7 +124,7 @@ function judgeSideRefusal(intent: Intent, scene: SettleScene): Intent {
   return { ...intent, sideRefused: false, failures: intent.failures + 1 };
 }
 
-/** Within one rule, a later stage with a target that is no higher takes over. */
+/** Within an episode, a later stage whose target is no higher takes over. */
 function supersede(intents: readonly Intent[], scene: LaneScene): readonly Intent[] {
   return intents.map((intent) => {
     if (!isOpen(intent) || intent.source !== 'rule' || intent.targetBase === null) return intent;

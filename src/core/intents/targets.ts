@@ -14,25 +14,25 @@ import type { MarketSettings } from '../quantities/settings.ts';
 import type { ReduceTarget } from '../rules/rule.ts';
 import type { Direction } from '../rules/subject.ts';
 
-/** What a position was when the rule fired for it: targets are computed from this once, and never compound. */
+/** The position when the rule fired for it. Targets are computed from it once, and never compound. */
 export interface FiringBasis {
   readonly sizeBase: DecimalString;
   readonly markPrice: DecimalString | null;
   readonly distance: number | null;
 }
 
-/** What stands behind a position: its own margin alone, so that reducing it does not move its liquidation price, or more. */
+/** The margin behind a position: only its own, so that reducing it does not move its liquidation price, or shared. */
 export interface KnownMargin {
   readonly positionId: string;
-  /** When the position that it holds for was opened. */
+  /** Open date of the position it applies to, Unix seconds. */
   readonly openDate: number | null;
   readonly direction: Direction | null;
   readonly margin: 'own' | 'shared';
-  /** A list of the account's positions, or what a reduction did to the liquidation price. */
+  /** Learned from a list of the account's positions, or from what a reduction did to the liquidation price. */
   readonly from: 'list' | 'reduction';
 }
 
-/** Where the pool of a position is used up if all markets move together, nearer than its own liquidation price. */
+/** Price at which a position's pool is used up if all markets move together, nearer than its own liquidation price. */
 export interface JointLimit {
   readonly positionId: string;
   readonly liquidationPrice: DecimalString;
@@ -41,7 +41,7 @@ export interface JointLimit {
 
 export type FixedTarget = Extract<ReduceTarget, { readonly kind: 'by' | 'to' | 'toNotional' }>;
 
-/** Rounded up to the amount step, never above the size at firing. `undefined`: `toNotional` without a mark price. */
+/** Rounded up to the amount step, at most the size at firing. `undefined`: `toNotional` without a mark price. */
 export function fixedTarget(
   target: FixedTarget,
   basis: FiringBasis,
@@ -80,10 +80,12 @@ export interface DistanceInputs {
 }
 
 /**
- * The size at which the liquidation price is `wanted` away. At distance d the equity per unit of price is `N*d + m*G*(1
- * - dir*d)`, N net, G gross size, m the maintenance rate; a reduction by r takes r from both and leaves the equity: `r
- * = (wanted - d) * (N - dir*m*G) / (wanted + m*(1 - dir*wanted))`. One-sided this is `size * (d + m') / (wanted + m')`,
- * `m' = m/(1-m)` long, `m/(1+m)` short. Rounded up to the step. `undefined`: taking from this side does not help.
+ * Returns the size at which the liquidation price is `wanted` away, rounded up to the step. `undefined`: reducing this
+ * side does not help.
+ * At distance d the equity per unit of price is `N*d + m*G*(1 - dir*d)`, with N the net and G the gross size, and m the
+ * maintenance rate. A reduction by r takes r from both and leaves the equity unchanged:
+ * `r = (wanted - d) * (N - dir*m*G) / (wanted + m*(1 - dir*wanted))`.
+ * One-sided this is `size * (d + m') / (wanted + m')`, with `m' = m/(1-m)` long and `m/(1+m)` short.
  */
 export function distanceTarget(inputs: DistanceInputs, market: MarketSettings): Decimal | undefined {
   const { sizeBase, otherSideBase, distance, wanted } = inputs;
@@ -99,7 +101,7 @@ export function distanceTarget(inputs: DistanceInputs, market: MarketSettings): 
   return clampTarget(sizeBase.minus(reduction), sizeBase, market);
 }
 
-/** Why a size counts as at its target; `undefined` while there is something left to do. */
+/** Why a size counts as at its target; `undefined` while something is left to do. */
 export function reachedBy(
   size: Decimal,
   target: Decimal,
@@ -113,7 +115,7 @@ export function reachedBy(
   return left.lt(least) ? 'dust' : undefined;
 }
 
-/** The same for a target that falls with the market: that part (`tolerance`) of what was asked for may be left. */
+/** The same for a target that falls with the market: `tolerance`, a part of the reduction asked for, may be left. */
 export function distanceReachedBy(
   size: Decimal,
   target: Decimal,
@@ -126,7 +128,7 @@ export function distanceReachedBy(
   return size.minus(target).lte(asked.times(decimalFromNumber(tolerance))) ? 'tolerance' : undefined;
 }
 
-/** What to send: whole steps that never cross the target; at least the minimum amount for a target of zero. */
+/** Returns the amount to send: whole steps that do not cross the target; for zero, at least the minimum amount. */
 export function reductionAmount(size: Decimal, target: Decimal, market: MarketSettings): Decimal {
   if (reachedBy(size, target, market) !== undefined) return ZERO;
   const step = toDecimal(market.amountStep);
@@ -134,7 +136,7 @@ export function reductionAmount(size: Decimal, target: Decimal, market: MarketSe
   return roundToStep(maxDecimal(size, toDecimal(market.minAmount)), step, 'up');
 }
 
-/** The target that takes away no more than `share` of the size at firing. */
+/** Returns the target, raised so that it takes away no more than `share` of the size at firing. */
 export function boundedTarget(
   target: Decimal,
   basis: FiringBasis,

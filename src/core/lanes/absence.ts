@@ -10,7 +10,7 @@ import type { Absence, LaneState, MarketRead, ReadPosition } from './lane-state.
 import { findPosition, type ReadObservation } from './market-read.ts';
 import type { OwnOrder } from './own-order.ts';
 
-/** Blind for so long to a position that an intent is open for, people are told. */
+/** If a position with an open intent is not shown for this long, an alarm is raised. */
 const TELL_AFTER_MS = 30_000;
 
 function absenceOf(state: LaneState, positionId: string): Absence | undefined {
@@ -21,7 +21,7 @@ function lastSeen(state: LaneState, positionId: string): ReadPosition | undefine
   return findPosition(state.read, positionId) ?? absenceOf(state, positionId)?.last ?? undefined;
 }
 
-/** Whether a position that the newest read does not show may be open all the same: what stands for it stays. */
+/** Whether a position that the newest read does not show may still be open; its orders then stay. */
 export function isUncertain(state: LaneState, positionId: string): boolean {
   const absence = absenceOf(state, positionId);
   return absence !== undefined && absence.phase !== 'closed';
@@ -32,25 +32,25 @@ export function isHeld(state: LaneState, positionId: string): boolean {
   return absenceOf(state, positionId)?.phase === 'held';
 }
 
-/** Whether complete lists have not shown it; it is closed for certain in time. */
+/** Whether a held position is missing from complete lists; it counts as closed in time. */
 export function isPresumedClosed(state: LaneState, positionId: string): boolean {
   const absence = absenceOf(state, positionId);
   return absence?.phase === 'held' && absence.sinceMs !== null;
 }
 
-/** A read with the held positions as last seen: for net exposures, never for prices. */
+/** Returns the read with the held positions as last seen: for net exposures, never for prices. */
 export function withHeld(read: MarketRead, { absent = [] }: LaneState): MarketRead {
   const held = absent.flatMap(({ last, phase }) => (last === null || phase !== 'held' ? [] : [last]));
   return held.length === 0 ? read : { ...read, positions: [...read.positions, ...held] };
 }
 
-/** A cancel waits that would take down stops of a position that no read shows now, unless one that is seen needs it. */
+/** Whether a cancel must wait: it would remove orders of a position not shown now, and no visible one needs it. */
 export function isCancelHeldBack(state: LaneState): boolean {
   const isStanding = state.orders.some(({ positionId, presumedFilled, role, amount, baseSizeBase }) => {
     const absence = absenceOf(state, positionId);
     // After a restart nothing has been read.
     const isMissed = absence?.phase === 'held' && (state.read !== null || absence.reads > 0);
-    // What was to close all of it has probably done so.
+    // A reduction of the whole position has probably closed it.
     const isDone = role === 'reduce' && absence?.sinceMs !== null && toDecimal(amount).gte(baseSizeBase);
     return !presumedFilled && isMissed && !isDone;
   });
@@ -76,7 +76,7 @@ export function judgeAbsences(
       continue;
     }
     const next = judgeAbsence(state, positionId, { ...scene, read, observation });
-    // A closed one is remembered as long as something stands for it.
+    // A closed position is remembered while an order, a cover or an intent refers to it.
     if (next.phase !== 'closed' || hasOurs(state, positionId)) absent.push(next);
   }
   return absent;
@@ -90,14 +90,14 @@ function hasOurs(state: LaneState, positionId: string): boolean {
   return oursOf(state).some((ours) => ours.positionId === positionId);
 }
 
-/** Positions that may be open: with something of ours, or seen a short while ago. */
+/** Positions that may be open: an order, a cover or an intent refers to them, or they were seen a moment ago. */
 function knownIds(state: LaneState, read: MarketRead, settings: AccountSettings): ReadonlySet<string> {
   const isRecent = state.read !== null && read.sentAtMs - state.read.sentAtMs <= settings.maxSnapshotAgeMs;
   const seen = isRecent ? (state.read?.positions ?? []) : [];
   return new Set([...seen, ...oursOf(state), ...(state.absent ?? [])].map(({ positionId }) => positionId));
 }
 
-/** Of a position of which no read has said anything. */
+/** The absence of a position about which no read has said anything. */
 export function unseen(positionId: string, last: ReadPosition | null = null): Absence {
   return { positionId, last, sinceMs: null, reads: 0, phase: 'held', told: false };
 }
@@ -111,7 +111,7 @@ function judgeAbsence(state: LaneState, positionId: string, scene: AbsenceScene)
   const { read, observation, settings, audit } = scene;
   const last = lastSeen(state, positionId) ?? null;
   const before = absenceOf(state, positionId) ?? unseen(positionId);
-  // Listed with nulls it is there, whatever it is.
+  // A position listed with nulls is there.
   if (observation.notOpenYet?.includes(positionId) === true)
     return { ...before, last, sinceMs: null, reads: 0 };
   if (!observation.complete) return { ...before, last };
@@ -129,7 +129,7 @@ function judgeAbsence(state: LaneState, positionId: string, scene: AbsenceScene)
   }
   const closers = closersOf(state, positionId, settings);
   const isByOurs = closers.length > 0;
-  // What the exchange hides in a crash it hides in an empty list: only one that shows others says what is gone.
+  // In a crash the exchange hides positions by an empty list: only a list that shows others proves what is gone.
   if (before.phase === 'explained' || (isByOurs && observation.byMarket.size > 0)) {
     const isCertain = before.phase === 'explained' && showsOthers(observation);
     if (isCertain) tell(state, next, 'closedByOurs', audit);
@@ -153,7 +153,7 @@ function showsOthers({ ofMarket, byMarket }: ReadObservation): boolean {
   return ofMarket !== true && byMarket.size > 0;
 }
 
-/** Another position on its side of the market, which was not there beside it. */
+/** Whether another position has appeared on its side of the market. */
 function hasSuccessor(state: LaneState, { positionId, last }: Absence, read: MarketRead): boolean {
   const beside = findPosition(state.read, positionId) === undefined ? [] : (state.read?.positions ?? []);
   return read.positions.some(
@@ -167,7 +167,7 @@ export function explainsClosure(state: LaneState, positionId: string, settings: 
   return closersOf(state, positionId, settings).length > 0;
 }
 
-/** Orders that stood when the position was last shown and may have closed it; a stop has to have been reached. */
+/** Our orders that stood when the position was last shown and may have closed it; a stop must have been reached. */
 function closersOf(state: LaneState, positionId: string, settings: AccountSettings): readonly OwnOrder[] {
   const position = lastSeen(state, positionId);
   const market = settings.marketSettings(state.market);
@@ -184,7 +184,7 @@ function closersOf(state: LaneState, positionId: string, settings: AccountSettin
   return isEnough ? orders : [];
 }
 
-/** Orders of a reduction that leaves something were sent in each other's place: together they close nothing. */
+/** Orders of a reduction that leaves something replace one another: together they do not close the position. */
 function mayLeaveNothing({ intents }: LaneState, { role, key }: OwnOrder): boolean {
   return role === 'cover' || intents.find((intent) => intent.key === key)?.targetBase === '0';
 }
@@ -238,10 +238,10 @@ function tellBlind(state: LaneState, { positionId }: Absence, audit: Recorder): 
   return true;
 }
 
-/** What confirms a closing later, for its own clock, finds here that it was ours. */
+/** Long enough for a later confirmation of the closing to find here that it was ours. */
 const CLOSING_KNOWN_MS = 2 * CLOSURE_EXPLAINED_MS;
 
-/** Positions that our orders may have closed, so that time need not confirm it. Those in `shown` are open. */
+/** Positions that our orders may have closed, so that time need not confirm the closing. Those in `shown` are open. */
 export function explainedClosures(
   lanes: Iterable<LaneState>,
   shown: ReadonlySet<string>,
@@ -261,14 +261,14 @@ export function explainedClosures(
   });
 }
 
-/** What was opened again under the same id and is gone once more has not been closed by it. */
+/** Whether the position was not reopened since: one reopened under its id was not closed by this order. */
 function isNewestClosing(lane: LaneState, { positionId, cost }: PendingCost, nowMs: number): boolean {
   const sinceMs = absenceOf(lane, positionId)?.sinceMs ?? 0;
   const isShown = findPosition(lane.read, positionId) !== undefined;
   return !isShown && sinceMs <= cost.filledMs && nowMs - cost.filledMs <= CLOSING_KNOWN_MS;
 }
 
-/** An order that is not among those left may have filled before: it may explain why the next reads lack its position. */
+/** Keeps removed orders as ended: they may have filled before, and explain why reads lack their position. */
 export function withLeft(state: LaneState, left: readonly OwnOrder[]): LaneState {
   const ids = new Set(left.map(({ request }) => request.clientOrderId));
   const ended = state.orders.filter(({ request }) => !ids.has(request.clientOrderId));

@@ -15,7 +15,7 @@ import type { CancelStep, CancelTask, LaneState } from './lane-state.ts';
 import { beginCancel } from './lane-step.ts';
 import { admittedKeys } from './lane-turn.ts';
 
-/** What concerns all lanes of an account: `cancelAll` of account scope. Plain JSON. */
+/** Account-wide actions (`cancelAll` of account scope). Plain JSON. */
 export interface AccountLane {
   readonly version: 1;
   readonly accountId: string;
@@ -32,19 +32,19 @@ export interface AccountCancel {
 }
 
 export const ACCOUNT_HOLDER = 'account';
-/** Longer than a lane waits after anything: only another program can have written more. */
+/** Longer than any wait of a lane: a longer stored one was written by another program. */
 export const MOST_WAIT_MS = 60_000;
-/** Lost again and again it would put every lane in doubt, and the time that it takes is not learnt as a lane's own is. */
+/** Least answer timeout. A cancel lost repeatedly puts every lane in doubt, and its round trip is not learned. */
 const LEAST_ANSWER_MS = 1_000;
 
 export type AccountStep =
-  /** Hold every lane (`hold`); one that is in the middle of a request is held when that has ended. */
+  /** Hold every lane (`hold`); a lane with a request in progress is held once that has ended. */
   | { readonly kind: 'takeLanes'; readonly markets: readonly string[] }
   | {
       readonly kind: 'cancelAll';
       readonly request: CancelAllRequest;
       readonly cancel: AccountCancel;
-      /** Unanswered for so long it counts as lost: every lane waits for it. */
+      /** After this time without an answer it counts as lost, because every lane waits for it. */
       readonly answerWithinMs: number;
     }
   /** Release every lane (`release`): each places its set again. */
@@ -62,7 +62,7 @@ export function newAccountLane(accountId: string): AccountLane {
   return { version: 1, accountId, cancels: [], inProgress: null, retryAtMs: 0, refusals: 0 };
 }
 
-/** Opens the account-wide cancels that are asked for now, and forgets those that are not any more. */
+/** Opens account-wide cancels that are newly requested and drops those that no longer are. */
 export function observeAccountRequests(
   state: AccountLane,
   accountWide: readonly ActionRequest[],
@@ -85,7 +85,7 @@ export function observeAccountRequests(
   return { ...state, cancels: [...kept, ...opened] };
 }
 
-/** What is to be done next for the account as a whole; lanes that are not held go their own way meanwhile. */
+/** Returns the next step for the account as a whole. Lanes that are not held go on by themselves meanwhile. */
 export function advanceAccount(
   state: AccountLane,
   lanes: readonly LaneState[],
@@ -110,7 +110,7 @@ function nextAccountStep(
   );
   const held = lanes.filter((lane) => lane.heldBy === ACCOUNT_HOLDER).map((lane) => lane.market);
   const isWaiting = nowMs < state.retryAtMs && state.retryAtMs <= nowMs + MOST_WAIT_MS;
-  // No position waits for its order while this waits for the exchange.
+  // No position should wait for its order while this waits for the exchange.
   if ((task === undefined || isWaiting) && held.length > 0) return { kind: 'releaseLanes', markets: held };
   if (task === undefined) return { kind: 'idle' };
   if (isWaiting) return { kind: 'wait', untilMs: state.retryAtMs };
@@ -122,7 +122,7 @@ function nextAccountStep(
   return { kind: 'cancelAll', request: { types }, cancel, answerWithinMs };
 }
 
-/** No cancel that reaches the stops of a market before orders are taken, and none whose reduction cannot go. */
+/** Whether the cancel may be sent: if it reaches stops, orders must be accepted and its reduction able to go. */
 function mayCancelAll(
   task: CancelTask,
   lanes: readonly LaneState[],
@@ -156,7 +156,7 @@ function askGate(state: AccountLane, gate: LaneContext['gate'], scene: LaneScene
   return { ...state, cancels };
 }
 
-/** Writes ahead; every lane's generation rises, and each will read and place its set again. */
+/** Records the cancel before it is sent. Every lane's generation rises; each then reads and places its set. */
 export function beginAccountCancel(
   state: AccountLane,
   lanes: readonly LaneState[],
@@ -231,7 +231,7 @@ function inDoubt(
   );
 }
 
-/** After the process that carried it out may have died: a cancel in progress has an unknown outcome. */
+/** Recovers after the process may have died: a cancel in progress has an unknown outcome. */
 export function recoverAccount(
   state: AccountLane,
   lanes: readonly LaneState[],

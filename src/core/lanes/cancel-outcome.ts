@@ -14,7 +14,7 @@ interface SentCancel {
   readonly startedMs: number;
 }
 
-/** What a cancel came to. Whatever it was for goes on without one that was refused or not answered. */
+/** Applies the outcome of a cancel. If it was refused or not answered, the lane goes on without it. */
 export function finishCancel(
   state: LaneState,
   { step, startedMs }: SentCancel,
@@ -32,7 +32,7 @@ export function finishCancel(
     const passing = isPassing(why);
     const alarm = isAlarming(why, state.cancelRefusals ?? 0);
     audit.emit({ kind: 'cancelRejected', reason: name, words: message, alarm, cancel: step.request });
-    // Orders wait for no other cancel.
+    // Orders do not wait for another cancel.
     const refused = notCancelled(delayCancel(state, nowMs, outcome.error));
     if (why === 'marketClosed') return restInClosedMarket(refused, nowMs);
     return passing ? refused : finishTask(refused, step, 'failed');
@@ -40,7 +40,7 @@ export function finishCancel(
   return finishTask(cancelUnanswered(state, step, 'unknownOutcome', scene), step, 'failed');
 }
 
-/** A cancel without effect: nothing was taken down, so there is nothing to complete. */
+/** Ends the change of a cancel without effect: nothing was taken down, so nothing has to be completed. */
 export function notCancelled(state: LaneState): LaneState {
   return state.change?.phase === 'cancel' ? { ...state, change: null } : state;
 }
@@ -56,7 +56,7 @@ function delayCancel(state: LaneState, nowMs: number, error?: ExchangeError): La
   };
 }
 
-/** What stands may be gone until the cancel can no longer arrive; then it is sent again under its own id. */
+/** Marks orders unsure until an unanswered cancel can no longer arrive; then they are sent again under their ids. */
 export function cancelUnanswered(
   state: LaneState,
   { request }: Pick<CancelStep, 'request'>,
@@ -88,7 +88,7 @@ export function cancelUnanswered(
   };
 }
 
-/** An accepted cancel: what it covers is gone, and the next read has to be later than it. */
+/** Applies an accepted cancel: the orders that it covers are gone, and the next read must be later. */
 export function cancelled(state: LaneState, { step, startedMs }: SentCancel, scene: LaneScene): LaneState {
   const { settings, nowMs } = scene;
   const { roomTakenMs, coverRoomTakenMs, cancelPendingUntilMs: _, cancelRefusals: __, ...rest } = state;
@@ -118,7 +118,7 @@ export function cancelled(state: LaneState, { step, startedMs }: SentCancel, sce
     change: settled.change === null ? null : { ...settled.change, phase: 'place' },
     readAfterMs,
     ignoreReadsBeforeMs: readAfterMs,
-    // One that only clears up after another request does not show that that one would be answered now.
+    // A cancel after an unanswered request does not show that such a request would be answered now.
     refusals: step.why === 'doubt' ? settled.refusals : 0,
   };
 }

@@ -5,15 +5,15 @@ import { decimal, formatDecimal, toDecimal } from '../quantities/decimal.ts';
 import type { Contest, LaneState, MarketRead, ReadPosition } from './lane-state.ts';
 import { findPosition, isSameHolding } from './market-read.ts';
 
-/** Somebody who adds so often within the time, each time after a reduction of ours, means to hold the position. */
+/** Somebody who adds this often within `WITHIN_MS`, each time after our reduction, means to hold the position. */
 const MOST_ADDS = 3;
-/** After unexplained falls in so many episodes within the time, somebody else reduces when our rules do. */
+/** After unexplained falls in this many episodes within `WITHIN_MS`, somebody else reduces when our rules do. */
 const MOST_FALLS = 3;
 const WITHIN_MS = 3_600_000;
-/** Part of the position's size. A smaller unexplained fall is ignored. */
+/** A fraction of the position's size; a smaller unexplained fall is ignored. */
 const LEAST_EXCESS = decimal('0.01');
 
-/** Notes in a new read who else trades the positions that we reduce. */
+/** Returns, after a new read, the positions that we reduce and somebody else trades. */
 export function noteContests(state: LaneState, read: MarketRead, audit: Recorder): readonly Contest[] {
   const before = state.contests ?? [];
   const contests = before.filter(({ positionId }) => findPosition(read, positionId) === undefined);
@@ -49,12 +49,12 @@ function stepContest(
   return { ...rest, isReduced: isReduced || (moved < 0 && isOurs), addsMs };
 }
 
-/** Our orders that may have filled since the newest read. */
+/** Our orders on a position that may have filled since the last read. */
 function oursOn({ orders, ended = [] }: LaneState, positionId: string): LaneState['orders'] {
   return [...orders, ...ended].filter((order) => order.positionId === positionId);
 }
 
-/** A fall that our orders do not explain, of a position that one of them reduces; each episode counts once. */
+/** Returns a fall that our orders do not explain, of a position that one of them reduces; each episode counts once. */
 function newFall(
   state: LaneState,
   { last, position, read }: Record<'last' | 'position', ReadPosition> & { readonly read: MarketRead },
@@ -84,12 +84,12 @@ function newFall(
   return [{ episodeKey, atMs: read.sentAtMs }];
 }
 
-/** From its margin call on a position is fought for, and the exchange may reduce it itself. */
+/** From the margin call on, the exchange may reduce a position itself, and rules act even against somebody else. */
 function isEndangered({ liquidationState }: ReadPosition): boolean {
   return liquidationState !== null && liquidationState !== 'none';
 }
 
-/** Why a rule stops reducing: somebody adds as much again, or reduces already. From the margin call on it acts. */
+/** Why a rule must stop reducing: somebody adds again, or reduces already. Undefined from the margin call on. */
 export function contestOf(
   state: LaneState,
   position: ReadPosition,

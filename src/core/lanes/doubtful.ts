@@ -17,7 +17,7 @@ export function changeOrder(
   return { ...state, orders: state.orders.map((other) => (isSameId(other, order) ? change(other) : other)) };
 }
 
-/** Nobody knows what is open at the exchange any more. */
+/** Puts the lane in doubt: what is open at the exchange is not known. */
 export function doubtful(
   state: LaneState,
   why: Doubt['why'],
@@ -39,7 +39,7 @@ export function doubtful(
   };
 }
 
-/** The order may be there, may come, or may never have been sent. */
+/** Puts an order and the lane in doubt: the order may stand, may still arrive, or may never have been sent. */
 export function unsure(state: LaneState, order: OwnOrder, why: Doubt['why'], scene: LaneScene): LaneState {
   const arrivedByMs = scene.nowMs + scene.settings.lateArrivalMs;
   const changed = changeOrder(state, order, (known) => ({ ...known, status: 'unsure', arrivedByMs }));
@@ -48,15 +48,15 @@ export function unsure(state: LaneState, order: OwnOrder, why: Doubt['why'], sce
 
 const ATTEMPTS_OF_ONE = 1_000;
 
-/** What other processes that began from this state have not come to. */
+/** Returns an attempt number that other processes, starting from the same state, have not reached. */
 export function unusedAttempt({ attempt }: LaneState): number {
   return (Math.floor(attempt / ATTEMPTS_OF_ONE) + 1) * ATTEMPTS_OF_ONE;
 }
 
 /**
- * Another process has sent an order under this id, and may have replaced it since: it counts for all that is wanted, so
- * that nothing is added before a cancel. Further ids may be taken too: under one of them an order would be refused, and
- * count as standing, when nothing stands.
+ * Accounts for another process that sent an order under this id. It may have replaced the order since, so the order
+ * counts for all that is wanted, and nothing is added before a cancel. Further ids may be taken too: an order refused
+ * under one of them would count as standing when nothing stands, so the attempt number skips them.
  */
 export function actedOnByAnother(state: LaneState, order: OwnOrder): LaneState {
   const attempt = unusedAttempt(state);
@@ -86,12 +86,12 @@ export function finishedTask(
   });
 }
 
-/** Whether there may be orders of ours that the lane has no record of. */
+/** Whether the lane may have no record of some of our orders. */
 export function mayHideOrders(doubt: Doubt): boolean {
   return doubt.why === 'newStore' || doubt.why === 'duplicateUnexpected';
 }
 
-/** A read from after the fence shows what orders of an earlier epoch did; what they may still do is audited. */
+/** Ends a doubt about an earlier epoch: a read after the fence shows its fills; what may still fill is audited. */
 export function withoutOldDoubt(
   state: LaneState,
   read: MarketRead,

@@ -5,7 +5,7 @@ import type { CancelTask, Intent, LaneState, Step } from './lane-state.ts';
 import { cancelStep, type MaybeStep, pausedBy, type Turn, trialStep } from './lane-turn.ts';
 import { findPosition } from './market-read.ts';
 
-/** A rule's own cancel. One that reaches stops waits until orders are taken and the reduction behind it can go. */
+/** Returns the next cancel of a rule. One that reaches stops needs orders accepted and its reduction able to go. */
 export function dueTask(state: LaneState, turn: Turn): MaybeStep {
   const cancels = state.cancels.map((task) => settled(task, state, turn));
   const expired = { ...state, cancels };
@@ -28,7 +28,7 @@ function stepOf(task: CancelTask, state: LaneState, turn: Turn): Step | undefine
     const request = { market: state.market, types: task.types };
     return cancelStep(state, request, 'cancelAction', task.key, []);
   }
-  // What is wanted in the market shows by itself whether orders are taken.
+  // Orders that are wanted in the market show by themselves whether orders are accepted.
   const isAlone = behind.length === 0 && !state.intents.some(isOpen);
   return isAlone && turn.market !== undefined ? trialStep(state, task, turn, turn.market) : undefined;
 }
@@ -37,7 +37,7 @@ export function reductionsBehind({ episodeKey }: CancelTask, { intents }: LaneSt
   return intents.filter((intent) => intent.episodeKey === episodeKey);
 }
 
-/** Market configured, gate open, side known; or it has gone already. */
+/** Whether a reduction can be sent (gate open, not blocked, direction known) or has reached its target. */
 export function mayGo(intent: Intent, { latestRead }: LaneState): boolean {
   if (intent.end?.how === 'reached') return true;
   const side = findPosition(latestRead, intent.positionId)?.direction ?? null;
@@ -59,14 +59,14 @@ function settled(task: CancelTask, state: LaneState, turn: Turn): CancelTask {
   return failedIfOverdue(task, 'the cancel of the rule was not carried out', turn);
 }
 
-/** Fails a cancel that was tried as often, or has waited as long, as it may. */
+/** Fails a cancel that people refused, or that was tried as often or has waited as long as allowed. */
 export function failedIfOverdue(
   task: CancelTask,
   words: string,
   { settings, nowMs, audit }: LaneScene,
 ): CancelTask {
   const { key, ruleId, refusedBy } = task;
-  // Its time begins when people have answered.
+  // Its time begins once people have answered.
   if (refusedBy === 'awaitingApproval') return { ...task, deadlineMs: nowMs + settings.intentTtlMs };
   const isTried = task.failures >= settings.maxAttempts || nowMs >= task.deadlineMs;
   if (!isTried && !isHeldByPeople(refusedBy)) return task;

@@ -24,7 +24,7 @@ export function changeLane(
   return { state: make({ settings, nowMs, audit }), events: audit.events };
 }
 
-/** What an event about an action, or about an order for one, says of it. */
+/** Fields of an audit event that identify an action, or the action an order is for. */
 export function about({ key, positionId, ruleId }: Pick<Intent, 'key' | 'positionId' | 'ruleId'>) {
   return { key, positionId, ruleId };
 }

@@ -5,10 +5,10 @@ import type { AccountSettings } from '../quantities/settings.ts';
 import { type LaneState, newLane } from './lane-state.ts';
 import { rebase, startEpoch } from './recover-lane.ts';
 
-/** The lanes' clock was set ahead while this process was looking on; by its monotonic clock it knows how far. */
+/** A step ahead of the lanes' clock while this process was running, measured by its monotonic clock. */
 export interface ClockStep {
   readonly byMs: number;
-  /** On the clock as it is now: what is dated up to this may have been written before the step. */
+  /** On the clock after the step: times up to this may have been written before the step. */
   readonly untilMs: number;
 }
 
@@ -18,12 +18,12 @@ export interface LaneMoment {
   readonly step: ClockStep | null;
 }
 
-/** A difference up to this is error of measurement; what lies further ahead was written before a step back. */
+/** Differences up to this are measurement errors; a time further ahead was written before a step back. */
 export const CLOCK_TOLERANCE_MS = 1_000;
 
 /**
- * One dated ahead was written before the clock stepped back: its pauses begin anew. After a step ahead all its times
- * move along, so that no fence, pause or deadline passes by that.
+ * Adapts a lane to clock steps. A lane dated ahead was written before the clock stepped back: its pauses begin anew.
+ * After a step ahead all its times move along, so that the step ends no fence, pause or deadline.
  */
 export function onClock(lane: LaneState, settings: AccountSettings, { nowMs, step }: LaneMoment): LaneState {
   const latestMs = latestOf(lane);
@@ -32,7 +32,7 @@ export function onClock(lane: LaneState, settings: AccountSettings, { nowMs, ste
   return { ...(moved(lane, step.byMs) as LaneState), rebasedMs: nowMs };
 }
 
-/** The lane in this store epoch and on this clock. One of an earlier epoch, or a new one, trusts only what it reads. */
+/** Returns the lane in this store epoch and on this clock. A new or earlier-epoch lane trusts only new reads. */
 export function inEpoch(
   stored: StoredAccount,
   market: string,
@@ -46,7 +46,7 @@ export function inEpoch(
   return onClock(lane, settings, moment);
 }
 
-/** The same for what cooldown and perHour are counted from. */
+/** The same for the episodes that cooldown and perHour are counted from. */
 export function ledgerOnClock(ledger: LimitLedger, { nowMs, step }: LaneMoment): LimitLedger {
   const { admitted } = ledger;
   if (admitted.length === 0) return ledger;
@@ -63,7 +63,7 @@ export function ledgerOnClock(ledger: LimitLedger, { nowMs, step }: LaneMoment):
   };
 }
 
-/** The same for what people were asked: no answer is late, and no wait over, by a step of the clock. */
+/** The same for approval questions: a step of the clock makes no answer late and ends no wait. */
 export function approvalsOnClock(approvals: Approvals, { nowMs, step }: LaneMoment): Approvals {
   const { questions } = approvals;
   if (questions.length === 0) return approvals;
@@ -81,7 +81,7 @@ export function approvalsOnClock(approvals: Approvals, { nowMs, step }: LaneMome
   };
 }
 
-/** What has happened: none of it can be later than now. */
+/** Newest time of a past event in the lane: none can be later than now. */
 function latestOf(lane: LaneState): number {
   return Math.max(
     lane.read?.sentAtMs ?? 0,
@@ -95,10 +95,10 @@ function latestOf(lane: LaneState): number {
   );
 }
 
-/** Members that are durations; every other one whose name ends in `Ms` is a moment. */
+/** Members that are durations. Every other member whose name ends in `Ms` is a point in time. */
 const DURATIONS: ReadonlySet<string> = new Set(['roundTripMs', 'answerWithinMs']);
 
-/** Plain data with all its moments moved; `retryAtMs` holds several, by kind, and `addsMs` a list. */
+/** Returns plain data with all its points in time moved; `retryAtMs` holds several, by kind, and `addsMs` a list. */
 function moved(value: unknown, byMs: number, isMoment = false): unknown {
   if (typeof value === 'number') return isMoment ? value + byMs : value;
   if (Array.isArray(value)) return value.map((one) => moved(one, byMs, isMoment));

@@ -27,14 +27,14 @@ export function note(state: LaneState, difference: SetDifference, read: MarketRe
       return endIntent(intent, { how: 'failed', why: 'hedged' }, turn, distance);
     }
     const why = blocked.get(intent.key) ?? null;
-    // What has no target yet was blocked when the read was settled.
+    // An intent without a target was blocked when the read was settled.
     return why === null && intent.targetBase === null ? intent : withBlock(intent, why, turn, read);
   });
   const covers = state.covers.map((cover) => withBlock(cover, blocked.get(cover.key) ?? null, turn, read));
   return noteStanding({ ...state, intents, covers }, difference, turn);
 }
 
-/** In a market without settings no stop can be shaped; intents there fail when they are settled. */
+/** Blocks the covers of a market without settings: no stop can be shaped. Its intents fail when they are settled. */
 export function noteUnconfigured(state: LaneState, admitted: Admitted, turn: Turn): LaneState {
   const keys = new Set(admitted.covers.map((cover) => cover.key));
   const covers = state.covers.map((cover) =>
@@ -51,8 +51,8 @@ function withBlock<T extends Intent | Cover>(
 ): T {
   if (why === subject.blockedBy) return subject;
   if (why !== null) {
-    // The owner's own close looks like an absence too: those are told when they last. And with both sides of a market
-    // open, one of them has always passed its liquidation price, and the smaller one has no stop.
+    // An absent position may be the owner's own close, which raises an alarm only when it lasts. With both sides of a
+    // market open, one of them is always past its liquidation price, and the smaller one has no stop.
     const isOrdinary = why === 'netExposure' || (why === 'disagreement' && read !== null && isHedged(read));
     const alarm = why !== 'positionNotSeen' && !isOrdinary;
     turn.audit.emit({ kind: 'blocked', ...about(subject), reason: why, words: BLOCK_WORDS[why], alarm });
@@ -60,7 +60,7 @@ function withBlock<T extends Intent | Cover>(
   return { ...subject, blockedBy: why };
 }
 
-/** Takes out what may not add up with orders of an earlier store epoch: a stop is blocked, an intent fails, loudly. */
+/** Drops what may add up with orders of an earlier store epoch: a stop is blocked, an intent fails with an alarm. */
 export function withoutAddingUp(
   difference: SetDifference,
   state: LaneState,
@@ -70,7 +70,7 @@ export function withoutAddingUp(
   const { settings } = turn;
   if (!state.priorOrdersPossible) return { difference, refused: [] };
   const scene = { settings, read: withHeld(read, state) };
-  // The same bound held for those orders: with a reduction within the net exposure they leave no larger one.
+  // Those orders had the same bound: together with a reduction within the net exposure they do not raise it.
   const isAllowed = ({ role, position }: Want): boolean =>
     role === 'reduce' ? settings.overshoot === 'audited' : mayAddUp(position, scene);
   const isRefused = (want: Want): boolean => !want.isTrimmed && !isAllowed(want);
@@ -98,10 +98,10 @@ export function failPriorOrders(state: LaneState, refused: readonly Want[], turn
   return { ...state, intents };
 }
 
-/** Longer than a fast fall and the pauses between cancels: what still stands then is a person's matter. */
+/** Longer than a fast fall and the pauses between cancels. An order that still stands after this needs a person. */
 const TOLD_AFTER_MS = 60_000;
 
-/** Says once of each order that should go and cannot why it stays, and tells people once one has stayed too long. */
+/** Reports once why each unwanted order stays, and raises an alarm once it has stayed too long. */
 export function noteStanding(
   state: LaneState,
   { standing, remove }: Pick<SetDifference, 'standing' | 'remove'>,
@@ -114,7 +114,7 @@ export function noteStanding(
     const { alarm, words } = stayOf(order, why, state, turn);
     const mark = alarm ? `${said}:alarm` : said;
     const known = state.reported.filter((entry) => entry.startsWith(said));
-    // What a cancel takes away now needs no word, unless it has been so for long.
+    // An order that a cancel removes now is not reported, unless it has stayed too long.
     if (known.includes(mark) || (!alarm && !standing.includes(removal))) return known;
     const { request } = order;
     turn.audit.emit({ kind: 'standingOrder', ...about(order), reason: why, words, alarm, order: request });
@@ -128,7 +128,7 @@ function markOf({ request }: OwnOrder): string {
 }
 
 function stayOf(order: OwnOrder, why: Removal['why'], state: LaneState, turn: Turn) {
-  // The position moved by just its amount: that the proof is missing needs nobody at night.
+  // The position moved by exactly its amount: the missing proof needs no alarm.
   if (why === 'fillUnproven') {
     return {
       alarm: false,
@@ -160,7 +160,7 @@ function withUnwanted(
   const unwanted = new Set(removals.map(({ order }) => order.request.clientOrderId));
   const orders = state.orders.map((order): OwnOrder => {
     if (unwanted.has(order.request.clientOrderId)) return { unwantedSinceMs: nowMs, ...order };
-    // What became of the last cancel is not known yet.
+    // The outcome of the last cancel is not known yet.
     if (order.status !== 'open') return order;
     const { unwantedSinceMs, ...wanted } = order;
     return unwantedSinceMs === undefined ? order : wanted;
@@ -177,7 +177,7 @@ function withUnwanted(
   return isSame ? state : { ...state, orders, reported };
 }
 
-/** Observe mode, and what people are asked about: records the orders and cancels that would be sent now, once per intent and target. */
+/** Records the orders and cancels that observe mode or a pending approval holds back, once per intent and target. */
 export function recordObserved(state: LaneState, scene: LaneScene): LaneState {
   const { audit } = scene;
   const cancelled = recordCancels(state, audit);
@@ -191,7 +191,7 @@ export function recordObserved(state: LaneState, scene: LaneScene): LaneState {
   for (const group of groups) {
     const place = heldOrders(state, group, scene);
     if (place === undefined) return cancelled;
-    // Of what would be sent in several orders, the first.
+    // Keeps the first of several orders for the same key.
     const firsts = new Map(place.toReversed().map((want) => [want.key, want]));
     const own = new Set([...group.intents, ...group.covers].map(({ key }) => key));
     observed = observed.filter(({ key }) => !own.has(key) || firsts.has(key));
@@ -200,7 +200,7 @@ export function recordObserved(state: LaneState, scene: LaneScene): LaneState {
       const isSaid = reported.includes(mark);
       const request = requestOf(state, want);
       const { key, role } = want;
-      // The position may have shrunk since it was said.
+      // The position may have shrunk since the order was reported.
       const known = observed.find((one) => one.key === key);
       if (isSaid && known?.request.amount === request.amount) continue;
       const { positionId } = want.position;
@@ -237,7 +237,7 @@ interface HeldGroup extends Pick<LaneState, 'intents' | 'covers'> {
   readonly reason: RecordedReason;
 }
 
-/** What is watched only, together; what people are asked about, each question by itself. */
+/** Groups what is held back: everything in observe mode together, and each approval question by itself. */
 function heldGroups(state: LaneState): readonly HeldGroup[] {
   const held = state.intents.filter((intent) => isOpen(intent) && isRecorded(intent.refusedBy));
   const covers = state.covers.filter((cover) => cover.refusedBy === 'observeMode');
@@ -276,7 +276,6 @@ function recordCancels(state: LaneState, audit: LaneScene['audit']): LaneState {
   return { ...state, reported: [...state.reported, ...unsaid.map((task) => `would:${task.key}:cancel`)] };
 }
 
-/** Marks of intents that are gone are dropped with them. */
 function stillMeant(reported: readonly string[], state: LaneState): readonly string[] {
   const keys = [...state.intents, ...state.covers, ...state.cancels].map((subject) => subject.key);
   return reported.filter(

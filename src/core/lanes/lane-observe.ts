@@ -25,7 +25,7 @@ import { learnMaintenance } from './learn-maintenance.ts';
 import { findPosition, isSameHolding, marketRead, type ReadObservation } from './market-read.ts';
 import type { OwnOrder } from './own-order.ts';
 
-/** What evaluating asks of this market at one poll. `conclusive`: what is absent has ended. */
+/** Applies what rules ask of this market at one poll. `conclusive`: an action missing from `requests` has ended. */
 export function observeRequests(
   state: LaneState,
   requests: readonly LaneRequest[],
@@ -39,8 +39,8 @@ export function observeRequests(
 }
 
 /**
- * An incomplete read says nothing of positions that it lacks. Not used for sizing: one that overlaps a request, was
- * sent before the last one must show, or is older than what is known.
+ * Absorbs a read. An incomplete read says nothing about positions that it lacks. A read is not used for sizing if it
+ * overlaps a request, was sent before the effects of the last request must show, or is older than a known one.
  */
 export function observeRead(
   state: LaneState,
@@ -80,7 +80,6 @@ function withAbsent(state: LaneState, absent: readonly Absence[]): LaneState {
   };
 }
 
-/** What the read and the one before it say together. */
 function comparedWith(state: LaneState, read: MarketRead, scene: LaneScene): LaneState {
   const { contests: _, margins: __, jointLimits: ___, ...rest } = state;
   const contests = noteContests(state, read, scene.audit);
@@ -96,7 +95,7 @@ function comparedWith(state: LaneState, read: MarketRead, scene: LaneScene): Lan
   };
 }
 
-/** A read of this market alone does not tell of the others: what a list has shown lasts for so long. */
+/** How long a limit from a list stays valid: a read of this market alone does not show the others. */
 const JOINT_LIMIT_MS = 60_000;
 
 function jointLimitsOf(
@@ -117,7 +116,7 @@ function jointLimitsOf(
   });
 }
 
-/** What is known of how the market moved; what a lane that had nothing to do has missed it takes from those who watched. */
+/** Adds the mark of a read, and the marks of earlier reads that the lane missed while it had nothing to do. */
 function withMarks(state: LaneState, read: MarketRead, { earlierMarks }: ReadObservation): LaneState {
   const mark = read.positions.find(({ markPrice }) => markPrice !== null)?.markPrice;
   if (mark === undefined || mark === null) return state;
@@ -150,8 +149,8 @@ function ignoreReason(
 }
 
 /**
- * An older date may be what was there before. Ignored reads do not move the bound: what has really turned is believed
- * when it has passed.
+ * Whether a read may show a position that was there before: its open date is not newer. Ignored reads do not move the
+ * bound, so a real change is accepted once the bound has passed.
  */
 function showsEarlierPosition(read: MarketRead, before: MarketRead | null): boolean {
   return read.positions.some((position) => {
@@ -163,7 +162,7 @@ function showsEarlierPosition(read: MarketRead, before: MarketRead | null): bool
   });
 }
 
-/** Within the bound on stale reads the smaller size is kept. One left out of the list has the size last seen. */
+/** Whether a position grew: stale reads keep the smaller size. One left out of the list has its last seen size. */
 function hasGrown(read: MarketRead, before: MarketRead, state: LaneState): boolean {
   const known = withHeld(before, state);
   return read.positions.some(({ positionId, sizeBase }) => {
@@ -185,7 +184,7 @@ function absorb(state: LaneState, read: MarketRead, scene: LaneScene): LaneState
     audit.emit({ ...aboutOrder(order), kind: 'filled', reason: 'positionMoved', words });
   }
   for (const order of absorbed.ambiguous) {
-    // That a position is gone is said, and what stands for it is cancelled.
+    // A position that is gone is reported elsewhere, and its orders are cancelled.
     if (findPosition(read, order.positionId) === undefined) continue;
     const words = 'the position fell by something else than the amount of our orders';
     audit.emit({ ...aboutOrder(order), kind: 'ambiguousMove', reason: 'positionMoved', words });
@@ -198,7 +197,7 @@ function absorb(state: LaneState, read: MarketRead, scene: LaneScene): LaneState
   return settleIntents(triggered, true, scene);
 }
 
-/** An order that came too late is replaced at once, and whatever replaces it keeps a larger gap. */
+/** Marks orders that came too late: each is replaced at once, and its replacement gets a larger gap. */
 function noteInversions(state: LaneState, read: MarketRead, settings: AccountSettings): LaneState {
   const market = settings.marketSettings(state.market);
   if (market === undefined) return state;
@@ -207,7 +206,7 @@ function noteInversions(state: LaneState, read: MarketRead, settings: AccountSet
   const orders = state.orders.map((order) => {
     const isAfterArrival = read.sentAtMs - settings.readLagMs >= order.arrivedByMs;
     if (order.inverted === true || order.presumedFilled || !isAfterArrival) return order;
-    // The farther of two waits for nothing: the nearer one stands for the case that the last price lags.
+    // The farther of two orders is not given the learned allowance: the nearer one covers a lagging last price.
     const position = findPosition(read, order.positionId);
     const allowed = order.part === 'far' ? market : learned;
     const isLate = isInverted(order, position, isSecond(order) ? asLearnedInFavour(market, state) : allowed);
@@ -226,7 +225,7 @@ function aboutOrder(order: OwnOrder): { positionId: string; key: string; order: 
   return { positionId: order.positionId, key: order.key, order: order.request };
 }
 
-/** What a stop was reckoned from counts for the position that it was placed for. */
+/** Drops anchors that were computed for another position. */
 function forgetAnchors(state: LaneState, read: MarketRead): LaneState {
   const covers = state.covers.map((cover) => {
     if (cover.anchor === null) return cover;
@@ -238,7 +237,7 @@ function forgetAnchors(state: LaneState, read: MarketRead): LaneState {
   return { ...state, covers };
 }
 
-/** What triggered is placed again once the position has grown or the distance has recovered. */
+/** Lets a triggered rung be placed again once the position has grown or the distance has recovered. */
 function releaseLadders(state: LaneState, read: MarketRead): LaneState {
   const released = new Set(
     state.covers
@@ -247,7 +246,7 @@ function releaseLadders(state: LaneState, read: MarketRead): LaneState {
         const intent = state.intents.find((one) => one.key === key && one.source === 'cover');
         if (position === undefined || anchor?.sizeBase === undefined || intent?.end?.how !== 'reached')
           return false;
-        // What has triggered and may still stand would only trigger once more.
+        // A triggered order that may still stand would trigger again.
         const stands = state.orders.some(
           (order) => order.key === key && (order.reachedMs !== null || order.activatedMs !== null),
         );
@@ -311,7 +310,7 @@ function isStop({ role, trial }: OwnOrder): boolean {
   return role === 'cover' && trial !== true;
 }
 
-/** It counts once for a position: what becomes of it afterwards is the intent's matter. A lower rung asks for more. */
+/** Whether an intent already follows up this trigger. A stop triggers once per position; a lower rung asks for more. */
 function isFollowedUp(
   intents: readonly Intent[],
   order: OwnOrder,

@@ -15,88 +15,88 @@ import type { Mode, ReduceTarget, Rung, Severity } from '../rules/rule.ts';
 import type { Direction, LiquidationStateValue } from '../rules/subject.ts';
 import type { OwnOrder } from './own-order.ts';
 
-/** Raised when stored lanes of an older form cannot be read any more. */
+/** Raised when older stored lanes can no longer be read. */
 export const LANE_VERSION = 2;
 
-/** All that is known of one account and market: plain JSON. Times are milliseconds on the lanes' clock. */
+/** Everything known about one market of an account, as plain JSON. Times are milliseconds on the lanes' clock. */
 export interface LaneState {
   readonly version: typeof LANE_VERSION;
   readonly accountId: string;
   readonly market: string;
   readonly epoch: string;
-  /** Rises with every cancel, before it is sent. */
+  /** Incremented before each cancel is sent. */
   readonly generation: number;
-  /** Rises with every order, before it is sent; never falls within a store epoch. */
+  /** Incremented before each order is sent; never falls within a store epoch. */
   readonly attempt: number;
   readonly intents: readonly Intent[];
   readonly covers: readonly Cover[];
   readonly cancels: readonly CancelTask[];
-  /** Our orders that may still fill (design: outstanding), in the order in which they were sent. */
+  /** Our orders that may still fill (design: outstanding), in sending order. */
   readonly orders: readonly OwnOrder[];
-  /** The newest read that may be sized by; what it does not show is not there for certain only if nothing is `absent`. */
+  /** The newest read usable for sizing. A position that it lacks may still be open: see `absent`. */
   readonly read: MarketRead | null;
-  /** The newest read, also when something of ours was on its way: for prices and full closes only. */
+  /** The newest read of all, even if sent during one of our requests: not for sizing, except ahead of the fence. */
   readonly latestRead: MarketRead | null;
-  /** `read` counts only if it was sent at or after this: something of ours changed the market before. */
+  /** `read` counts only if it was sent at or after this time: earlier reads may miss what our own requests changed. */
   readonly readAfterMs: number;
-  /** Positions that `read` does not show and that may be open all the same. Absent: none. */
+  /** Positions that `read` does not show: open, or closed with orders, covers or intents left. Absent: none. */
   readonly absent?: readonly Absence[];
-  /** Absent: nobody adds to what orders of ours reduce. */
+  /** Positions that somebody else trades while our orders reduce them. Absent: none. */
   readonly contests?: readonly Contest[];
-  /** Bounds of the maintenance rate that liquidation prices imply, and how many trades in a row agree. Absent: unknown. */
+  /** Bounds of the maintenance rate implied by liquidation prices; `agreeing`: trades in a row. Absent: unknown. */
   readonly learnedMaintenance?: { readonly low: number; readonly high: number; readonly agreeing: number };
-  /** What stands behind positions, by the account's list or by what a reduction did. Absent: nothing is known. */
+  /** Margin behind positions, learned from the account's list or from a reduction. Absent: unknown. */
   readonly margins?: readonly KnownMargin[];
-  /** Of the last minute. Absent: there is none nearer than the positions' own. */
+  /** Limits seen within the last minute. Absent: none is nearer than the positions' own liquidation prices. */
   readonly jointLimits?: readonly JointLimit[];
   /** Our orders that were cancelled, or filled at creation, since a read last showed their position. Absent: none. */
   readonly ended?: readonly OwnOrder[];
-  /** New reads sent before this do not tell what became of our orders. */
+  /** Reads sent before this time do not show what became of our orders. */
   readonly ignoreReadsBeforeMs: number;
   readonly doubt: Doubt | null;
   readonly change: Change | null;
   readonly inProgress: InProgress | null;
   /** The account-wide action that holds this lane. */
   readonly heldBy: string | null;
-  /** After a refusal by the exchange or a failed read: nothing of this kind before. */
+  /** Earliest time of the next request of each kind, after a refusal by the exchange or a failed read. */
   readonly retryAtMs: Readonly<Record<Exclude<RetryKind, 'inFavour'>, number>> & {
     readonly inFavour?: number;
   };
   /** Mark prices of the last seconds, oldest first; absent: none is known. */
   readonly marks?: readonly MarkSample[];
-  /** Raised by inversions: how far mark and last price may be apart here, a fraction; absent: as configured. */
+  /** How far apart mark and last price may be here, a fraction; raised by inversions. Absent: as configured. */
   readonly learnedBasis?: number;
-  /** The same of the second stops of urgent closes, on the other side of the market, by their own inversions. */
+  /** The same for the second stops of urgent closes, on the other side of the market, by their own inversions. */
   readonly learnedInFavour?: number;
-  /** Coarser than in the config, as refusals have taught; absent: as configured. */
+  /** Steps coarser than configured, learned from refusals. Absent: as configured. */
   readonly learnedSteps?: { readonly amountStep?: DecimalString; readonly priceStep?: DecimalString };
-  /** Between what mark less last price lay when an order of ours filled, fractions of the mark; absent: never seen. */
+  /** Bounds of mark minus last price (buys: reversed) when our order filled, fractions of the mark. Absent: unknown. */
   readonly measuredBasis?: { readonly low: number; readonly high: number };
-  /** How long requests in this market take at present; absent: none has been answered yet. */
+  /** How long requests in this market take at present. Absent: none was answered yet. */
   readonly roundTripMs?: number;
-  /** Requests refused or unanswered since one was last accepted: lengthens the pause before the next try. */
+  /** Number of requests refused or unanswered since the last accepted one; lengthens the pause before the next try. */
   readonly refusals: number;
-  /** The same of cancels, which lengthens no other request's pause; absent: none. */
+  /** The same for cancels; it lengthens no other request's pause. Absent: none. */
   readonly cancelRefusals?: number;
-  /** When an order was last accepted here; absent: none was, or not since the lane was taken up after a failure. */
+  /** When an order was last accepted here. Absent: never, or not since the lane was recovered. */
   readonly orderAcceptedMs?: number;
   /** When an order was last refused or not answered. */
   readonly orderRefusedMs?: number;
-  /** When an order was refused (116) although orders of ours stand on that side: they may take up its room. */
+  /** When an order was refused (116) although our orders stand on that side: they may take up its room. */
   readonly roomTakenMs?: number;
-  /** The same for a stop nearer to the market, by the one that it was to be placed beside. Absent: it was not. */
+  /** The same for a stop that was to be placed beside a standing one. Absent: none was refused. */
   readonly coverRoomTakenMs?: number;
-  /** Until then a cancel that was not answered may still take effect. */
+  /** Until this time an unanswered cancel may still take effect. */
   readonly cancelPendingUntilMs?: number;
-  /** Orders of an earlier store epoch may be open that no cancel of ours can have removed: ours could add to them. */
+  /** Orders of an earlier store epoch may be open that our cancels cannot have removed; ours could add to them. */
   readonly priorOrdersPossible: boolean;
-  /** When its times were last moved because the clock had been set ahead; absent: never. */
+  /** When the lane's times were last moved because the clock had been set ahead. Absent: never. */
   readonly rebasedMs?: number;
-  /** Orders of ours that closed something within the last hour: their price is followed. Absent: none. */
+  /** Our orders that closed something within the last hour; the price after them is followed. Absent: none. */
   readonly costs?: readonly PendingCost[];
-  /** Closed windows of the gate and blocked orders already reported, so that each is said once. */
+  /** Marks of standing orders and held-back actions already reported, so that each is reported once. */
   readonly reported: readonly string[];
-  /** Orders that observe mode holds back, as they would have been sent, by intent or cover. Absent: none. */
+  /** Orders held back by observe mode or a pending approval, as they would be sent. Absent: none. */
   readonly observed?: readonly ObservedOrder[];
 }
 
@@ -107,10 +107,10 @@ export interface ObservedOrder {
   readonly request: ReduceOnlyStopRequest;
 }
 
-/** A position on which somebody works against what a rule does, or does the same. */
+/** A position that somebody else increases against a rule, or reduces along with it. */
 export interface Contest {
   readonly positionId: string;
-  /** It fell while orders of ours stood, and has not grown since. */
+  /** It fell while our orders stood, and has not grown since. */
   readonly isReduced: boolean;
   /** When it was seen to have grown after a reduction, oldest first. */
   readonly addsMs: readonly number[];
@@ -121,18 +121,17 @@ export interface Contest {
 /** A position that the newest reads do not show. */
 export interface Absence {
   readonly positionId: string;
-  /** As it was last seen; null when it never was. */
+  /** The position as last seen; null if it never was. */
   readonly last: ReadPosition | null;
-  /** When the first complete list without it was asked for; null before that. */
+  /** When the first complete list without it was requested; null before that. */
   readonly sinceMs: number | null;
-  /** Complete lists in a row without it. */
+  /** Number of complete lists in a row without it. */
   readonly reads: number;
   /**
-   * `held`: counts as open. `explained`: our orders may have closed it. `closed`: for certain; what stands is
-   * cancelled.
+   * `held`: counts as open. `explained`: our orders may have closed it. `closed`: certain, its orders are cancelled.
    */
   readonly phase: 'held' | 'explained' | 'closed';
-  /** Whether people were told that a rule cannot act on it. */
+  /** Whether an alarm said that a rule cannot act on it. */
   readonly told: boolean;
 }
 
@@ -144,7 +143,7 @@ export interface MarkSample {
 /** `inFavour`: the second stop of an urgent close, which must not hold up the first. */
 export type RetryKind = 'reduce' | 'inFavour' | 'cover' | 'cancel' | 'read';
 
-/** An action that is asked for, as the gate judges it. */
+/** A requested action, as the gate judges it. */
 interface AskedAction {
   /** Unique in the lane: rule, subject, episode, stage, action and position. */
   readonly key: string;
@@ -168,29 +167,29 @@ export interface Intent extends PositionAction {
   readonly target: ReduceTarget;
   /** The target as a size, persisted once known; within an episode it never rises. */
   readonly targetBase: DecimalString | null;
-  /** Of a target of the account as a whole: what its newest plan leaves of this position. */
+  /** For an account-wide target: what its newest plan leaves of this position. Null or absent: no plan. */
   readonly plannedBase?: DecimalString | null;
   readonly slippageSteps: readonly number[];
-  /** People have approved a reduction to this, and no further; absent: it is not bound by an approval. */
+  /** The size down to which a reduction is approved. Absent: no approval bounds the intent. */
   readonly approvedBase?: DecimalString;
-  /** Lifts the bound to the market's net exposure. */
+  /** Exempts the intent from the bound by the market's net exposure. */
   readonly perLeg: boolean;
-  /** A full close with a stop on either side of the market. Absent: on the one that the position loses by. */
+  /** A full close with a stop on both sides of the market. Absent: only on the losing side. */
   readonly urgent?: true;
-  /** Its rule is only kept firing: the condition does not hold any more. */
+  /** The rule still fires although its condition no longer holds. */
   readonly hasCleared?: boolean;
-  /** When the stage began; later stages of an episode whose target was reached before are not opened. */
+  /** When the stage began. If an earlier stage had reached its target by then, this one is superseded. */
   readonly stageAtMs: number;
   readonly openedMs: number;
   readonly deadlineMs: number;
-  /** Orders that were activated and did not fill, or were refused: chooses the slippage step. */
+  /** Number of orders that activated without filling, or were refused; chooses the slippage step. */
   readonly failures: number;
   readonly renewals: number;
-  /** The exchange said that there is nothing to reduce on this side (116); the next read tells. */
+  /** The exchange found nothing to reduce on this side (116); the next read decides. */
   readonly sideRefused: boolean;
   readonly end: IntentEnd | null;
   readonly endedMs: number | null;
-  /** Distance when it ended: nearer than this (reached: well nearer) opens it again. */
+  /** Distance when it ended; a failed intent reopens when the distance is clearly smaller. */
   readonly endDistance: number | null;
   readonly basis: IntentBasis | null;
 }
@@ -199,7 +198,7 @@ export interface IntentBasis extends FiringBasis {
   readonly positionSide: PositionSide;
   readonly openDate: number | null;
   readonly direction: Direction | null;
-  /** Beyond this the position has grown and the intent expires; renewed, it follows the size. */
+  /** A larger position counts as grown and the intent expires; once renewed, the bound is the new size. */
   readonly growthBoundBase: DecimalString;
 }
 
@@ -210,13 +209,13 @@ export interface Cover extends PositionAction {
   readonly anchor: CoverAnchor | null;
 }
 
-/** What the market was when a cover's stop was first placed for a position: while that lasts, it stays there. */
+/** The market when a cover's stop was first placed for a position. The stop stays in place while the anchor does. */
 export interface CoverAnchor {
   readonly markPrice: DecimalString;
   readonly liquidationPrice: DecimalString;
   readonly openDate: number | null;
   readonly direction: Direction | null;
-  /** The size of which each rung of a ladder closes its part; absent: there is no ladder. */
+  /** The size that the rungs of a ladder divide up. Absent: there is no ladder. */
   readonly sizeBase?: DecimalString;
 }
 
@@ -236,7 +235,7 @@ export interface Doubt {
   readonly sentAhead: readonly string[];
 }
 
-/** A started cancel-read-place. It completes whatever the gate says, for what was admitted when it started. */
+/** A cancel-read-place under way. What was admitted at its start completes even if the gate closes (`boundChange`). */
 export interface Change {
   readonly why: RemovalReason | 'doubt' | 'cancelAction';
   readonly startedMs: number;
@@ -249,25 +248,25 @@ export interface Change {
 export interface MarketRead {
   readonly sentAtMs: number;
   readonly receivedAtMs: number;
-  /** A record was set aside, in some market (`list`) or in this one: it may be the other side. Absent: none was. */
+  /** A record, perhaps the other side, was set aside in some market (`list`) or in this one. Absent: none was. */
   readonly partial?: 'list' | 'market';
   readonly positions: readonly ReadPosition[];
 }
 
 /**
- * A position as lanes act on it and store it: plain data, amounts and prices as decimal texts. `null` is unknown,
- * `liquidationPrice: 'none'` the API's null.
+ * A position as lanes use and store it: plain data, with amounts and prices as decimal strings. `null` means unknown;
+ * `liquidationPrice: 'none'` is the API's null.
  */
 export interface ReadPosition {
   readonly positionId: string;
   /** As reported. In hedge mode our orders name it. */
   readonly positionSide: PositionSide;
-  /** Unix seconds, as reported; another one under the same id is another position. */
+  /** Unix seconds, as reported. A different date under the same id means a different position. */
   readonly openDate: number | null;
   readonly direction: Direction | null;
   /** Absolute size in the stock currency. */
   readonly sizeBase: DecimalString;
-  /** Before other processes, which cannot be seen, reduced it a moment ago. Absent: none did, as far as is known. */
+  /** Size before unseen other processes reduced it a moment ago. Absent: none is known to have done so. */
   readonly sizeBeforeBase?: DecimalString;
   readonly markPrice: DecimalString | null;
   /** Bound on the error of `markPrice`, same unit. */
@@ -275,20 +274,20 @@ export interface ReadPosition {
   readonly liquidationPrice: DecimalString | 'none' | null;
   readonly distance: number | 'none' | null;
   readonly liquidationState: LiquidationStateValue | null;
-  /** Negative distance while the exchange does not liquidate: alert, no sizing. */
+  /** The distance is negative although the exchange does not liquidate: an alarm, and no sizing. */
   readonly disagreement: boolean;
-  /** Average entry price, and what partial closes have realized; absent: not said. */
+  /** Average entry price, and the PnL that partial closes have realized. Absent: not reported. */
   readonly basePrice?: DecimalString;
   readonly realizedPnl?: DecimalString;
-  /** What stands behind it: its own margin (isolated), or what it shares with others; absent: not known. */
+  /** The margin behind it: its own (isolated), or shared with other positions. Absent: unknown. */
   readonly margin?: KnownMargin['margin'];
-  /** Where its pool is used up if all markets move together; absent: no nearer than its own, or not known. */
+  /** Price at which its pool is used up if all markets move together. Absent: no nearer than its own, or unknown. */
   readonly jointLiquidationPrice?: DecimalString;
-  /** Chance of liquidation before a fence that starts now has passed; unknown is null. */
+  /** Probability of liquidation before a fence that starts now has passed; null if unknown. */
   readonly fenceRisk: number | null;
 }
 
-/** What the executor is to do next, as data. Only the first three reach the exchange. */
+/** The executor's next step, as data. Only a `RequestStep` reaches the exchange. */
 export type Step = RequestStep | WaitStep | IdleStep;
 export type RequestStep = CancelStep | PlaceStep | ReadStep;
 
@@ -296,12 +295,12 @@ export interface CancelStep {
   readonly kind: 'cancelAll';
   readonly request: CancelAllRequest;
   readonly why: Change['why'];
-  /** The rule's own action that this carries out; null when it serves the order set. */
+  /** Key of the rule's own action that this carries out; null when it serves the order set. */
   readonly task: string | null;
   readonly admitted: readonly string[];
   /** Positions whose order was not filled in time: their next attempt takes the next slippage step. */
   readonly unfilled: readonly string[];
-  /** Unanswered for so long it counts as lost, and what waits for it goes on; absent: as long as the client waits. */
+  /** After this time without an answer it counts as lost, and the lane goes on. Absent: as long as the client waits. */
   readonly answerWithinMs?: number;
 }
 
@@ -311,13 +310,13 @@ export interface PlaceStep {
   readonly order: OwnOrder;
   /** Sent before the fence has passed. */
   readonly ahead: boolean;
-  /** An order of ours that is sent again under its own id. */
+  /** One of our orders, sent again under its own id. */
   readonly isResend: boolean;
-  /** Another process sent it first, as its answer says. */
+  /** The answer shows that another process sent it first. */
   readonly byAnother?: true;
-  /** Unanswered for so long it counts as lost; absent: as long as the client waits. */
+  /** After this time without an answer it counts as lost. Absent: as long as the client waits. */
   readonly answerWithinMs?: number;
-  /** What a cover's activation was reckoned from; null for a reduction. */
+  /** The anchor of a cover's activation; null for a reduction. */
   readonly anchor: CoverAnchor | null;
 }
 
@@ -335,7 +334,7 @@ export interface WaitStep {
 export interface IdleStep {
   readonly kind: 'idle';
   readonly why: IdleReason;
-  /** When time alone could change this. */
+  /** When time alone could change the step. */
   readonly wakeAtMs: number | null;
 }
 
@@ -344,7 +343,7 @@ export interface InProgress {
   readonly startedMs: number;
 }
 
-/** A lane of which nothing is known yet: what is open in its market at the exchange is in doubt. */
+/** Returns a lane without history: what is open in its market at the exchange is in doubt. */
 export function newLane(accountId: string, market: string, epoch: string, nowMs: number): LaneState {
   return {
     version: LANE_VERSION,

@@ -21,7 +21,7 @@ export type StepResult =
   | {
       readonly kind: 'place';
       readonly outcome: CommandOutcome<PlacedOrder>;
-      /** Other processes may have sent the same: they act on the same state, and cannot be asked. */
+      /** Other processes act on the same state and cannot be asked: they may have sent the same order. */
       readonly othersAct?: boolean;
     }
   | { readonly kind: 'cancelAll'; readonly outcome: CommandOutcome<null> }
@@ -29,7 +29,7 @@ export type StepResult =
 
 type PlaceResult = Extract<StepResult, { readonly kind: 'place' }>;
 
-/** Writes ahead what is about to be sent; persist the result before sending. */
+/** Records a step before it is sent. Persist the result before sending. */
 export function begin(state: LaneState, step: RequestStep, nowMs: number): LaneChange {
   const audit = recorder(state.accountId, state.market, nowMs);
   const started: LaneState = { ...state, inProgress: { step, startedMs: nowMs } };
@@ -72,7 +72,7 @@ function aboutOrder(order: OwnOrder) {
   return { ...about(order), order: order.request };
 }
 
-/** Raises the generation and starts a change, before the cancel is sent. */
+/** Raises the generation and starts a change before the cancel is sent. */
 export function beginCancel(
   state: LaneState,
   step: CancelStep,
@@ -85,7 +85,7 @@ export function beginCancel(
     words: 'cancels all orders of these types in the market, the owner’s own included',
     cancel: step.request,
   });
-  // An activation that was never reached lay too far away: the gap is as configured again.
+  // An activation that was never reached was too far away: the gap is as configured again.
   const { measuredBasis: _, learnedInFavour: __, ...unmeasured } = state;
   const known = step.why === 'marketMovedAway' ? { ...unmeasured, learnedBasis: 0 } : state;
   const { startedMs, admitted, rounds } = state.change ?? {
@@ -119,7 +119,7 @@ export function finish(
   );
 }
 
-/** Equal state gives equal ids: where others act as well, a taken id says that one of them was quicker. */
+/** Equal state gives equal ids: where other processes act too, a taken id means that one of them was faster. */
 function sentBefore(step: PlaceStep, result: PlaceResult): PlaceStep {
   return wasSentByAnother(step, result) ? { ...step, isResend: true, byAnother: true } : step;
 }
@@ -129,7 +129,7 @@ export function wasSentByAnother(step: PlaceStep, { outcome, othersAct = false }
   return othersAct && isTaken && !step.isResend;
 }
 
-/** How long an answer took: slower counts at once, faster by half, and what was not answered tells nothing. */
+/** Updates the round trip: slower answers count at once, faster ones by half, lost ones only if given up early. */
 function timed(
   state: LaneState,
   { startedMs, step }: InProgress,
@@ -139,7 +139,7 @@ function timed(
   if (result.kind === 'readPositions') return state;
   const isLost = result.outcome.kind === 'unknown';
   if (isLost && !('answerWithinMs' in step)) return state;
-  // What was given up early may have been on its way: the next one is waited for a little longer.
+  // The answer may have been on its way: wait a little longer for the next one.
   const tookMs = Math.max(0, nowMs - startedMs) * (isLost ? 0.5 : 1);
   return { ...state, roundTripMs: Math.max(tookMs, Math.round(((state.roundTripMs ?? 0) + tookMs) / 2)) };
 }
@@ -152,7 +152,7 @@ function finishRead(
 ): LaneChange {
   const observed: LaneChange =
     observation === null ? { state, events: [] } : observeRead(state, observation, settings, nowMs);
-  // In doubt the latest read serves as well: for a full close ahead of the fence.
+  // In doubt the latest read is useful too: for an order ahead of the fence.
   const isNewestRead = state.doubt !== null && observed.state.latestRead !== state.latestRead;
   const isUsed = observed.state.read !== state.read || isNewestRead;
   return isUsed ? observed : { state: delay(observed.state, 'read', nowMs), events: observed.events };
@@ -164,7 +164,7 @@ function delay(state: LaneState, kind: RetryKind, nowMs: number, error?: Exchang
   return { ...state, refusals, retryAtMs: { ...state.retryAtMs, [kind]: untilMs } };
 }
 
-/** Unanswered again and again, a request is not repeated at once; the first time waiting only loses time. */
+/** Pauses from the second unanswered request on; after the first, a pause only loses time. */
 function delayRepeated(state: LaneState, kind: RetryKind, nowMs: number): LaneState {
   return state.refusals === 0 ? { ...state, refusals: 1 } : delay(state, kind, nowMs);
 }
@@ -185,7 +185,7 @@ function finishPlace(
   return unsure(forgetAhead(delayed, order.positionId), order, 'unknownOutcome', scene);
 }
 
-/** A trial serves a cancel: what refuses it delays no order. */
+/** A trial serves a cancel, so its refusal delays no order. */
 function retryKindOf({ trial, role, request }: OwnOrder): RetryKind {
   if (request.inFavour === true) return 'inFavour';
   return trial === true ? 'cancel' : role;
@@ -234,15 +234,15 @@ function accepted(state: LaneState, step: PlaceStep, placed: PlacedOrder, scene:
     ambiguous: false,
     mayHaveVanished: false,
   }));
-  // Filled in part or trimmed, it says that the position is not, or not any more, what was read: read before going on.
+  // A partial fill or a trimmed amount shows that the position is not as it was read: read before going on.
   const isTrimmed = adjustedFrom !== undefined && !toDecimal(adjustedFrom).eq(toDecimal(amount));
   const hasMoved = status === 'PARTIALLY_FILLED' || isTrimmed;
   return { ...arrivedOrder, readAfterMs: hasMoved ? seenFromMs : base.readAfterMs };
 }
 
 /**
- * There now; behind a cancel that may still arrive, not for certain. With increasing nonces that cancel is refused after
- * this order.
+ * Marks an accepted order as open, or as unsure while an unanswered cancel may still arrive. With increasing nonces
+ * that cancel is refused after this order.
  */
 function arrived(
   order: OwnOrder,
@@ -256,7 +256,7 @@ function arrived(
   return { ...known, status: 'unsure', arrivedByMs: cancelPendingUntilMs, behindCancel: true };
 }
 
-/** The order that was in doubt is known to be there: nothing else is, unless another one is in doubt, too. */
+/** Ends the doubt once its order is known to stand, unless another order is in doubt too or some may be hidden. */
 function withoutDoubtOf(state: LaneState, order: OwnOrder): LaneState {
   if (state.doubt === null || mayHideOrders(state.doubt)) return state;
   const isOther = (other: OwnOrder): boolean => other.status !== 'open' && !isSameId(other, order);
@@ -282,18 +282,18 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
         : `${error.message} (${aside})`;
   audit.emit({ ...aboutOrder(order), kind: 'rejected', reason, words: said, alarm: !isExpected });
   if (reason === 'duplicateId') {
-    // Orders are judged, and this one was accepted a moment ago.
+    // The exchange judges orders, and it accepted this one before.
     const judged = { ...state, orderAcceptedMs: nowMs };
     const known = step.byAnother === true ? actedOnByAnother(judged, order) : judged;
     if (step.isResend) return resentIsThere(withoutDoubtOf(known, order), order);
-    // Somebody with our identity used it: this store was rolled back, or copied.
+    // Somebody with our identity used the id: this store was rolled back or copied.
     return unsure(countFailures(state, order), order, 'duplicateUnexpected', scene);
   }
   const kept = step.isResend ? markUnsure(state, order) : withoutOrder(state, order);
   if (reason === 'side') return sideRefused(kept, order, settings, nowMs);
   if (isSecond && !passing) return withoutSecond(kept, nowMs);
   const unsent = { ...(step.ahead ? forgetAhead(kept, order.positionId) : kept), orderRefusedMs: nowMs };
-  // The market may as well have passed the price: it is taken from a new read.
+  // The market may also have passed the price, so the next price is taken from a new read.
   const taught = taughtByPrice(unsent, order, { reason, isGivenUp: retry === undefined }, settings);
   if (retry !== undefined) return { ...taught, learnedSteps: retry.learnedSteps, readAfterMs: nowMs };
   const known = reason === 'marketClosed' ? suspectStops(unsent, reason, audit) : unsent;
@@ -303,7 +303,7 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
   return delay(forgetStep(failed, reason), kind, nowMs, error);
 }
 
-/** What the answer to a question is: a duplicate is refused because the order was accepted before. */
+/** Explains the refusal of a duplicate: the exchange refuses it because the order was accepted before. */
 function duplicateWords({ behindCancel, mayHaveVanished }: OwnOrder, { message }: ExchangeError): string {
   const answer =
     behindCancel === true || mayHaveVanished === true
@@ -315,15 +315,16 @@ function duplicateWords({ behindCancel, mayHaveVanished }: OwnOrder, { message }
 const SECOND_PAUSE_MS = 10_000;
 
 /**
- * An exchange that takes activations on one side of the market only: that teaches nothing about the other stop. It may
- * as well refuse all orders, so it is no proof that what a cancel takes down can be put up again.
+ * Handles the refusal of the second stop. The exchange may accept activations on one side of the market only, so this
+ * says nothing about the other stop. It may also refuse all orders, so nothing proves that orders can be placed again
+ * after a cancel.
  */
 function withoutSecond(state: LaneState, nowMs: number): LaneState {
   const retryAtMs = { ...state.retryAtMs, inFavour: nowMs + SECOND_PAUSE_MS };
   return { ...state, retryAtMs, orderRefusedMs: nowMs };
 }
 
-/** What was refused was not sent ahead of the fence: it may be tried again. */
+/** Lets a refused order be tried again ahead of the fence. */
 function forgetAhead(state: LaneState, positionId: string): LaneState {
   if (state.doubt === null) return state;
   const sentAhead = state.doubt.sentAhead.filter((other) => other !== positionId);
@@ -337,7 +338,10 @@ function markUnsure(state: LaneState, order: OwnOrder): LaneState {
   }));
 }
 
-/** A duplicate was accepted once. It is there, unless an unanswered cancel took it down since; then it is replaced. */
+/**
+ * Marks a refused duplicate as open: it was accepted once. If an unanswered cancel may have taken it down since, it is
+ * also ambiguous, and so gets replaced.
+ */
 function resentIsThere(state: LaneState, order: OwnOrder): LaneState {
   return changeOrder(state, order, (resent) => {
     const { behindCancel = false, wasOpen: _, ...known } = resent;
@@ -345,7 +349,10 @@ function resentIsThere(state: LaneState, order: OwnOrder): LaneState {
   });
 }
 
-/** 116: gone, at target, or the wrong side; the next read tells. Beside orders of ours the room may be full instead. */
+/**
+ * Handles error 116: the position is gone, at its target, or on the other side; the next read decides. Beside our other
+ * orders there may be no room instead.
+ */
 function sideRefused(state: LaneState, order: OwnOrder, settings: AccountSettings, nowMs: number): LaneState {
   const readAfterMs = nowMs + settings.readLagMs;
   const isCrowded = state.orders.some(
@@ -372,7 +379,6 @@ function sideRefused(state: LaneState, order: OwnOrder, settings: AccountSetting
   return { ...paused, intents, readAfterMs, ignoreReadsBeforeMs: readAfterMs };
 }
 
-/** A refused order is not part of a change that has to be completed any more. */
 function dropAdmitted(state: LaneState, key: string): LaneState {
   if (state.change === null) return state;
   const admitted = state.change.admitted.filter((other) => other !== key);

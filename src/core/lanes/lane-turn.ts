@@ -13,7 +13,7 @@ import type { CancelStep, LaneState, MarketRead, PlaceStep, RetryKind, Step } fr
 import { mayPrice, roundTripOf } from './market-read.ts';
 import type { OwnOrder } from './own-order.ts';
 
-/** What it takes to tell what a lane is to do next. */
+/** Inputs for deciding a lane's next step. */
 export interface Turn extends LaneScene {
   readonly context: LaneContext;
   readonly market: MarketSettings | undefined;
@@ -24,14 +24,14 @@ export interface DecidedStep {
   readonly step: Step;
 }
 
-/** The same, or null where something else decides the step. */
+/** A decided step, or null where something else decides it. */
 export type MaybeStep = DecidedStep | { readonly state: LaneState; readonly step: null };
 
 export function idle(why: IdleReason): Step {
   return { kind: 'idle', why, wakeAtMs: null };
 }
 
-/** A cancel that is followed by reading and placing what is admitted now. */
+/** Returns a cancel, after which the lane reads and places what is admitted now. */
 export function cancelStep(
   state: LaneState,
   request: CancelStep['request'],
@@ -44,10 +44,10 @@ export function cancelStep(
   return { kind: 'cancelAll', request, why, task, admitted, unfilled, answerWithinMs };
 }
 
-/** What a change completes: what is to be reduced, and the standing stops that it takes down. */
+/** Keys of what a change completes: reductions, and the standing stops that the cancel takes down. */
 export function admittedKeys(state: LaneState): readonly string[] {
   const { intents, covers } = admittedOf(state);
-  // Not by their key: that of a cover may be another one since its order was placed.
+  // Not matched by key: a cover's key may have changed since its order was placed.
   const stood = covers.filter(({ positionId }) => stopsOf(state, positionId).length > 0);
   return [...intents, ...stood].map(({ key }) => key);
 }
@@ -56,13 +56,13 @@ export function ownCancel(state: LaneState, why: CancelStep['why'], unfilled: re
   return cancelStep(state, { market: state.market, types: orderTypesOf(state.market) }, why, null, unfilled);
 }
 
-/** The wait after a refusal by the exchange, while it lasts. */
+/** Returns the pause after a refusal or a failed read, while it lasts. */
 export function pausedBy(state: LaneState, kind: RetryKind, nowMs: number): Step | undefined {
   const untilMs = state.retryAtMs[kind] ?? 0;
   return nowMs < untilMs ? { kind: 'wait', untilMs, why: 'backoff' } : undefined;
 }
 
-/** The request for a wanted order. `ahead`: before the fence has passed. */
+/** Returns the step that sends a wanted order. `ahead`: before the fence has passed. */
 export function placeStep(state: LaneState, want: Want, turn: Turn, ahead: boolean): PlaceStep {
   const why = want.isTrimmed || want.isTrial === true ? undefined : whyItMayAddUp(state, want, turn, ahead);
   const isResend = want.resend !== null;
@@ -78,7 +78,7 @@ export function placeStep(state: LaneState, want: Want, turn: Turn, ahead: boole
     slippage: want.slippage,
     status: 'sending',
     sentMs: turn.nowMs,
-    // Sent a second time, the first one may still arrive.
+    // If this is sent again, the first request may still arrive.
     arrivedByMs: Math.max(turn.nowMs, want.resend?.arrivedByMs ?? turn.nowMs),
     placedSizeBase: want.position.sizeBase,
     baseSizeBase: want.position.sizeBase,
@@ -107,7 +107,7 @@ export function placeStep(state: LaneState, want: Want, turn: Turn, ahead: boole
 const LEAST_ANSWER_MS = 1_000;
 const ANSWER_ROUND_TRIPS = 3;
 
-/** In a hurry nobody waits for an answer for seconds, where answers usually come at once. */
+/** How long to wait for an answer in a hurry: a few of the usual round trips. */
 function hurriedAnswerMs(state: LaneState): number {
   const { latestRead } = state;
   const usualMs = latestRead === null ? Number.POSITIVE_INFINITY : roundTripOf(state, latestRead);
@@ -116,7 +116,7 @@ function hurriedAnswerMs(state: LaneState): number {
 
 type OvershootReason = keyof typeof OVERSHOOT_WORDS;
 
-/** Why the order may close more than its target, together with others; undefined: it does not. */
+/** Why the order, together with others, may close more than its target; undefined if it cannot. */
 function whyItMayAddUp(
   state: LaneState,
   want: Want,
@@ -158,7 +158,7 @@ export function isFresh(read: MarketRead, state: LaneState, { settings, nowMs }:
   return nowMs - read.receivedAtMs <= settings.maxSnapshotAgeMs && mayPrice(read, state, settings, nowMs);
 }
 
-/** The smallest order, far from the market, shows before a cancel whether what it takes down can be put up again. */
+/** Returns a step towards a trial order, which shows before a cancel whether orders can be placed again. */
 export function trialStep(
   state: LaneState,
   about: Pick<OwnOrder, 'key' | 'ruleId'> | undefined,
@@ -169,7 +169,7 @@ export function trialStep(
   const { latestRead: read } = state;
   const isPaused =
     pausedBy(state, 'cancel', nowMs) !== undefined || pausedBy(state, 'cover', nowMs) !== undefined;
-  // Where cancels reach no stop, a trial would stand for good, and so would what it is for.
+  // Where cancels do not reach stops, neither the trial nor the order that it serves could be removed.
   if (about === undefined || isPaused || !settings.cancelCoversStops) return undefined;
   if (read === null || read.sentAtMs < state.readAfterMs || !isFresh(read, state, turn)) {
     return pausedBy(state, 'read', nowMs) === undefined && nowMs >= state.readAfterMs

@@ -38,19 +38,19 @@ import { findPosition, mayPrice } from './market-read.ts';
 import type { OwnOrder } from './own-order.ts';
 import { resolveDoubt } from './resolve-doubt.ts';
 
-/** A step, and the lane that is to be persisted before it is carried out. */
+/** A step, and the lane to persist before the step is carried out. */
 export interface Advance extends LaneChange {
   readonly step: Step;
 }
 
-/** What a lane is to do next. Ask again after each step; carry a request out only between `begin` and `finish`. */
+/** Returns the lane's next step. Call again after each step; carry a request out only between `begin` and `finish`. */
 export function advance(state: LaneState, context: LaneContext, nowMs: number): Advance {
   if (state.inProgress !== null) return { state, step: idle('busy'), events: [] };
   if (state.heldBy !== null) return { state, step: idle('held'), events: [] };
   const { settings } = context;
   const scene: LaneScene = { settings, nowMs, audit: recorder(state.accountId, state.market, nowMs) };
   const started = startIntents(expireIntents(state, scene), scene);
-  // After everything that may open an intent.
+  // Must follow everything that may open an intent.
   const asked = boundChange(askGate(started, context.gate, scene), scene);
   const ready = recordObserved(failExhausted(asked, scene), scene);
   const turn: Turn = { ...scene, context, market: marketOf(ready, settings) };
@@ -59,7 +59,7 @@ export function advance(state: LaneState, context: LaneContext, nowMs: number): 
   return { state: next, step: withWake(step, next, scene), events: scene.audit.events };
 }
 
-/** Intents that fired since take what the position was from the read that came with them, or wait for the next. */
+/** Gives new intents their basis from the read that came with them; without a current read they wait for one. */
 function startIntents(state: LaneState, scene: LaneScene): LaneState {
   const { read, latestRead, readAfterMs } = state;
   const isDue = state.intents.some((intent) => isOpen(intent) && intent.basis === null);
@@ -84,7 +84,10 @@ function decideSet(state: LaneState, turn: Turn): DecidedStep {
   return certain.step === null ? pursue(certain.state, admitted, turn, market) : certain;
 }
 
-/** A market that left the config. What is unwanted is cancelled, unless something wanted would go with it for good. */
+/**
+ * Handles a market that is no longer configured. Cancels unwanted orders, unless the cancel would also take down an
+ * order that is wanted: it could not be placed again.
+ */
 function withoutSettings(state: LaneState, admitted: Admitted, turn: Turn): DecidedStep {
   const { settings } = turn;
   const { gate } = turn.context;
@@ -110,7 +113,7 @@ function isWanted({ role, positionId }: OwnOrder, state: LaneState): boolean {
     : state.intents.some((intent) => isOpen(intent) && intent.positionId === positionId);
 }
 
-/** Nothing is in doubt: read if need be, compare, and take the first difference. */
+/** Decides the step when nothing is in doubt: reads if necessary, compares, and acts on the first difference. */
 function pursue(state: LaneState, admitted: Admitted, turn: Turn, market: MarketSettings): DecidedStep {
   const { settings } = turn;
   const { read } = state;
@@ -122,7 +125,7 @@ function pursue(state: LaneState, admitted: Admitted, turn: Turn, market: Market
     (intent) => intent.basis === null && !isHeld(state, intent.positionId),
   );
   if (!isUsable || isMissed || read === null) return { state, step: readStep(state, turn) };
-  // A record set aside somewhere may be the other side here: a read of this market tells.
+  // A record set aside in the list may be the other side of this market; a read of this market alone shows it.
   const isSideHidden =
     read.partial === 'list' &&
     mayHideSide(withHeld(read, state)) &&
@@ -134,10 +137,10 @@ function pursue(state: LaneState, admitted: Admitted, turn: Turn, market: Market
   const scene = { state, read, admitted, market, settings, nowMs: turn.nowMs };
   const ideal = orderSetDifference({ ...scene, mayCancel: true });
   const isNeeded = ideal.remove.some((removal) => mayCarryOut(removal, state, admitted, gate));
-  // Without a cancel what is missing is added beside what stands.
+  // Without a cancel, missing orders are added beside the standing ones.
   const wished = isNeeded && verdict !== 'may' ? orderSetDifference({ ...scene, mayCancel: false }) : ideal;
   const { difference, refused } = withoutAddingUp(wished, state, read, turn);
-  // What orders of an earlier store epoch hold up, where a cancel would clear them away.
+  // A reduction refused because of orders of an earlier store epoch, where a cancel would clear those orders.
   const mayClear = state.priorOrdersPossible && settings.cancelCoversStops && settings.cancel !== 'never';
   const heldUp = mayClear ? refused[0] : undefined;
   const stuck = isNeeded ? ideal.remove[0]?.order : heldUp;
@@ -152,7 +155,7 @@ function pursue(state: LaneState, admitted: Admitted, turn: Turn, market: Market
   }
   const mayGo = (removal: Removal): boolean => mayCarryOut(removal, state, admitted, gate);
   const remove = difference.remove.filter(mayGo);
-  // What the gate holds back stays for that, which is said elsewhere.
+  // Orders that stay because of the gate are reported elsewhere.
   const due = { ...difference, remove, standing: difference.standing.filter(mayGo) };
   const noted = failPriorOrders(note(state, due, read, turn), refused, turn);
   const tightened = difference.place.find((want) => isTightening(want, state));
@@ -174,9 +177,9 @@ interface StandInScene {
 }
 
 /**
- * Orders of the process that this one stands in for may still fill, and are not known here: they are taken down first,
- * once an order far from the market has shown that others can be put up. Where none is taken, or liquidation is near,
- * nothing stands in the way of adding to them, which is audited.
+ * Cancels the orders of the process that this one stands in for: they may still fill and are not known here. A trial
+ * order far from the market must first show that orders are accepted. If they are not, or if liquidation is near, the
+ * new order is added to them, which is audited.
  */
 function standInStep(
   state: LaneState,
@@ -197,7 +200,7 @@ function standInStep(
   return trial && { state, step: trial };
 }
 
-/** Whether an order may have been triggered and not filled: the next one has more slippage. */
+/** Whether an order may have triggered without filling; the next order then gets more slippage. */
 function mayHaveBeenJumped({ order, why }: Removal, read: MarketRead): boolean {
   if (why === 'notFilled') return true;
   const position = findPosition(read, order.positionId);
@@ -231,7 +234,7 @@ function placeFirst(
       return { state, step: isPriced ? placeStep(state, want, turn, false) : readStep(state, turn) };
     waiting ??= pause;
   }
-  // What is admitted and not seen is placed again when it is.
+  // A change stays open while a position is not seen: its orders are placed again once it is.
   const isUnseen = difference.blocked.some(({ why }) => why === 'positionNotSeen');
   const done = waiting === undefined && !isUnseen ? endChange(state) : state;
   const why = difference.blocked.length > 0 ? 'blocked' : 'setInPlace';

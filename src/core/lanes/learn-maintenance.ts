@@ -8,17 +8,18 @@ type LearnedMaintenance = NonNullable<LaneState['learnedMaintenance']>;
 
 /** Reads further apart than this may have a deposit or another market's move between them. */
 const LONGEST_GAP_MS = 10_000;
-/** A smaller change of the size tells too little. */
+/** A smaller relative change of the size is not conclusive. */
 const LEAST_CHANGE = 0.1;
-/** Fees and slippage of what was traded between, a fraction of its value, at most. */
+/** Upper bound of the fees and slippage of the trade between the reads, a fraction of its value. */
 const TRADING_COST = 0.002;
-/** Rates nearer than this share to the configured one are the same. */
+/** Rates within this share of the configured one count as equal. */
 const SAME_SHARE = 0.1;
 const LARGEST_RATE = 0.5;
 
 /**
- * The maintenance rate that reads around a trade imply: the buffer `size * |mark - L| + rate * size * L` changes by the
- * market and the cost of the trade only.
+ * Returns bounds of the maintenance rate implied by the reads around a trade: only the market's move and the cost of
+ * the
+ * trade change the buffer `size * |mark - L| + rate * size * L`.
  */
 function rateBetween(
   before: ReadPosition,
@@ -39,7 +40,7 @@ function rateBetween(
   return low > 0 && high < LARGEST_RATE ? { low, high } : undefined;
 }
 
-/** What is known of the market's maintenance rate after a new read; two trades in a row have to agree. */
+/** Returns what is known of the maintenance rate after a new read. It counts once two trades in a row agree. */
 export function learnMaintenance(
   state: LaneState,
   read: MarketRead,

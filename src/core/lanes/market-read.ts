@@ -21,24 +21,21 @@ import type { LaneState, MarketRead, MarkSample, ReadPosition } from './lane-sta
 export interface ReadObservation {
   readonly sentAtMs: number;
   readonly receivedAtMs: number;
-  /** False when a record was set aside: absences prove nothing. The positions that it does show are as good as any. */
+  /** False when a record was set aside: absences then prove nothing, but the positions shown are valid. */
   readonly complete: boolean;
-  /** Whether it was asked for this market alone; absent: for all markets. */
+  /** Whether the request was for this market alone. Absent: for all markets. */
   readonly ofMarket?: boolean;
-  /** Ids of positions that are listed with nulls: not to be judged, and not absent either. Absent: none. */
+  /** Ids of positions listed with nulls: they cannot be judged, but are not absent. Absent: none. */
   readonly notOpenYet?: readonly string[];
-  /** Also those with a size of zero. */
+  /** Includes positions with a size of zero. */
   readonly byMarket: ReadonlyMap<string, readonly ReadPosition[]>;
-  /**
-   * Sizes before other processes reduced positions a moment ago, by position, where processes act without seeing one
-   * another. Absent: they do not.
-   */
+  /** Sizes by position before unseen other processes reduced them a moment ago. Absent: processes see one another. */
   readonly sizesBefore?: ReadonlyMap<string, DecimalString>;
-  /** Mark prices of earlier reads, oldest first, of those sent at times that are missing; absent: none is known. */
+  /** Returns mark prices of earlier reads for the times that are missing, oldest first. Absent: none is known. */
   readonly earlierMarks?: (market: string, isMissing: (sentAtMs: number) => boolean) => readonly MarkSample[];
 }
 
-/** The positions of the snapshot as lanes take them, with the forecasts of an evaluated state. */
+/** Converts the snapshot's positions for lanes, with the forecasts of an evaluated state. */
 export function readPositions(
   snapshot: Snapshot,
   evaluated: AccountState,
@@ -67,7 +64,7 @@ export function readPositions(
 }
 
 interface ReadScene {
-  /** What the account's other positions mean for this one. */
+  /** Like `jointPrice`, depends on the account's other positions. */
   readonly margin: ReadPosition['margin'] | undefined;
   readonly jointPrice: number | undefined;
   readonly motion: Quantity<Motion>;
@@ -104,14 +101,14 @@ function valueOrNone<T>(quantity: Quantity<T>): T | 'none' | null {
   return quantity.kind === 'none' ? 'none' : valueOf(quantity);
 }
 
-/** As many digits as any price has. */
+/** No price has more significant digits. */
 const PRICE_DIGITS = 10;
 
 function decimalPrice(price: number): DecimalString {
   return formatDecimal(decimalFromNumber(Number(price.toPrecision(PRICE_DIGITS))));
 }
 
-/** The open positions of one market; a size of zero is a closed one. */
+/** Returns the open positions of one market; a size of zero means closed. */
 export function marketRead(observation: ReadObservation, market: string): MarketRead {
   const positions = observation.byMarket.get(market) ?? [];
   return {
@@ -129,7 +126,7 @@ export function roundTripOf(state: LaneState, read: MarketRead): number {
   return Math.max(state.roundTripMs ?? 0, read.receivedAtMs - read.sentAtMs);
 }
 
-/** Whether prices may come from a read: what it shows is as old as its request. */
+/** Whether orders may be priced from a read: its data are as old as its request. */
 export function mayPrice(
   read: MarketRead,
   state: LaneState,
@@ -145,7 +142,7 @@ function withSizeBefore(position: ReadPosition, { sizesBefore }: ReadObservation
   return sizeBeforeBase === undefined ? position : { ...position, sizeBeforeBase };
 }
 
-/** Not one rebuilt or turned around under its id. What the exchange leaves out on either side tells nothing. */
+/** Whether both are one position, not reopened or turned around under its id. A value missing on a side is ignored. */
 export function isSameHolding(
   before: Pick<ReadPosition, 'openDate' | 'direction'>,
   position: Pick<ReadPosition, 'openDate' | 'direction'>,
@@ -161,7 +158,7 @@ export function findPosition(read: MarketRead | null, positionId: string): ReadP
   return read?.positions.find((position) => position.positionId === positionId);
 }
 
-/** What a position's liquidation price tells of its pool. */
+/** A position with what is needed to infer its pool from its liquidation price. */
 export interface PricedPosition {
   /** 1: long. */
   readonly sign: number;

@@ -1,68 +1,67 @@
 import type { ReduceOnlyStopRequest } from '../ports/exchange.ts';
 import type { DecimalString } from '../quantities/decimal.ts';
 
-/** An order of ours that may still stand, or that nobody can be sure of. */
+/** One of our orders that may still stand, or whose outcome is uncertain. */
 export interface OwnOrder {
   readonly role: 'reduce' | 'cover';
-  /** Intent or cover for which it was sent. */
+  /** Key of the intent or cover it was sent for. */
   readonly key: string;
   readonly ruleId: string;
   readonly positionId: string;
-  /** Of the position it was sent for: one rebuilt under the same id is another one. */
+  /** Open date of the position it was sent for; a position rebuilt under the same id is another one. */
   readonly openDate: number | null;
   readonly request: ReduceOnlyStopRequest;
-  /** What may still fill: the amount as accepted. */
+  /** The amount that may still fill, as accepted. */
   readonly amount: DecimalString;
   readonly slippage: number;
-  /** `sending`: written ahead. `unsure`: the outcome is unknown. */
+  /** `sending`: recorded before it is sent. `unsure`: the outcome is unknown. */
   readonly status: 'sending' | 'open' | 'unsure';
   readonly sentMs: number;
-  /** From this time on it is at the exchange, if ever: accepted, or the late arrival has passed. */
+  /** By this time it is at the exchange, if it ever arrives: it was accepted, or `lateArrivalMs` has passed. */
   readonly arrivedByMs: number;
-  /** Size of its position in the read it was sized by, less what our others filled since; and in the newest read. */
+  /** Size of its position in the read it was sized by, less what our other orders filled since. */
   readonly placedSizeBase: DecimalString;
+  /** Size of its position in the newest read. */
   readonly baseSizeBase: DecimalString;
-  /** Mark seen for certain on this side of the activation since it arrived; both: it was activated. */
+  /** The mark was certainly on this side of the activation since the order arrived. Both: it was activated. */
   readonly seenAbove: boolean;
   readonly seenBelow: boolean;
   readonly activatedMs: number | null;
-  /** Since when, without a break, the mark has been at or past the activation; null while it is not. */
+  /** Since when the mark has been at or past the activation without a break; null while it is not. */
   readonly reachedMs: number | null;
-  /**
-   * The position fell by its amount, perhaps by others: counts as filled, and is cancelled before anything is placed.
-   */
+  /** The position fell by its amount, so it counts as filled; to be sure, it is cancelled before anything is placed. */
   readonly presumedFilled: boolean;
-  /** The market had passed its activation before it arrived. */
+  /** The market had passed its activation before the order arrived. */
   readonly inverted?: boolean;
-  /** It stood when an outage began, or in an earlier store epoch: that its id is taken does not show that it still does. */
+  /** It stood when an outage began, or in an earlier store epoch. A taken id does not show that it still stands. */
   readonly mayHaveVanished?: boolean;
-  /** No answer has said that it was accepted, and what asks after it now is a new store epoch. */
+  /** It was never confirmed as accepted, and dates from an earlier store epoch. */
   readonly neverConfirmed?: true;
-  /** The mark when its rule fired; absent: a standing stop, or not known. */
+  /** The mark when its rule fired. Absent: a standing stop, or unknown. */
   readonly decidedPrice?: DecimalString;
-  /** One of two that share an amount, at a small and at a large gap; absent: it has all of it. */
+  /** One of two orders that share an amount, at a small and at a large gap. Absent: it has all of it. */
   readonly part?: 'near' | 'far';
   /** The position moved in a way that this order may or may not explain. */
   readonly ambiguous: boolean;
   /** Sent before the fence had passed, or where earlier orders could not be ruled out. */
   readonly overshoot: boolean;
-  /** Sent to learn whether orders are taken at all, before a cancel; nobody wants it afterwards. */
+  /** Sent before a cancel to learn whether orders are accepted at all; not wanted afterwards. */
   readonly trial?: boolean;
-  /** Since when it should have gone and no cancel could be sent; absent: it is wanted, or goes at once. */
+  /** Since when it should be gone and could not be cancelled. Absent: it is wanted, or goes at once. */
   readonly unwantedSinceMs?: number;
-  /** It was known to stand when it was sent again: a refusal for anything but its id changes nothing. */
+  /** It was known to stand when it was sent again; it still does if it is refused for anything but its id. */
   readonly wasOpen?: boolean;
-  /** A cancel without an answer, or one that this store does not know of, may have taken it down: that its id is taken proves nothing. */
+  /** An unanswered cancel, or one unknown to this store, may have taken it down. A taken id proves nothing. */
   readonly behindCancel?: boolean;
-  /** What a cover was placed for; it changes only with these. */
+  /** Basis of a cover's stop, which changes only with it. */
   readonly coverBasis: CoverBasis | null;
 }
 
 export interface CoverBasis {
   readonly liquidationPrice: DecimalString;
   readonly roomBase: number;
-  /** Of a rung: the share of the anchor's size that it and the ones before it leave. Absent: a stop for all of it. */
+  /** For a rung: the share of the anchor's size left by it and those before it. Absent: a stop for everything. */
   readonly leave?: number;
-  /** That share of the size at placement: it counts while there is no anchor. */
+  /** The size left by `leave` at placement; counts while there is no anchor. */
   readonly leftBase?: DecimalString;
 }

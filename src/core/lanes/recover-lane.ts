@@ -8,7 +8,7 @@ import { changeLane, type LaneChange } from './lane-change.ts';
 import type { Absence, CancelStep, LaneState, PlaceStep, RetryKind } from './lane-state.ts';
 import type { OwnOrder } from './own-order.ts';
 
-/** After its process may have died or lost its hold: what was in progress is unknown, and all waiting starts again. */
+/** Recovers a lane whose process may have died or lost it: its step has an unknown outcome, and waits start again. */
 export function recover(state: LaneState, settings: AccountSettings, nowMs: number): LaneChange {
   const step = state.inProgress?.step;
   return changeLane(state, settings, nowMs, (scene) => {
@@ -20,8 +20,8 @@ export function recover(state: LaneState, settings: AccountSettings, nowMs: numb
 }
 
 /**
- * What an earlier run left in progress has an unknown outcome: whoever holds the lane knows that it has ended. Waits and
- * holders that no lane has do not stop it.
+ * Takes up a lane. A step that an earlier run left in progress has an unknown outcome: that run no longer holds the
+ * lane. Impossibly long waits and unknown holders are reset.
  */
 export function takeUp(state: LaneState, settings: AccountSettings, nowMs: number): LaneChange {
   const { inProgress, heldBy, readAfterMs, ignoreReadsBeforeMs, retryAtMs } = state;
@@ -33,12 +33,12 @@ export function takeUp(state: LaneState, settings: AccountSettings, nowMs: numbe
   return recover(isFree ? state : { ...state, heldBy: null }, settings, nowMs);
 }
 
-/** All waiting starts again, and lasts no longer than it can: what was read counts no more. */
+/** Starts all waits again, none longer than it can be, and forgets what was read. */
 export function rebase(state: LaneState, settings: AccountSettings, nowMs: number): LaneState {
   const notAfter = (atMs: number, boundMs: number): number => Math.min(atMs, nowMs + boundMs);
   const { inProgress, change, doubt, retryAtMs } = state;
   const retryAt = (kind: RetryKind): number => notAfter(retryAtMs[kind] ?? nowMs, settings.fillWithinMs);
-  // What was proven, the clock that it was proven by may not be the same any more.
+  // These times prove nothing any more: the clock may have changed.
   const {
     orderAcceptedMs: _,
     orderRefusedMs: __,
@@ -92,7 +92,7 @@ export function rebase(state: LaneState, settings: AccountSettings, nowMs: numbe
   };
 }
 
-/** What others did lies in the past by whatever clock. */
+/** The trades of others lie in the past on any clock. */
 function contestsOf({ contests }: LaneState, nowMs: number): Pick<LaneState, 'contests'> {
   if (contests === undefined) return {};
   const notLater = (atMs: number): number => Math.min(atMs, nowMs);
@@ -107,7 +107,7 @@ function contestsOf({ contests }: LaneState, nowMs: number): Pick<LaneState, 'co
   };
 }
 
-/** What was read is forgotten; which positions may be open is not. */
+/** Keeps which positions may be open although the reads are forgotten. */
 function absentOf(state: LaneState, nowMs: number): Pick<LaneState, 'absent'> {
   const ours = oursOf(state);
   const seen = (state.read?.positions ?? []).filter(({ positionId }) =>
@@ -119,7 +119,7 @@ function absentOf(state: LaneState, nowMs: number): Pick<LaneState, 'absent'> {
   return known.length === 0 ? {} : { absent: known };
 }
 
-/** The store may have been rolled back: what it says of the exchange is in doubt, and order ids are new ones. */
+/** Starts a new store epoch. The store may have been rolled back, so the lane is in doubt and order ids are new. */
 export function startEpoch(
   state: LaneState,
   epoch: string,
@@ -136,10 +136,7 @@ export function startEpoch(
   };
 }
 
-/**
- * Somebody may have taken it down and this store not know: that it was accepted proves nothing any more, so it is sent
- * again under its own id.
- */
+/** Marks an order to be sent again under its id: it may have been taken down without this store knowing. */
 function askedAfter(order: OwnOrder): OwnOrder {
   if (order.presumedFilled) return order;
   const isConfirmed = order.status === 'open' || order.mayHaveVanished === true;
@@ -147,7 +144,7 @@ function askedAfter(order: OwnOrder): OwnOrder {
   return order.role === 'cover' ? { ...asked, mayHaveVanished: true } : { ...asked, behindCancel: true };
 }
 
-/** Held, a lane does nothing by itself: an account-wide action is under way. */
+/** Holds a lane, which then does nothing by itself. Undefined if it is busy or something else holds it. */
 export function hold(state: LaneState, by: string): LaneState | undefined {
   if (state.heldBy !== null && state.heldBy !== by) return undefined;
   return state.inProgress === null ? { ...state, heldBy: by } : undefined;
@@ -157,7 +154,7 @@ export function release(state: LaneState, by: string): LaneState {
   return state.heldBy === by ? { ...state, heldBy: null } : state;
 }
 
-/** An answer after the lane was lost to somebody who may have gone on without it: what the request did is in doubt. */
+/** Handles an answer after the lane was lost. Another process may have gone on, so the effect is in doubt. */
 export function answeredLate(
   state: LaneState,
   step: PlaceStep | CancelStep,
@@ -166,7 +163,7 @@ export function answeredLate(
   nowMs: number,
 ): LaneChange {
   const hadNoEffect = outcome.kind === 'rejected' && outcome.error.effect === 'none';
-  // Nobody has taken it up yet: whoever does knows that its outcome is unknown.
+  // Nobody has taken the lane up yet; the next holder treats the outcome as unknown.
   if (hadNoEffect || state.inProgress !== null) return { state, events: [] };
   return changeLane(state, settings, nowMs, (scene) => {
     if (step.kind === 'cancelAll') return cancelUnanswered(state, step, 'unknownOutcome', scene);

@@ -24,8 +24,8 @@ import {
 import { findPosition, isSameHolding } from './market-read.ts';
 
 /**
- * Let the fence pass, cancel, read, place: a cancel does not reach what arrives later. Without a step the doubt is
- * over.
+ * Resolves a doubt: wait for the fence, cancel, read, place. A cancel before the fence would miss what arrives later. A
+ * null step means that the doubt is over.
  */
 export function resolveDoubt(
   state: LaneState,
@@ -56,7 +56,7 @@ export function resolveDoubt(
   return { state: settleBeside(state, verdict, fencedMs, turn), step: null };
 }
 
-/** The fence has passed: what may have arrived stays in the accounting, until a read or its id shows otherwise. */
+/** Ends a doubt after the fence without a cancel: orders stay counted until a read or their id shows otherwise. */
 function settleBeside(state: LaneState, verdict: CancelVerdict, fencedMs: number, turn: Turn): LaneState {
   const { readLagMs } = turn.settings;
   const reason = verdict === 'forbidden' ? 'cancelForbidden' : 'beside';
@@ -73,7 +73,7 @@ function settleBeside(state: LaneState, verdict: CancelVerdict, fencedMs: number
   };
 }
 
-/** What need not wait for the fence: a full close, and, audited, a reduction when liquidation would come first. */
+/** Returns an order that need not wait for the fence: a full close, or (audited) one before a likely liquidation. */
 function placeAhead(
   state: LaneState,
   admitted: Admitted,
@@ -107,8 +107,8 @@ function placeAhead(
 }
 
 /**
- * The lost order itself, under its own id, does not add up with itself: if its price still does, it is sent again. Not
- * one that a cancel may have taken down: where its id is taken, nothing would have been placed.
+ * Returns the lost order to be sent again under its own id, if its price still serves: it cannot add up with itself.
+ * Not an order that a cancel may have taken down: its id may be taken while nothing stands.
  */
 function lostOrderOf(want: Want, state: LaneState, market: MarketSettings): Want | undefined {
   const lost = state.orders.find(
@@ -125,7 +125,7 @@ function lostOrderOf(want: Want, state: LaneState, market: MarketSettings): Want
   return { ...want, resend: lost, prices: lost.request, key: lost.key, ruleId: lost.ruleId };
 }
 
-/** Whether what was read last is still the position that the target is for. */
+/** Whether the latest read still shows the position that the target is for. */
 function isMeant({ basis, positionId }: Intent, latestRead: MarketRead): boolean {
   const position = findPosition(latestRead, positionId);
   if (basis === null || position === undefined) return false;
@@ -135,7 +135,7 @@ function isMeant({ basis, positionId }: Intent, latestRead: MarketRead): boolean
 
 const NOTHING_READ: MarketRead = { positions: [], sentAtMs: 0, receivedAtMs: 0 };
 
-/** What may go ahead of the fence without raising a net exposure; that bounds orders of an earlier store epoch, too. */
+/** Returns the first want that fits the net exposure. Orders of an earlier store epoch had the same bound. */
 function withinRoom(
   wants: readonly (Want | undefined)[],
   read: MarketRead,

@@ -9,11 +9,11 @@ import { compileGlobs } from '../rules/filter.ts';
 import type { ActionRequest } from '../rules/subject.ts';
 import { positionKey } from '../rules/subjects.ts';
 
-/** Which positions each action concerns, fixed when it was first seen. Plain JSON. */
+/** The positions that each action concerns, fixed when it was first seen. Plain JSON. */
 export interface RouteState {
   readonly version: 1;
   readonly routes: Readonly<Record<string, readonly PositionRef[]>>;
-  /** Actions whose positions were taken from a list that was not complete: the others are still to come. Absent: none. */
+  /** Actions whose positions come from an incomplete list; others may follow. Absent: none. */
   readonly partial?: readonly string[];
   /** Episodes that wait for their positions to be known, by `episodeKeyOf`. Absent: none. */
   readonly waiting?: Readonly<Record<string, Waiting>>;
@@ -22,17 +22,17 @@ export interface RouteState {
 export interface Waiting {
   /** Milliseconds on the lanes' clock. */
   readonly sinceMs: number;
-  /** It has waited for as long as an intent may live, and that has been said. */
+  /** It has waited as long as an intent may live, and the failure was reported. */
   readonly failed: boolean;
 }
 
-/** Which position an action concerns, and what is planned for it; what it is, a read says. */
+/** A position that an action concerns, and what is planned for it. Its state comes from reads. */
 export interface PositionRef {
   readonly positionId: string;
   readonly market: string;
-  /** For a target of the account as a whole: what is to be left of it. Absent: it is not to be reduced yet. */
+  /** For an account-wide target: the size to leave. Absent: it is not to be reduced yet. */
   readonly plannedBase?: DecimalString;
-  /** Of the position that this was planned for, Unix seconds. */
+  /** Open date of the position that this was planned for, Unix seconds. */
   readonly openDate?: number;
 }
 
@@ -45,11 +45,11 @@ export interface RouteInputs {
   readonly positions: readonly PositionRecord[];
   readonly complete: boolean;
   readonly accountId: string;
-  /** After waiting for so long an episode has failed. */
+  /** An episode that has waited this long has failed. */
   readonly intentTtlMs: number;
   /** On the lanes' clock. */
   readonly nowMs: number;
-  /** What an account target leaves of the matching positions. `undefined`: what it depends on is not known. */
+  /** Returns what an account target leaves of the matching positions, or `undefined` if an input is not known. */
   readonly plan: (
     request: ActionRequest,
     target: AccountTarget,
@@ -59,20 +59,20 @@ export interface RouteInputs {
 
 export interface Routed {
   readonly state: RouteState;
-  /** What each market's lane is asked for. A lane that is not named is asked for nothing. */
+  /** Requests for each market's lane. A lane that is not named has none. */
   readonly byMarket: ReadonlyMap<string, readonly LaneRequest[]>;
   /** `cancelAll` of account scope, for the account's own lane. */
   readonly accountWide: readonly ActionRequest[];
   /** Actions whose positions are not known yet. */
   readonly waiting: readonly ActionRequest[];
-  /** Episodes that failed for that. */
+  /** Episodes that failed because they waited too long. */
   readonly events: readonly AuditEvent[];
 }
 
 /**
- * Takes actions to the lanes of their markets. One of an account or credit-line rule concerns the matching positions of
- * the first list after it appeared and, while lists are incomplete, those of later ones that were open before. An
- * episode that no list shows positions for in time has failed, once.
+ * Routes actions to the lanes of their markets. An action of an account or credit-line rule concerns the matching
+ * positions of the first list after it appeared; while lists are incomplete, also positions of later lists that were
+ * open before it. An episode fails, once, if no list shows its positions in time.
  */
 export function routeRequests(state: RouteState, inputs: RouteInputs): Routed {
   const routes: Record<string, readonly PositionRef[]> = {};
@@ -126,14 +126,14 @@ function stillWaiting(
   for (const request of requests) {
     const key = episodeKeyOf(request);
     if (waiting[key] !== undefined) continue;
-    // A clock that was set back must not make anybody wait longer.
+    // A clock that was set back must not lengthen the wait.
     const sinceMs = Math.min(before[key]?.sinceMs ?? nowMs, nowMs);
     const isOver = nowMs - sinceMs >= intentTtlMs;
     if (isOver && before[key]?.failed !== true) {
       const { ruleId, mode } = request;
       const reason = `failed:${WAITED_IN_VAIN}`;
       const words = vainWords(request, intentTtlMs);
-      // What is only watched has not failed anybody.
+      // An action in observe mode fails without an alarm.
       audit.emit({ kind: 'intentEnded', key, ruleId, reason, words, alarm: mode !== 'observe' });
     }
     waiting[key] = { sinceMs, failed: isOver };
@@ -149,7 +149,7 @@ function vainWords({ subjectKind, subject }: ActionRequest, waitedMs: number): s
   return `no action could begin, for ${figure(waitedMs / 1_000, 'seconds')} there was not ${what}`;
 }
 
-/** Those that it concerns already, and those that come to light: a list that was not complete hid them. */
+/** Returns the positions that it concerns already, and those that an incomplete list had hidden. */
 function routeOf(
   state: RouteState,
   key: string,
@@ -183,7 +183,7 @@ function concerned(request: ActionRequest, inputs: RouteInputs): readonly Positi
   return refs.length === 0 && !inputs.complete ? undefined : refs;
 }
 
-/** With what the account's plan leaves of each. Without a new plan the earlier one stays; a first one is waited for. */
+/** Adds the sizes of the account's plan. Without a new plan the earlier one stays; `undefined` until there is one. */
 function planned(
   request: ActionRequest,
   refs: readonly PositionRef[],
@@ -206,7 +206,7 @@ function planned(
   });
 }
 
-/** What was planned for a position does not count for one that was rebuilt under its id. */
+/** Drops what was planned for an earlier position under the same id. */
 function forgetOther(ref: PositionRef, positions: readonly PositionRecord[]): PositionRef {
   const { positionId, market, openDate } = ref;
   const now = positions.find((record) => record.positionId === positionId)?.openDate;
@@ -214,7 +214,7 @@ function forgetOther(ref: PositionRef, positions: readonly PositionRecord[]): Po
   return isOther ? { positionId, market } : ref;
 }
 
-/** A market may be renamed: its positions are followed by their ids. */
+/** Follows a position by its id if its market was renamed. */
 function asNamedNow(ref: PositionRef, { positions }: RouteInputs): PositionRef {
   const now = positions.find(({ positionId }) => positionId === ref.positionId);
   return now === undefined || now.market === ref.market ? ref : { ...ref, market: now.market };

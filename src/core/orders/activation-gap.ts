@@ -17,14 +17,14 @@ import { activationGap, opposite } from './order-prices.ts';
 import { isWellPast, offsetFromActivation, waitsForFall } from './outstanding.ts';
 import type { SetScene } from './want.ts';
 
-/** Time over which the speed of a market is taken: what it does now, and what it has been doing. */
+/** Times over which the speed of a market is measured: its current move, and its recent one. */
 const HORIZONS_MS = [3_000, 20_000];
 const SHORT_HORIZON_MS = [3_000];
 export const MARKS_KEPT_MS = 20_000;
-/** Two marks nearer in time than this say more of a single step than of a speed. */
+/** Marks closer in time than this show a single step rather than a speed. */
 const LEAST_SPAN_MS = 1_000;
 
-/** Adverse move per millisecond, a fraction of the mark; the larger over the horizons, 0 where nothing is known. */
+/** Adverse move per millisecond, a fraction of the mark: the largest over the horizons, 0 if unknown. */
 function adverseSpeed(
   marks: readonly MarkSample[],
   direction: Direction,
@@ -48,20 +48,20 @@ export function speedTowards(direction: Direction, { marks = [] }: LaneState): n
   return adverseSpeed(marks, direction, HORIZONS_MS);
 }
 
-/** The market with the allowance for the gap between mark and last price that orders of ours have taught. */
+/** Returns the market with the allowance between mark and last price that our orders have taught. */
 export function asLearned(
   market: MarketSettings,
   { learnedBasis = 0, measuredBasis }: LaneState,
 ): MarketSettings {
   const { low, high } = measuredBasis ?? { low: -learnedBasis, high: learnedBasis };
-  // The width of what was measured is how far the market moved between two reads: it proves no more than its near end.
+  // The measured range is as wide as the market moved between two reads: only its near end is proven.
   const proven = Math.max(learnedBasis, low, -high);
   return withAllowance(market, Math.min(Math.max(high, -low), proven, LARGEST_BASIS));
 }
 
 /**
- * The same for the second stop of an urgent close. What the first one has taught tells nothing of the other side: it
- * says by how much the last price ran ahead of the mark, or how far the market moved between two reads.
+ * The same for the second stop of an urgent close. What the first stop taught does not apply to the other side: it
+ * shows by how much the last price ran ahead of the mark, or how far the market moved between two reads.
  */
 export function asLearnedInFavour(
   market: MarketSettings,
@@ -70,10 +70,10 @@ export function asLearnedInFavour(
   return withAllowance(market, Math.min(learnedInFavour, LARGEST_BASIS));
 }
 
-/** An allowance that an order with it was inverted all the same becomes so many times itself, up to a bound. */
+/** Factor by which an allowance grows if an order placed with it was still inverted, up to `LARGEST_BASIS`. */
 const BASIS_GROWTH = 4;
 const LARGEST_BASIS = 0.1;
-/** What the first inversion makes of it, where less is configured: it covers what is usual in a crash. */
+/** Least allowance after the first inversion; it covers the usual gap in a crash. */
 const FIRST_LEARNED = 0.012;
 
 export function grownBasis(market: MarketSettings, state: LaneState): number {
@@ -97,8 +97,8 @@ function allowedFor({ part, request }: OwnOrder, { market, state }: Pick<SetScen
 }
 
 /**
- * A refused price may lie on the wrong side: mark and last price are then taken to be further apart, twice. Where that
- * does not help it may lie too far away: all is forgotten. Where no coarser step is left the gap widens all the same.
+ * Learns from a refused price. It may lie on the wrong side, so the gap widens, even if no coarser step is left to try.
+ * If the gap has been widened twice without success, the price may lie too far away, and what was learned is forgotten.
  */
 function afterPriceRefusal(state: LaneState, market: MarketSettings, isGivenUp: boolean): LaneState {
   const { measuredBasis: _, ...unmeasured } = state;
@@ -108,7 +108,7 @@ function afterPriceRefusal(state: LaneState, market: MarketSettings, isGivenUp: 
   return { ...state, learnedBasis, measuredBasis: { low: 0, high: learnedBasis } };
 }
 
-/** A fill says that the last price was at the activation between two reads: below for a sell, above for a buy. */
+/** Bounds mark minus last price from a fill: between the reads the last price was at the activation, or past it. */
 export function measuredBy(
   filled: readonly OwnOrder[],
   before: MarketRead | null,
@@ -128,20 +128,21 @@ type Priced = ReadPosition & { readonly markPrice: NonNullable<ReadPosition['mar
 
 interface PlacingGaps {
   readonly near: Decimal;
-  /** Absent: one order will do. */
+  /** Absent: one order is enough. */
   readonly far?: Decimal;
 }
 
-/** Of the distance to liquidation: what the nearer of two orders may take, and what the farther may. */
+/** Part of the distance to liquidation that the gap of the nearer order may take, and that of the farther one. */
 const NEAR_SHARE = 0.5;
 const FAR_SHARE = 0.9;
-/** Two gaps that are less apart than this are one. */
+/** Two gaps whose ratio is below this count as one. */
 const APART = 1.5;
 
 /**
- * How far from the mark a reduction activates: the allowance, and as far as the market may run until the order arrives;
- * at most half of the distance to liquidation, never less than a standing market needs. Two gaps where that is not
- * enough or an inversion has shown a wider basis: nobody knows which price is ahead until one order fills.
+ * Returns how far from the mark a reduction activates: the allowance, plus how far the market may run until the order
+ * arrives; at most half of the distance to liquidation, and at least what a standing market needs.
+ * Returns two gaps if that is not enough or an inversion has shown a wider basis: until one order fills it is unknown
+ * which price is ahead.
  */
 export function placingGaps(position: Priced, direction: Direction, scene: SetScene): PlacingGaps {
   const { market, state } = scene;
@@ -162,7 +163,7 @@ export function placingGaps(position: Priced, direction: Direction, scene: SetSc
   return far.lt(near.times(decimalFromNumber(APART))) ? { near } : { near, far };
 }
 
-/** The same on the other side of the market, where no liquidation bounds it: one gap. */
+/** The same on the other side of the market, where no liquidation bounds the gap: a single one. */
 export function gapInFavour(position: Priced, direction: Direction, scene: SetScene): Decimal {
   const { marks = [] } = scene.state;
   const speed = adverseSpeed(marks, opposite(direction), HORIZONS_MS);
@@ -170,7 +171,7 @@ export function gapInFavour(position: Priced, direction: Direction, scene: SetSc
   return standing.plus(runOf(position, travelMs(scene), speed));
 }
 
-/** The direction of a position that a market on its way to an activation moves against. */
+/** The direction of a position against which a market moves on its way to an activation. */
 function runsTowards({ inFavour }: OwnOrder['request'], direction: Direction): Direction {
   return inFavour === true ? opposite(direction) : direction;
 }
@@ -185,7 +186,7 @@ function distanceOf({ liquidationPrice, markPrice }: Priced, direction: Directio
   return direction === 'long' ? left : left.neg();
 }
 
-/** Age of what is known of the market when an order sent now arrives; a read may be as stale as the bound says. */
+/** Age of the market data when an order sent now arrives; a read may be stale by up to `readLagMs`. */
 function travelMs({ state, read, settings, nowMs }: SetScene): number {
   return Math.max(0, nowMs - read.sentAtMs) + settings.readLagMs + roundTripOf(state, read);
 }
@@ -195,10 +196,10 @@ function runOf({ markPrice }: Priced, forMs: number, speed: number): Decimal {
   return share === 0 ? ZERO : toDecimal(markPrice).times(decimalFromNumber(share));
 }
 
-/** Times the gap of a market as fast as it is now at which it counts as moved away from an activation. */
+/** The market has moved away from an activation beyond this many times the gap at its current speed. */
 const AWAY_GAPS = 4;
 
-/** Whether the market is so far from an activation that it should be drawn nearer. */
+/** Whether the market is so far from an activation that the order should be moved nearer. */
 export function hasMovedAway(
   order: OwnOrder,
   offset: Decimal,
@@ -208,7 +209,7 @@ export function hasMovedAway(
   const { direction, markPrice } = position;
   if (markPrice === null) return false;
   const priced = { ...position, markPrice };
-  // What the market will soon reach at its pace of the last seconds is not too far away.
+  // An activation that the market will soon reach, at its speed of the last seconds, is not too far away.
   const towards = direction === null ? null : runsTowards(order.request, direction);
   const speed = towards === null ? 0 : adverseSpeed(scene.state.marks ?? [], towards, SHORT_HORIZON_MS);
   const run = runOf(priced, travelMs(scene) + scene.settings.fillWithinMs, speed);
@@ -217,10 +218,10 @@ export function hasMovedAway(
   );
 }
 
-/** A cancel, a read, and an order as far from the market as it may run until it arrives. */
+/** A cancel, a read, and an order placed as far from the market as it may run until the order arrives. */
 const REPLACE_ROUND_TRIPS = 4;
 
-/** Whether the market, at its pace of the last seconds, is at an activation before another order could take its place. */
+/** Whether the market, at its recent speed, reaches an activation before another order could take its place. */
 export function isNearlyReached(order: OwnOrder, position: ReadPosition, scene: SetScene): boolean {
   const { state, read, market } = scene;
   const { direction, markPrice } = position;
@@ -237,8 +238,8 @@ export function isNearlyReached(order: OwnOrder, position: ReadPosition, scene: 
 }
 
 /**
- * Whether an order that the mark has passed waits for the last price: triggered it would have filled, as the market is
- * within its limit. None placed now would be reached sooner.
+ * Whether an order that the mark has passed still waits for the last price. Had it triggered it would have filled, as
+ * the market is within its limit. No order placed now would be reached sooner.
  */
 export function awaitsLastPrice(order: OwnOrder, position: ReadPosition): boolean {
   const { role, request, status, mayHaveVanished, ambiguous, seenAbove, seenBelow } = order;
@@ -249,8 +250,8 @@ export function awaitsLastPrice(order: OwnOrder, position: ReadPosition): boolea
 }
 
 /**
- * Whether an order came too late: a read from after its acceptance shows the market past its activation by more than
- * mark and last price differ. One that was activated has been jumped over where the market is past its limit.
+ * Whether an order came too late: a read after its acceptance shows the market past its activation by more than mark
+ * and last price differ. An activated order with the market past its limit was jumped over instead.
  */
 export function isInverted(
   order: OwnOrder,
@@ -264,7 +265,7 @@ export function isInverted(
   return isWellPast(offset, position, market);
 }
 
-/** Whether an order that was activated may have been jumped over: the market is past its limit price. */
+/** Whether the market is past the limit price of an order: if activated, the order may have been jumped over. */
 export function isPastLimit(order: OwnOrder, { markPrice }: ReadPosition): boolean {
   if (markPrice === null) return false;
   const left = toDecimal(markPrice).minus(toDecimal(order.request.price));
@@ -283,7 +284,7 @@ export function taughtByPrice(
   return afterPriceRefusal(state, market, isGivenUp);
 }
 
-/** Waiting that would cost this share of the distance that is left is not waited. */
+/** A wait that would cost this share of the remaining distance is too expensive. */
 const DEAR_SHARE = 0.1;
 
 /** Whether the market runs so fast that waiting for the fence, and once more after a lost reply, costs too much. */

@@ -2,7 +2,7 @@ import type { Recorder } from '../audit/audit-event.ts';
 import type { LaneState, MarketRead } from '../lanes/lane-state.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 
-/** Shorter gaps between two reads are those of any bad minute. */
+/** Shorter gaps between two reads are ordinary. */
 const LEAST_OUTAGE_MS = 60_000;
 const CALM_POLLS = 3;
 
@@ -16,7 +16,7 @@ export function isAfterOutage(
   return read.sentAtMs - before.receivedAtMs > Math.max(LEAST_OUTAGE_MS, CALM_POLLS * cadence.calmMs);
 }
 
-/** In maintenance stops vanish without a word: each is sent again under its own id, which tells. */
+/** Marks stops as unsure: maintenance may remove them silently. Each is sent again under its own id to find out. */
 export function suspectStops(state: LaneState, why: 'outage' | 'marketClosed', audit: Recorder): LaneState {
   const isSuspect = (order: LaneState['orders'][number]): boolean =>
     order.role === 'cover' && order.status === 'open' && !order.presumedFilled;
@@ -30,8 +30,8 @@ export function suspectStops(state: LaneState, why: 'outage' | 'marketClosed', a
 }
 
 /**
- * There is no room for another reduce-only order (116): what may have vanished is there, or the position is gone. One that
- * nobody knows to have been there does not follow from that.
+ * Trusts suspected stops again after a refusal for lack of room (116): they stand, or the position is gone. For a stop
+ * that was never confirmed the refusal proves nothing.
  */
 export function trustStops(state: LaneState): LaneState {
   const isTrusted = (order: LaneState['orders'][number]): boolean =>
@@ -45,7 +45,7 @@ export function trustStops(state: LaneState): LaneState {
 
 const CLOSED_PAUSE_MS = 60_000;
 
-/** A market that takes no cancels, and where nothing is to be reduced, is asked again now and then. */
+/** Lengthens the pause between cancels in a closed market where nothing is to be reduced. */
 export function restInClosedMarket(state: LaneState, nowMs: number): LaneState {
   if (state.intents.some(({ end }) => end === null)) return state;
   return { ...state, retryAtMs: { ...state.retryAtMs, cancel: nowMs + CLOSED_PAUSE_MS } };

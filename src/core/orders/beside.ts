@@ -6,16 +6,16 @@ import { mayRaiseNet } from './net-exposure.ts';
 import { isRemovable, isSentFor, isWellPast, offsetFromActivation } from './outstanding.ts';
 import type { SetScene, Want } from './want.ts';
 
-/** What is asked for on a position, for what is added beside orders that no cancel removes now. */
+/** The need of a position, for an order placed beside others that cannot be cancelled now. */
 export interface BesideNeed {
   readonly position: ReadPosition;
-  /** A full close: the exchange trims what adds up. */
+  /** A full close: the exchange trims orders that add up to more. */
   readonly isTrimmed: boolean;
 }
 
 /**
- * Whether an order that cannot be taken back is spent: the market is past its activation. Should the market come back,
- * it may fill beside what is placed in its stead: that is audited.
+ * Whether an order that cannot be cancelled is spent: the market is past its activation. If the market comes back, the
+ * order may fill beside its replacement, which is audited.
  */
 export function isSpent(order: OwnOrder, { position, isTrimmed }: BesideNeed, scene: SetScene): boolean {
   const { settings, market, nowMs } = scene;
@@ -29,8 +29,9 @@ export function isSpent(order: OwnOrder, { position, isTrimmed }: BesideNeed, sc
 }
 
 /**
- * An order in doubt, sent again under its own id: a duplicate is refused, else it is accepted now. Where ids are unique
- * among open orders only, it may have filled: that is audited. Not with its activation on the wrong side.
+ * Returns an order in doubt, to be sent again under its own id: a duplicate is refused, otherwise it is accepted now.
+ * Where ids are unique only among open orders it may have filled before, which is audited. Skips orders whose
+ * activation is on the wrong side.
  */
 export function resendUnsure(
   own: readonly OwnOrder[],
@@ -68,12 +69,12 @@ export function resendUnsure(
   };
 }
 
-/** With increasing nonces what was sent before is refused after whatever is sent next. */
+/** Whether an order can no longer arrive. With increasing nonces it is refused after the next request. */
 function hasArrived({ arrivedByMs }: OwnOrder, { settings, nowMs }: SetScene): boolean {
   return arrivedByMs <= nowMs || settings.nonceMode === 'increasing';
 }
 
-/** Whether orders of a position that may add up are acceptable: they could raise a market's net exposure. */
+/** Whether orders of a position may add up: not if that could raise the market's net exposure. */
 export function mayAddUp(
   position: ReadPosition,
   { settings, read }: Pick<SetScene, 'settings' | 'read'>,
@@ -82,21 +83,21 @@ export function mayAddUp(
   return settings.hedge !== 'net' || !mayRaiseNet(position, read);
 }
 
-/** The same for some position of a market. */
+/** Whether orders of at least one position of the market may add up. */
 export function mayAnyAddUp(scene: Pick<SetScene, 'settings' | 'read'>): boolean {
   const { positions } = scene.read;
   if (positions.length === 0) return scene.settings.overshoot !== 'never';
   return positions.some((position) => mayAddUp(position, scene));
 }
 
-/** Orders of ours that take up the room of one that was refused for that a moment ago. */
+/** Our orders that take up the room of an order that was refused for that a moment ago. */
 export function roomTakers(position: ReadPosition, { state, nowMs }: SetScene): readonly OwnOrder[] {
   const { roomTakenMs } = state;
   if (roomTakenMs === undefined || nowMs - roomTakenMs > PROOF_MS) return [];
   return state.orders.filter((order) => order.positionId === position.positionId);
 }
 
-/** Whether a cancel may be sent now, and would remove the order for certain. */
+/** Whether a cancel may be sent now and would certainly remove the order. */
 export function canRemove(order: OwnOrder, { mayCancel, settings, nowMs }: SetScene): boolean {
   return mayCancel && isRemovable(order, settings, nowMs);
 }

@@ -9,16 +9,16 @@ import { speedTowards } from './activation-gap.ts';
 import { orderTypesOf } from './order-request.ts';
 import { coverOrders, offsetFromActivation, standsUnreached } from './outstanding.ts';
 
-/** An order that was accepted proves for so long that what a cancel takes down can be put up again. */
+/** How long an accepted order proves that orders can be placed again after a cancel. */
 export const PROOF_MS = 10_000;
 
-/** What became of the newest orders, on the lanes' clock; -Infinity where there was none. */
+/** Times of the newest accepted and the newest refused order, on the lanes' clock; -Infinity if there was none. */
 export interface OrderRecord {
   readonly acceptedMs: number;
   readonly refusedMs: number;
 }
 
-/** What became of the newest orders of several lanes taken together. */
+/** Returns the record of several lanes taken together. */
 export function orderRecordOf(lanes: Iterable<LaneState>): OrderRecord {
   let acceptedMs = Number.NEGATIVE_INFINITY;
   let refusedMs = Number.NEGATIVE_INFINITY;
@@ -29,18 +29,21 @@ export function orderRecordOf(lanes: Iterable<LaneState>): OrderRecord {
   return { acceptedMs, refusedMs };
 }
 
-/** Whether orders are taken at present: one was within the last seconds, and none has been refused since. */
+/** Whether orders are accepted at present: one was within the last seconds, and none has been refused since. */
 export function areOrdersTaken({ acceptedMs, refusedMs }: OrderRecord, nowMs: number): boolean {
   return acceptedMs > refusedMs && Math.abs(nowMs - acceptedMs) <= PROOF_MS;
 }
 
 /**
- * Whether a cancel that reaches stops may be sent. `unproven`: not before an order has been accepted; `barred`: not
- * now, as a request failed a moment ago or a stop may be needed; `forbidden`: never, by config.
+ * Whether a cancel that reaches stops may be sent. `unproven`: not before an order has been accepted. `barred`: not
+ * now, as a cancel failed a moment ago or a stop may be needed. `forbidden`: never, by config.
  */
 export type CancelVerdict = 'may' | 'unproven' | 'barred' | 'forbidden';
 
-/** Crashing exchanges refuse orders and still accept cancels: only where what is taken down can be put up again. */
+/**
+ * Judges whether a cancel may be sent. A crashing exchange refuses orders and still accepts cancels, so a cancel needs
+ * proof that orders can be placed again.
+ */
 export function judgeCancel(
   state: LaneState,
   { settings, orders }: { readonly settings: AccountSettings; readonly orders?: OrderRecord | undefined },
@@ -67,7 +70,7 @@ export function judgeAnyCancel(
   return areOrdersTaken(record, nowMs) || isRoomTaken(state, record, nowMs) ? 'may' : 'unproven';
 }
 
-/** Why no cancel of ours will ever be sure to remove an order, for people; `undefined`: one may. */
+/** Explains to people why no cancel is ever sure to remove an order; `undefined` if one may be. */
 export function whyNeverCancelled(
   { activatedMs }: OwnOrder,
   { cancel, cancelCoversStops }: AccountSettings,
@@ -77,7 +80,7 @@ export function whyNeverCancelled(
   return 'exchange.cancelCoversStops is no: a cancel may leave it where it is';
 }
 
-/** Why an order is not cancelled now, for people. */
+/** Explains to people why an order is not cancelled now. */
 export function whyNotCancelled(
   { arrivedByMs }: OwnOrder,
   verdict: CancelVerdict,
@@ -99,9 +102,7 @@ export function whyNotCancelled(
     : 'the market runs towards liquidation, and this stop may be needed; tried again with every read';
 }
 
-/**
- * An order refused because orders take up its room (116): the exchange judges, which proves as much as an acceptance.
- */
+/** Whether an order was refused for lack of room (116): it was judged, which proves as much as an acceptance. */
 function isRoomTaken(
   { roomTakenMs, coverRoomTakenMs }: LaneState,
   { refusedMs }: OrderRecord,
@@ -112,26 +113,26 @@ function isRoomTaken(
   );
 }
 
-/** Time that a cancel, the read behind it and the new stop may take in a crash, with failures and pauses. */
+/** Time that a cancel, the read after it and the new stop may take in a crash, with failures and pauses. */
 export const REPLACED_WITHIN_MS = 30_000;
 
 const LEAST_RACE_MS = 3_000;
 /** A cancel, a read and two orders, half of them twice. */
 const RACE_ROUND_TRIPS = 6;
 
-/** Where a stop or liquidation is so near, what is taken down may not be up again in time. */
+/** If the market reaches a stop or liquidation within this time, a cancelled order may not be up again in time. */
 function raceMs(state: LaneState): number {
   return Math.max(LEAST_RACE_MS, RACE_ROUND_TRIPS * knownRoundTripMs(state));
 }
 
-/** How long a request takes at present; 0 where nothing tells. */
+/** How long a request takes at present; 0 if unknown. */
 function knownRoundTripMs(state: LaneState): number {
   return state.latestRead === null ? (state.roundTripMs ?? 0) : roundTripOf(state, state.latestRead);
 }
 
 /**
- * A stop of ours stands between the market and a liquidation, and the market runs towards both. Not where liquidation
- * stays out of reach until another stop stands: there it would only close what a reduction has just saved.
+ * Whether one of our stops stands between the market and a liquidation, and the market runs towards both. Not if
+ * liquidation stays out of reach until another stop stands: the stop would only close what a reduction has just saved.
  */
 function isStopNeededNow(state: LaneState): boolean {
   const positions = state.latestRead?.positions ?? [];
@@ -153,13 +154,13 @@ function partTo(order: OwnOrder, position: ReadPosition): number {
   return offset === undefined ? Number.POSITIVE_INFINITY : toNumber(offset) / Number(position.markPrice);
 }
 
-/** A stop of ours certainly stands, and the market has not reached it yet. */
+/** Whether an order is a stop that certainly stands and that the market has not reached yet. */
 export function standsInTheWay(order: OwnOrder, position: ReadPosition): boolean {
   const isCertain = order.role === 'cover' && standsUnreached(order);
   return isCertain && offsetFromActivation(order, position)?.gt(ZERO) === true;
 }
 
-/** No position is open: no stop there protects anything. */
+/** Whether no position is open, so that no stop protects anything. */
 function isMarketEmpty(state: LaneState): boolean {
   const { latestRead, readAfterMs, absent = [] } = state;
   const isGone = ({ phase, positionId }: (typeof absent)[number]): boolean =>
@@ -174,13 +175,13 @@ export function reachesStops(types: readonly OrderType[], market: string): boole
 }
 
 const MOST_ANSWER_MS = 1_000;
-/** A pause of the process for a moment must not pass for a lost answer. */
+/** A short pause of the process must not pass for a lost answer. */
 const LEAST_ANSWER_MS = 250;
-/** What is slower than the bound is given half as long again: ended before it can come, each cancel would leave a doubt. */
+/** Slower round trips get half as long again: timing out before any answer would put every cancel in doubt. */
 const SLOW_ROUND_TRIPS = 1.5;
 const LONGEST_ANSWER_MS = 3_000;
 
-/** How long the answer to a cancel is waited for: two round trips, at most a second, more where one takes as long. */
+/** How long to wait for the answer to a cancel: two round trips, at most a second, more if one takes that long. */
 export function cancelAnswerMs(state: LaneState): number {
   const knownMs = knownRoundTripMs(state);
   if (knownMs <= 0) return MOST_ANSWER_MS;

@@ -1,7 +1,7 @@
 import type { DecimalString } from '../quantities/decimal.ts';
 import { sha256Hex } from './sha256.ts';
 
-/** What makes an order one of a kind (design: client order id); the market too, as it may be renamed. */
+/** Fields that identify an order uniquely (design: client order id). Includes the market, as it may be renamed. */
 export type OrderIdentity = {
   readonly epoch: string;
   readonly accountId: string;
@@ -17,14 +17,15 @@ export type OrderIdentity = {
   | { readonly role: 'cover'; readonly activationPrice: DecimalString; readonly amount: DecimalString }
 );
 
-/** No stated bound in the specification; short enough for any database column one would expect. */
+/** The specification states no bound; this is short enough for any usual database column. */
 export const MAX_CLIENT_ORDER_ID_LENGTH = 48;
 
 const PLAIN_PREFIX = 'bw1';
 const HASHED_PREFIX = 'bw2';
 
 /**
- * At most 48 letters, digits, dashes, dots and underscores (specification 4.4): written out, else 160 bits of SHA-256.
+ * Returns an id of at most 48 letters, digits, dashes, dots and underscores (specification 4.4): the fields written
+ * out, or 160 bits of their SHA-256 if that is too long.
  */
 export function clientOrderId(identity: OrderIdentity): string {
   const parts: (string | number)[] = [
@@ -45,7 +46,7 @@ export function clientOrderId(identity: OrderIdentity): string {
   return `${HASHED_PREFIX}.${sha256Hex(plain).slice(0, 40)}`;
 }
 
-/** Everything but letters, digits and dashes as `_` + code units in hex + `_`, so that parts never run together. */
+/** Writes all but letters, digits and dashes as `_` + code unit in hex + `_`, so that parts never run together. */
 function escapePart(part: string): string {
   return part.replace(/[^A-Za-z0-9-]/g, (unit) => `_${unit.charCodeAt(0).toString(16)}_`);
 }

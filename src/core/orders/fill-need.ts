@@ -40,13 +40,13 @@ export interface ReduceNeed {
   readonly position: ReadPosition;
   readonly amount: Decimal;
   readonly own: readonly OwnOrder[];
-  /** With both sides open: how much may be taken away at all. */
+  /** With both sides open: the most that may be taken away. */
   readonly budget: Decimal | undefined;
-  /** For the stop on the other side of the market, which closes the same once more: reduce-only trims it. */
+  /** For the stop on the other side of the market, which closes the same amount again: reduce-only trims it. */
   readonly inFavour?: true;
 }
 
-/** A need that grew by less than this share of the order that stands is left to the next follow-up. */
+/** A need that grew by less than this share of the standing order is left to the next follow-up. */
 const REPLACE_SHARE = 0.1;
 
 export function fillNeed(asked: ReduceNeed, scene: SetScene, plan: SetPlan): void {
@@ -79,10 +79,10 @@ export function fillNeed(asked: ReduceNeed, scene: SetScene, plan: SetPlan): voi
     return;
   }
   const removable = own.filter((order) => canRemove(order, scene));
-  // What may still arrive from before has no part in it: else the near one is taken back for ever.
+  // Orders that may still arrive are left out: otherwise the near one would be cancelled again and again.
   const isHalfPlaced = removable.every(({ part }) => part === 'near');
   if (removable.length > 0) {
-    // One that may still arrive is not taken back by cancelling the others.
+    // Cancelling the others would not remove an order that may still arrive.
     const stale = staleReason(need, removable, slippage, scene);
     if (stale === undefined && isHalfPlaced && missing.gte(leastAmount(scene.market))) {
       pushReduce(need, { amount: missing, slippage, isTrimmed, part: 'far' }, scene, plan);
@@ -101,9 +101,7 @@ export function fillNeed(asked: ReduceNeed, scene: SetScene, plan: SetPlan): voi
   addBeside({ ...need, isTrimmed }, slippage, scene, plan);
 }
 
-/**
- * An urgent close also has a stop on the other side of the market. Where the exchange has no room for two there is one.
- */
+/** Gives an urgent close a second stop on the other side of the market, unless the exchange has no room for two. */
 export function fillInFavour(need: ReduceNeed, scene: SetScene, plan: SetPlan): void {
   const { winner, group, position, own, budget } = need;
   const isUrgent =
@@ -112,7 +110,7 @@ export function fillInFavour(need: ReduceNeed, scene: SetScene, plan: SetPlan): 
   else if (roomTakers(position, scene).length === 0) fillNeed({ ...need, inFavour: true }, scene, plan);
 }
 
-/** What the exchange has room for beside orders of ours that nothing can take away now; undefined: it is not known. */
+/** Room at the exchange beside our orders that cannot be cancelled now; undefined if unknown. */
 function roomBesideTakers({ position }: ReduceNeed, scene: SetScene): Decimal | undefined {
   const takers = roomTakers(position, scene);
   if (takers.length === 0 || takers.some((order) => canRemove(order, scene))) return undefined;
@@ -120,7 +118,7 @@ function roomBesideTakers({ position }: ReduceNeed, scene: SetScene): Decimal | 
   return roomBase.gte(leastAmount(scene.market)) ? roomBase : undefined;
 }
 
-/** A stop that stands closes the whole position as well, a little later: it is not taken down to do so a little earlier. */
+/** Whether a standing stop will close the whole position anyway: it is not cancelled to close a little earlier. */
 function closesAsMuch({ winner, position }: ReduceNeed, takers: readonly OwnOrder[]): boolean {
   const sizeBase = toDecimal(position.sizeBase);
   return takers.some(
@@ -131,10 +129,10 @@ function closesAsMuch({ winner, position }: ReduceNeed, takers: readonly OwnOrde
   );
 }
 
-/** So many orders of ours on one position can be told apart by their fills. */
+/** Up to this many of our orders on one position can be told apart by their fills. */
 const MOST_BESIDE = 5;
 
-/** The exchange trims what closes a whole position: it is priced anew beside what stands, unless no room is left. */
+/** Whether a full close is priced anew beside the standing orders: the exchange trims it. Not if no room is left. */
 function isBetterBeside(why: RemovalReason, need: ReduceNeed, isTrimmed: boolean, scene: SetScene): boolean {
   const { own, position } = need;
   if (!isTrimmed || why === 'ambiguousMove' || why === 'exceedsTarget') return false;
@@ -142,7 +140,7 @@ function isBetterBeside(why: RemovalReason, need: ReduceNeed, isTrimmed: boolean
   return own.length < MOST_BESIDE && roomTakers(position, scene).length === 0;
 }
 
-/** What stands is reached before anything that replaces it could be, as a replacement lies nearer to liquidation. */
+/** Whether a standing order is reached before a replacement could be, as the replacement lies nearer to liquidation. */
 function isTooLate(
   why: RemovalReason,
   removable: readonly OwnOrder[],
@@ -159,7 +157,7 @@ function worthReplacing(outstanding: Decimal, { market }: SetScene): Decimal {
 
 type SizedNeed = ReduceNeed & { readonly isTrimmed: boolean };
 
-/** Nothing can be taken back now: what is missing is added beside, and a full close may be sent again. */
+/** Adds what is missing beside the standing orders, as none can be cancelled now. A full close may be sent again. */
 function addBeside(need: SizedNeed, slippage: number, scene: SetScene, plan: SetPlan): void {
   const { own, amount, isTrimmed } = need;
   const counted = own.filter((order) => !isSpent(order, need, scene));
@@ -172,7 +170,7 @@ function addBeside(need: SizedNeed, slippage: number, scene: SetScene, plan: Set
   const isHalfPlaced = counted.length > 0 && counted.every(({ part }) => part === 'near');
   const least = isHalfPlaced ? leastAmount(scene.market) : worthReplacing(outstanding, scene);
   if (addition.gte(least)) {
-    // Each that stands in vain was an attempt: the next one pays more.
+    // Each spent order was an attempt: the next one takes more slippage.
     const steps = need.group.map((intent) => slippageOf({ ...intent, failures: intent.failures + spent }));
     const added = { amount: addition, slippage: Math.max(...steps), isTrimmed, addsUp: spent > 0 };
     pushReduce(need, { ...added, ...(isHalfPlaced && { part: 'far' }) }, scene, plan);
@@ -195,7 +193,7 @@ function resend(need: SizedNeed, scene: SetScene, plan: SetPlan): boolean {
   return want !== undefined;
 }
 
-/** A distance is followed only while the rule's own condition holds: nothing new is sent to trail the market. */
+/** Whether a distance target needs nothing new: its rule's condition is gone, and orders do not trail the market. */
 function hasEnough({ target, hasCleared }: Intent): boolean {
   return hasCleared === true && target.kind === 'untilDistance';
 }
@@ -204,9 +202,9 @@ interface Addition {
   readonly amount: Decimal;
   readonly slippage: number;
   readonly isTrimmed: boolean;
-  /** The rest of what the nearer order did not take. */
+  /** Takes the amount that the nearer order did not. */
   readonly part?: 'far';
-  /** What stands beside it may fill as well. */
+  /** Orders beside it may fill as well. */
   readonly addsUp?: boolean;
 }
 
@@ -264,13 +262,13 @@ function pushShape({ winner, position }: ReduceNeed, addition: ShapedAddition, p
   });
 }
 
-/** What the nearer of two orders takes: undefined where there is only one gap, or too little for two. */
+/** Amount of the nearer of two orders; undefined if there is only one gap, or too little for two. */
 function nearShare(
   amount: Decimal,
   { far }: ReturnType<typeof placingGaps>,
   { market, settings }: SetScene,
 ): Decimal | undefined {
-  // Where no cancel is sure to reach it, what stands already is the nearer one.
+  // If cancels are not sure to reach orders, the order that stands already is the nearer one.
   const isRemoved = settings.cancelCoversStops && settings.cancel !== 'never';
   if (far === undefined || !isRemoved) return undefined;
   const near = roundToStep(amount.times(decimalFromNumber(NEAR_PART)), toDecimal(market.amountStep), 'down');
@@ -278,10 +276,10 @@ function nearShare(
   return near.gte(least) && amount.minus(near).gt(near) ? near : undefined;
 }
 
-/** Not half of it: a fall of the position tells which of the two filled. */
+/** Not half of it, so that a fall of the position shows which of the two filled. */
 const NEAR_PART = 0.45;
 
-/** Why the orders that stand for a need are no good any more; `undefined` when they are. */
+/** Why the standing orders no longer serve a need; `undefined` if they do. */
 function staleReason(
   need: ReduceNeed,
   own: readonly OwnOrder[],
@@ -291,7 +289,7 @@ function staleReason(
   const { position, amount, winner } = need;
   if (own.some((order) => order.ambiguous)) return 'ambiguousMove';
   const mayExceed = winner.targetBase === '0' && need.budget === undefined;
-  // What was added beside an order that stands in vain is not taken back for the sum of both.
+  // An order added beside a spent one is not cancelled because of their sum.
   const isCounted = (order: OwnOrder): boolean =>
     canRemove(order, scene) || !isSpent(order, { position, isTrimmed: mayExceed }, scene);
   if (!mayExceed && outstandingBase(need.own, isCounted).gt(amount)) return 'exceedsTarget';
@@ -313,7 +311,10 @@ function wasPassedOnArrival(own: readonly OwnOrder[], scene: SetScene): boolean 
   return judged.some((order) => order.inverted === true && canRemove(order, scene));
 }
 
-/** The time to fill has passed since the market reached the activation; beside it, it may only just have triggered. */
+/**
+ * Whether the time to fill has passed since the market reached the activation. Right at it, the order may only just
+ * have triggered.
+ */
 function wasPassedLongEnough(
   order: OwnOrder,
   offset: Decimal,
@@ -324,7 +325,7 @@ function wasPassedLongEnough(
   if (order.activatedMs !== null) return nowMs - order.activatedMs >= settings.fillWithinMs;
   const learned = asLearned(scene.market, scene.state);
   if (isWellPast(offset, position, learned)) return true;
-  // The last price may lag behind the mark by more than was allowed for: the stop waits for it.
+  // The last price may lag behind the mark by more than was allowed for, and the stop waits for it.
   if (learned !== scene.market) return false;
   return order.reachedMs !== null && nowMs - order.reachedMs >= settings.fillWithinMs;
 }

@@ -18,15 +18,12 @@ import { offsetFromActivation, outstandingBase } from './outstanding.ts';
 import { type JudgedCovers, leavesNoRoom, NOTHING } from './protective-stop.ts';
 import type { Removal, SetScene, Want } from './want.ts';
 
-/** Rungs are placed anew when liquidation has moved by this share of the distance that is left. */
+/** Rungs are placed anew when liquidation has moved by more than this share of the remaining distance. */
 const MOVED_SHARE = 0.1;
-/** Stops of one rung: those that stand, and those that tighten it or add to it. */
+/** Stops of one rung: the standing one, and one that tightens it or adds to it. */
 const MOST_GENERATIONS = 2;
 
-/**
- * Whether stops may be taken down to be placed anew: nothing reduces the position, and the market is not on its way to
- * the nearest of them.
- */
+/** Whether stops may be replaced: nothing reduces the position, and the market does not run towards the nearest. */
 export function isCalm(position: ReadPosition, own: readonly OwnOrder[], { state }: SetScene): boolean {
   const { positionId, direction, markPrice } = position;
   if (direction === null || markPrice === null) return false;
@@ -42,8 +39,8 @@ export function isCalm(position: ReadPosition, own: readonly OwnOrder[], { state
 }
 
 /**
- * Compares a ladder with what stands. Tighter or larger: the new ones first, beside the old. Whatever has to go waits
- * for calm. `reducing`: what reductions take of the position.
+ * Compares a ladder with the standing stops. Tighter or larger stops are placed first, beside the old ones; removals
+ * wait for calm. `reducing`: what reductions take of the position.
  */
 export function judgeLadder(
   ladder: DesiredLadder,
@@ -72,7 +69,7 @@ export function judgeLadder(
   return isTooMuch(ladder, current, scene) ? all('exceedsTarget') : NOTHING;
 }
 
-/** Sent again under its own id while its activation is on the right side: it has not filled then. */
+/** Whether an order may be sent again under its own id: with its activation on the right side it has not filled. */
 function mayResend(order: OwnOrder, position: ReadPosition, { market, nowMs }: SetScene): boolean {
   const offset = offsetFromActivation(order, position);
   return order.arrivedByMs <= nowMs && offset !== undefined && offset.gte(toDecimal(market.priceStep));
@@ -91,7 +88,7 @@ function isCurrent(order: OwnOrder, { cover, basis, rungs, position }: DesiredLa
   return moved <= MOVED_SHARE * room;
 }
 
-/** Liquidation lies farther away than when any of them was placed. */
+/** Whether liquidation lies no nearer than when any of the stops was placed. */
 function isLooser({ basis, position, cover }: DesiredLadder, own: readonly OwnOrder[]): boolean {
   const isLong = position.direction === 'long';
   const now = Number(basis.liquidationPrice);
@@ -102,13 +99,13 @@ function isLooser({ basis, position, cover }: DesiredLadder, own: readonly OwnOr
   });
 }
 
-/** Beside what stands: not where no cancel can take the old ones down afterwards, nor with both sides open. */
+/** Whether stops may be placed beside the old ones: cancels must reach those, and only one side may be open. */
 function mayTighten({ most }: DesiredLadder, scene: SetScene): boolean {
   const { cancel, cancelCoversStops } = scene.settings;
   return most === undefined && cancel !== 'never' && cancelCoversStops && !leavesNoRoom(scene);
 }
 
-/** What of the position neither these stops nor reductions take yet. */
+/** The part of the position that neither these stops nor reductions take yet. */
 function roomFor(
   { position, most }: DesiredLadder,
   current: readonly OwnOrder[],
@@ -122,7 +119,7 @@ function roomFor(
   return maxDecimal(bounded.minus(outstandingBase(current)), ZERO);
 }
 
-/** Where there is not room for all, the ones nearer to liquidation come first: a reduction does what the others would. */
+/** If there is no room for all, the rungs nearer to liquidation come first: a reduction does what the others would. */
 function missingRungs(
   ladder: DesiredLadder,
   { current, own }: { readonly current: readonly OwnOrder[]; readonly own: readonly OwnOrder[] },

@@ -43,7 +43,7 @@ export interface DesiredLadder {
   readonly slippage: number;
   readonly basis: CoverBasis;
   readonly anchor: CoverAnchor;
-  /** With both sides of a market open: more than this may not be placed, and nothing beside what stands. */
+  /** With both sides of a market open: the most that may be placed, and then nothing beside standing stops. */
   readonly most: Decimal | undefined;
 }
 
@@ -53,11 +53,11 @@ export interface LadderBounds {
   /** None of our stops stands. */
   readonly isNew: boolean;
   readonly most: Decimal | undefined;
-  /** A part may not go alone (`closesAsOne`): one stop takes all, where the last one would lie. */
+  /** Partial closes are not allowed (`closesAsOne`): one stop closes all, where the last rung would lie. */
   readonly isOne: boolean;
 }
 
-/** What is left of the position when the rung of an order, or a whole stop, has triggered: base currency. */
+/** Returns the size left once an order's rung, or a whole stop, has triggered, in base currency. */
 export function leftBy(
   { coverBasis }: OwnOrder,
   anchor: CoverAnchor | null | undefined,
@@ -73,7 +73,7 @@ function leftOf(size: Decimal, leave: number, { amountStep }: MarketSettings): D
   return roundToStep(size.times(decimalFromNumber(leave)), toDecimal(amountStep), 'up');
 }
 
-/** The intent that the lowest rung that has triggered became: open, or reached and not released yet. */
+/** Returns the intent of the lowest rung that has triggered: open, or reached and not released yet. */
 export function triggeredIntent(
   { intents }: Pick<LaneState, 'intents'>,
   { key }: Pick<Cover, 'key'>,
@@ -92,7 +92,7 @@ export function hasLadder({ positionId }: ReadPosition, covers: readonly Cover[]
   return covers.some((cover) => cover.positionId === positionId && cover.ladder !== undefined);
 }
 
-/** The ladder that a position should have; undefined: none is asked for, or nothing tells where. */
+/** Returns the ladder that a position should have; undefined if none is asked for, or its place is unknown. */
 export function desiredLadder(
   position: ReadPosition,
   bounds: LadderBounds,
@@ -127,12 +127,11 @@ export function desiredLadder(
   };
 }
 
-/** What is left for the rungs below the one that triggered. */
 function leftAfter({ targetBase }: Intent, { sizeBase }: ReadPosition): Decimal {
   return targetBase === null ? ZERO : minDecimal(toDecimal(sizeBase), toDecimal(targetBase));
 }
 
-/** Of all that is asked for: a step that leaves no less than one nearer to the market does nothing. */
+/** Returns the rungs of all covers, without those that leave no less than a rung nearer to the market. */
 function rungsOf(asked: readonly Cover[]): readonly Rung[] {
   const all = asked
     .flatMap(({ at, ladder }) => ladder ?? [{ at, leave: 0 }])
@@ -140,7 +139,7 @@ function rungsOf(asked: readonly Cover[]): readonly Rung[] {
   return all.filter(({ leave }, index) => all.slice(0, index).every((nearer) => nearer.leave > leave));
 }
 
-/** Fixed when placed. A position that has grown needs more; what it has too much is taken back in calm only. */
+/** The size that the ladder divides up, fixed when placed. It grows with the position and shrinks only in calm. */
 function ladderSize(
   { sizeBase }: ReadPosition,
   before: CoverAnchor | null,
@@ -165,7 +164,7 @@ interface LadderPlace {
   readonly slippage: number;
 }
 
-/** Steps that end up at one price, or have no room before liquidation, are taken by the one before them. */
+/** Prices the rungs. One at the price of the rung before, or without room before liquidation, is merged into it. */
 function shapeRungs(
   rungs: readonly Rung[],
   position: ReadPosition,
@@ -193,7 +192,7 @@ function shapeRungs(
   return shaped.length === 0 ? why : shaped;
 }
 
-/** How near to liquidation the last step may be: clear of it by what mark and last price may differ in a crash. */
+/** The last rung's share of the way to liquidation: clear of it by what mark and last price differ in a crash. */
 function lastShare(
   markPrice: DecimalString,
   liquidationPrice: DecimalString,
@@ -201,7 +200,7 @@ function lastShare(
 ): number {
   const way = Math.abs(Number(markPrice) - Number(liquidationPrice));
   const crash = Math.min(MOST_CLEARANCE, (CRASH_BASIS * Number(liquidationPrice)) / way);
-  // One more, as prices are rounded away from the market.
+  // One step more, as prices are rounded away from the market.
   const least =
     market.basisAllowance * Number(liquidationPrice) + (CLEAR_STEPS + 1) * Number(market.priceStep);
   return 1 - Math.max(crash, least / way);
@@ -209,7 +208,7 @@ function lastShare(
 
 const CLEAR_STEPS = 2;
 
-/** No nearer to liquidation than the basis and two price steps. */
+/** Whether an activation is no nearer to liquidation than the basis and two price steps. */
 function isClear(
   { activationPrice }: OrderPrices,
   liquidationPrice: DecimalString,
@@ -221,7 +220,10 @@ function isClear(
   return toDecimal(activationPrice).minus(liquidation).abs().gte(basis.plus(steps));
 }
 
-/** Each closes what is above what it leaves. Parts too small to be sent are taken by the next one, the last by the one before. */
+/**
+ * Sizes the rungs: each closes what is above what it leaves. A part too small to be sent goes to the next rung, the
+ * last part to the one before it.
+ */
 function sized(
   shaped: readonly ShapedRung[],
   above: Decimal,

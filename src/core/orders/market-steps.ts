@@ -11,7 +11,7 @@ import {
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { isAboutStep } from './rejection.ts';
 
-/** The config's settings, with steps learnt from refusals and the maintenance rate implied, where higher. */
+/** Returns the configured settings with learned steps and the implied maintenance rate, where coarser or higher. */
 export function marketOf(
   { market, learnedSteps = {}, learnedMaintenance }: KnownOfMarket,
   settings: AccountSettings,
@@ -29,7 +29,7 @@ export function marketOf(
 
 type KnownOfMarket = Pick<LaneState, 'market' | 'learnedSteps' | 'learnedMaintenance'>;
 
-/** One pair of liquidation prices may have a deposit between them: two have to agree. */
+/** Two pairs of liquidation prices must agree: a deposit may lie between those of one pair. */
 function worseRate(configured: number, learned: LaneState['learnedMaintenance']): number {
   if (learned === undefined || learned.agreeing < 2 || learned.low <= configured) return configured;
   return (learned.low + learned.high) / 2;
@@ -39,21 +39,18 @@ const coarser = (a: DecimalString, b: DecimalString): DecimalString =>
   formatDecimal(maxDecimal(toDecimal(a), toDecimal(b)));
 
 const TIMES_COARSER = toDecimal('10' as DecimalString);
-/** Three decimal places: what is refused beyond them is refused for something else. */
+/** Three decimal places: a refusal beyond them has another cause. */
 const MOST_TIMES_COARSER = toDecimal('1000' as DecimalString);
-/** A price step coarser than this part of the price would cost more than it saves. */
+/** Largest price step, a fraction of the price: a coarser one would cost more than it saves. */
 const LARGEST_PRICE_STEP = decimalFromNumber(0.01);
 
 export interface CoarserStep {
   readonly learnedSteps: NonNullable<LaneState['learnedSteps']>;
-  /** For people: what follows. */
+  /** What happens next, for people. */
   readonly words: string;
 }
 
-/**
- * After a refusal for amount or price the step may be coarser than configured. `undefined`: it was refused for
- * something else, or no coarser step makes sense.
- */
+/** Returns a coarser step to try after a refusal; `undefined` if it had another cause or no step makes sense. */
 export function coarserStep(
   reason: RejectionReason,
   { amount, activationPrice }: Pick<ReduceOnlyStopRequest, 'amount' | 'activationPrice'>,
@@ -76,7 +73,7 @@ export function coarserStep(
   };
 }
 
-/** No step explains a refusal: that of the config counts again. */
+/** Returns to the configured step, as no step explains the refusal. */
 export function forgetStep(state: LaneState, reason: RejectionReason): LaneState {
   if (!isAboutStep(reason) || state.learnedSteps?.[reason] === undefined) return state;
   const { [reason]: _, ...learnedSteps } = state.learnedSteps;

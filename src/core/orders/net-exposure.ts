@@ -4,12 +4,12 @@ import { type Decimal, maxDecimal, ONE, toDecimal, ZERO } from '../quantities/de
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { outstandingBase } from './outstanding.ts';
 
-/** Whether both sides of a market are open, or may be; a position of unknown direction counts as a side of its own. */
+/** Whether both sides of a market are open, or may be. Positions of unknown direction count as a side of their own. */
 export function isHedged(read: MarketRead): boolean {
   return countSides(read) > 1 || mayHideSide(read);
 }
 
-/** Whether the other side of a market, in hedge mode, may be the record that was set aside. */
+/** Whether, in hedge mode, the record that was set aside may be the other side of the market. */
 export function mayHideSide(read: MarketRead): boolean {
   return (
     read.partial !== undefined &&
@@ -22,7 +22,7 @@ function countSides({ positions }: MarketRead): number {
   return new Set(positions.map((position) => position.direction)).size;
 }
 
-/** What this side of a market has more than the other one; negative when it has less, zero where nobody knows. */
+/** How much larger this side of a market is than the other; negative if it is smaller, zero if unknown. */
 export function netExposure(position: ReadPosition, read: MarketRead): Decimal {
   if (mayHideSide(read)) return ZERO;
   return read.positions.reduce((sum, other) => {
@@ -32,8 +32,8 @@ export function netExposure(position: ReadPosition, read: MarketRead): Decimal {
 }
 
 /**
- * Whether taking from this side could raise the market's net exposure, in whatever order ours fill. Not where the other
- * side has at most half as much.
+ * Whether reducing this side could raise the market's net exposure, in some order of fills. It cannot if the other side
+ * is at most half as large.
  */
 export function mayRaiseNet(position: ReadPosition, read: MarketRead): boolean {
   if (!isHedged(read)) return false;
@@ -42,7 +42,7 @@ export function mayRaiseNet(position: ReadPosition, read: MarketRead): boolean {
   return otherSideBase(position, read).gt(net);
 }
 
-/** What is open on other sides of a market; what has no known direction counts as another side. */
+/** Size of the other sides of a market; an unknown direction counts as another side. */
 function otherSideBase({ direction }: ReadPosition, { positions }: MarketRead): Decimal {
   return positions
     .filter((other) => other.direction !== direction)
@@ -50,8 +50,8 @@ function otherSideBase({ direction }: ReadPosition, { positions }: MarketRead): 
 }
 
 /**
- * How much more may be taken so that the net exposure is never larger than now: all our orders together at most twice
- * it. `mayHideOrders`: orders of an earlier epoch may stand. Undefined: all may be taken.
+ * Returns how much more may be taken without ever raising the net exposure: all our orders together take at most twice
+ * it, or at most it if `mayHideOrders` (orders of an earlier epoch may stand). Undefined: no bound.
  */
 export function netRoom(
   position: ReadPosition,
@@ -67,7 +67,7 @@ export function netRoom(
   return maxDecimal((mayHideOrders ? net : net.times(TWO)).minus(outstandingBase(own)), ZERO);
 }
 
-/** Of what is closed past the net exposure, a part that filled alone would leave a rest that may not be: one order takes all. */
+/** Whether one order must close everything: past the net exposure, a part alone could leave a forbidden rest. */
 export function closesAsOne(
   budget: Decimal | undefined,
   read: MarketRead,

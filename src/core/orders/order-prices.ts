@@ -38,17 +38,16 @@ export function reducingSide(direction: Direction): OrderSide {
   return direction === 'long' ? 'sell' : 'buy';
 }
 
-/**
- * How far from the mark an activation is on the right side for certain: a price step, the mark's error, the allowance.
- */
+/** How far from the mark an activation is certainly on the right side: price step, mark error and allowance. */
 export function activationGap(view: Omit<MarketView, 'direction'>, market: MarketSettings): Decimal {
   const basis = toDecimal(view.markPrice).times(decimalFromNumber(market.basisAllowance));
   return toDecimal(market.priceStep).plus(decimalFromNumber(view.markError)).plus(basis);
 }
 
 /**
- * A stop next to the market: activates on the first move against the position by `gap`, its limit `slippage` further.
- * The exchange infers the trigger from the side of the market: a sell strictly below, a buy strictly above.
+ * Shapes a stop next to the market: it activates once the market moves against the position by `gap`, with its limit
+ * `slippage` further. The exchange infers the trigger from the side of the market: strictly below for a sell, above for
+ * a buy.
  */
 export function shapeReduce(
   view: MarketView,
@@ -62,7 +61,7 @@ export function shapeReduce(
   return withLimit(view.direction, activation, slippage, market);
 }
 
-/** The same on the other side of the market: of both, one activates whichever way it moves. The limit is as far. */
+/** Shapes the same stop on the other side of the market, so that one of the two activates whichever way it moves. */
 export function shapeInFavour(
   view: MarketView,
   slippage: number,
@@ -83,14 +82,14 @@ export function opposite(direction: Direction): Direction {
 
 export interface ProtectInputs {
   readonly liquidationPrice: DecimalString;
-  /** Mark price when the stop was first placed: it stays where it is while only the mark moves. */
+  /** Mark price when the stop was first placed; the stop stays in place while only the mark moves. */
   readonly anchor: DecimalString;
   /** Where between the anchor (0) and the liquidation price (1) it activates. */
   readonly at: number;
   readonly slippage: number;
 }
 
-/** A standing stop at `at` of the way from the anchor: strictly between mark and liquidation price. */
+/** Shapes a standing stop at `at` of the way from the anchor, strictly between mark and liquidation price. */
 export function shapeProtect(view: MarketView, inputs: ProtectInputs, market: MarketSettings): Shape {
   const mark = toDecimal(view.markPrice);
   const liquidation = toDecimal(inputs.liquidationPrice);
@@ -111,7 +110,7 @@ function away(direction: Direction, price: Decimal, by: Decimal): Decimal {
   return direction === 'long' ? price.minus(by) : price.plus(by);
 }
 
-/** On the price step, rounded away from the market. */
+/** Rounds to the price step, away from the market. */
 function stepAway(price: Decimal, direction: Direction, market: MarketSettings): Decimal {
   if (price.lte(ZERO)) return ZERO;
   return roundToStep(price, toDecimal(market.priceStep), direction === 'long' ? 'down' : 'up');

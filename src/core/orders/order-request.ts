@@ -4,7 +4,7 @@ import { formatDecimal } from '../quantities/decimal.ts';
 import { clientOrderId } from './client-order-id.ts';
 import type { Want } from './want.ts';
 
-/** The request for a wanted order, with an id that no other order of this store epoch has. */
+/** Returns the request for a wanted order, with an id unique in this store epoch. */
 export function requestOf(state: LaneState, want: Want): ReduceOnlyStopRequest {
   const amount = formatDecimal(want.amount);
   const identity = {
@@ -36,7 +36,7 @@ export function requestOf(state: LaneState, want: Want): ReduceOnlyStopRequest {
 
 /** The cancel-all types that reach our orders in a market. */
 export function orderTypesOf(market: string): readonly OrderType[] {
-  // `_PERP` names futures markets "such as" (specification 4.6); in any other market both are named, since
-  // the type that does not exist there cancels nothing.
+  // `_PERP` names futures markets "such as" (specification 4.6), so other markets may be futures too: both types are
+  // named, and the one that does not exist there cancels nothing.
   return market.endsWith('_PERP') ? ['futures'] : ['margin', 'futures'];
 }

@@ -24,7 +24,7 @@ import { coverOrders, isSentFor, outstandingBase } from './outstanding.ts';
 import { desiredStop, isAtRest, judgeCovers, type StopRoom } from './protective-stop.ts';
 import type { Removal, SetDifference, SetScene, Want } from './want.ts';
 
-/** Compares what is wanted in a market with what of ours may be open there. */
+/** Compares the orders wanted in a market with ours that may be open there. */
 export function orderSetDifference(scene: SetScene): SetDifference {
   const plan: SetPlan = { place: [], remove: [], blocked: [], hedged: [] };
   removeOrphans(scene, plan);
@@ -38,11 +38,11 @@ export function orderSetDifference(scene: SetScene): SetDifference {
 }
 
 /**
- * What is only presumed to have filled is cancelled before anything is placed, also where nothing has room beside it;
- * where no cancel may be sent, both may add up.
+ * Cancels orders that are only presumed filled before anything is placed on their position, even if nothing has room
+ * beside them. Where no cancel may be sent, both may add up.
  */
 function removeUnproven(wished: readonly Want[], scene: SetScene, plan: SetPlan): void {
-  // A stop that is sent again is not placed on top of anything.
+  // A stop that is sent again adds nothing.
   const placed = wished.filter(({ role, resend }) => role === 'reduce' || resend === null);
   const unproven = scene.state.orders.filter(
     ({ presumedFilled, positionId }) =>
@@ -59,7 +59,7 @@ function removeUnproven(wished: readonly Want[], scene: SetScene, plan: SetPlan)
   });
 }
 
-/** What no cancel of ours can remove stays, and is said to. */
+/** Separates the orders that no cancel can remove now: they stay, and are reported. */
 function separateStanding(plan: SetPlan, scene: SetScene): SetDifference {
   const remove: Removal[] = [];
   const standing: Removal[] = [];
@@ -72,7 +72,6 @@ function separateStanding(plan: SetPlan, scene: SetScene): SetDifference {
   return { ...plan, remove, standing };
 }
 
-/** A trial has shown what it was for. */
 function removeTrials({ state, read }: SetScene, plan: SetPlan): void {
   for (const order of state.orders) {
     const isThere = findPosition(read, order.positionId) !== undefined;
@@ -80,14 +79,14 @@ function removeTrials({ state, read }: SetScene, plan: SetPlan): void {
   }
 }
 
-/** Nothing is placed for a position that the read does not show, and nothing taken away. */
+/** Blocks positions that the read does not show: nothing is placed or removed for them. */
 function blockUnseen({ state, admitted }: SetScene, plan: SetPlan): void {
   for (const { key, positionId } of [...admitted.intents, ...admitted.covers]) {
     if (isHeld(state, positionId)) plan.blocked.push({ key, why: 'positionNotSeen' });
   }
 }
 
-/** Orders for positions that are gone: left standing, they would hit whatever is built there next. */
+/** Removes orders of positions that are gone: left standing, they would hit the next position there. */
 function removeOrphans(scene: SetScene, plan: SetPlan): void {
   for (const order of scene.state.orders) {
     const position = findPosition(scene.read, order.positionId);
@@ -103,7 +102,7 @@ function differOne(position: ReadPosition, scene: SetScene, plan: SetPlan): void
   const budget = exposureBudget(position, scene);
   const reduce = differReduce(position, budget, scene, plan);
   const reduceAmount = reduce ?? stayingBase(position, scene);
-  // What stands is shrunk when nothing wants to reduce the position any more, not in the middle of a fall.
+  // Standing stops are shrunk once nothing reduces the position, not in the middle of a fall.
   const standing = isAtRest(position, scene)
     ? budget
     : netRoom(position, withHeld(scene.read, scene.state), [], false);
@@ -113,7 +112,7 @@ function differOne(position: ReadPosition, scene: SetScene, plan: SetPlan): void
   else differCover(position, room, scene, plan);
 }
 
-/** What reductions that nobody wants any more may still take, as no cancel reaches them now. */
+/** Amount that unwanted reductions may still take, as no cancel reaches them now. */
 function stayingBase({ positionId }: ReadPosition, scene: SetScene): Decimal {
   return outstandingBase(
     scene.state.orders,
@@ -125,12 +124,11 @@ function stayingBase({ positionId }: ReadPosition, scene: SetScene): Decimal {
   );
 }
 
-/** Whether orders on this position could raise the market's net exposure, should they add up. */
 function isNetBound(position: ReadPosition, { settings, read, state }: SetScene): boolean {
   return settings.hedge === 'net' && mayRaiseNet(position, withHeld(read, state));
 }
 
-/** How much of a hedged position may be taken at all: more than the net exposure only where that saves a margin. */
+/** How much of a hedged position may be taken: past the net exposure only to save a margin. Undefined: no bound. */
 function exposureBudget(position: ReadPosition, scene: SetScene): Decimal | undefined {
   if (scene.settings.hedge === 'perLeg') return undefined;
   const flatten = scene.admitted.intents.some(
@@ -178,7 +176,7 @@ function differReduce(
   return amount;
 }
 
-/** Of a ladder, the rungs down to the one that triggered close the position; the others stand as they did. */
+/** Whether a stop belongs to the triggered reduction: in a ladder, only the rungs down to the triggered one do. */
 function hasTriggered(order: OwnOrder, open: readonly Intent[], { state, market }: SetScene): boolean {
   if (order.coverBasis?.leave === undefined) return true;
   const cover = state.covers.find(({ key }) => key === order.key);
@@ -186,7 +184,7 @@ function hasTriggered(order: OwnOrder, open: readonly Intent[], { state, market 
   return open.some((intent) => intent.source === 'cover' && left.gte(targetOf(intent)));
 }
 
-/** What a trial that may still arrive leaves of the net exposure: no order is placed for more. */
+/** Limits an amount to the net exposure left by a trial that may still arrive, unless too little is left to send. */
 function besideTrials(
   wanted: Decimal,
   budget: Decimal,
@@ -201,7 +199,7 @@ function besideTrials(
   return left.gte(leastAmount(scene.market)) ? minDecimal(wanted, left) : wanted;
 }
 
-/** Intents without a target (no sound mark, say) keep their orders; those of ended intents nobody wants any more. */
+/** Keeps the orders of intents without a target (no sound mark, for example), and removes those of ended intents. */
 function keepForUntargeted(
   own: readonly OwnOrder[],
   open: readonly Intent[],
@@ -213,7 +211,7 @@ function keepForUntargeted(
   return undefined;
 }
 
-/** What an order takes for the smallest target; undefined where the net exposure leaves less than the least amount. */
+/** Amount of an order for the smallest target; undefined if the net exposure leaves less than the least amount. */
 function wantedAmount(
   winner: Intent,
   position: ReadPosition,
@@ -280,7 +278,7 @@ function differLadder(
   const open = state.intents.filter(
     (intent) => isOpen(intent) && intent.source === 'cover' && intent.positionId === position.positionId,
   );
-  // Whatever triggered belongs to the reduction that it became.
+  // A triggered stop belongs to the reduction that it became.
   const own = coverOrders(state, position).filter((order) => !hasTriggered(order, open, scene));
   const calm = isCalm(position, own, scene);
   const most = budget && maxDecimal(halfOf(budget).minus(reducing), ZERO);
@@ -306,7 +304,7 @@ function countedOrders(scene: SetScene, position: ReadPosition): readonly OwnOrd
   );
 }
 
-/** All our orders on a side together, covers included, never raise the net exposure, however they fill. */
+/** Keeps all our orders on a side together, covers included, from raising the net exposure, however they fill. */
 function trimToNet(scene: SetScene, plan: SetPlan): void {
   const { state, read, admitted, settings } = scene;
   if (settings.hedge === 'perLeg' || admitted.intents.some((intent) => intent.perLeg)) return;
@@ -329,7 +327,7 @@ function trimToNet(scene: SetScene, plan: SetPlan): void {
   plan.place = fitting;
 }
 
-/** An addition that only fits once something else has gone makes that go first. */
+/** Trims additions to the room that is left; one that only fits once something else has gone waits for that. */
 function withinRoom({ market }: SetScene, place: readonly Want[], left: Map<string, Decimal>): Want[] {
   return place.flatMap((want) => {
     const room = left.get(want.position.positionId);

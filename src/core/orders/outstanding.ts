@@ -13,7 +13,7 @@ import {
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { activationGap, reducingSide } from './order-prices.ts';
 
-/** What orders of ours may still take away, base currency. */
+/** Amount that orders may still take away, base currency. */
 export function outstandingBase(
   orders: readonly OwnOrder[],
   matches: (order: OwnOrder) => boolean = () => true,
@@ -35,8 +35,9 @@ export interface AbsorbedRead {
 }
 
 /**
- * What a read tells of our orders: a fall by exactly the amount of some takes these out. Any other may be a partial
- * fill or somebody else's: they stay in full, marked to be replaced. A position that is `isAbsent` tells nothing.
+ * Updates our orders from a read. A fall by exactly the amount of some orders counts these as filled. Any other fall
+ * may be a partial fill or somebody else's: all orders stay in full and are marked ambiguous, to be replaced. A
+ * position that is `isAbsent` is skipped.
  */
 export function absorbRead(
   orders: readonly OwnOrder[],
@@ -71,7 +72,7 @@ export function absorbRead(
   };
 }
 
-/** A fall that is explained by the fills of some orders is not there to be explained by another one as well. */
+/** Subtracts the fills of other orders: a fall that they explain must not be explained again. */
 function sizeLeft(order: OwnOrder, filled: readonly OwnOrder[]): DecimalString {
   const taken = outstandingBase(
     filled,
@@ -80,7 +81,7 @@ function sizeLeft(order: OwnOrder, filled: readonly OwnOrder[]): DecimalString {
   return formatDecimal(maxDecimal(toDecimal(order.placedSizeBase).minus(taken), ZERO));
 }
 
-/** A fall that the exchange has accounted for is not one that our other orders have to explain. */
+/** Subtracts a fill that the exchange has confirmed: our other orders need not explain that fall. */
 export function afterFill(
   orders: readonly OwnOrder[],
   filled: OwnOrder,
@@ -96,8 +97,9 @@ export function afterFill(
 }
 
 /**
- * Whether a fall by the order's amount can pass for its fill: the mark has to have been at the activation. Where the
- * position is gone it may have been closed otherwise, and a stop left standing would hit the next one: cancelled.
+ * Whether a fall by the order's amount can pass for its fill: the mark must have been at the activation. Not if the
+ * position is gone: it may have been closed otherwise. The order is cancelled then, as a stop left standing would hit
+ * the next one.
  */
 export function mayHaveFilled(
   order: OwnOrder,
@@ -125,7 +127,7 @@ interface ExplainedFall {
 interface Explaining {
   readonly own: readonly OwnOrder[];
   readonly candidates: readonly OwnOrder[];
-  /** Candidates that the market is past for certain. */
+  /** Candidates whose activation the market has certainly passed. */
   readonly passed: readonly OwnOrder[];
 }
 
@@ -161,7 +163,7 @@ function explainFall(
   return { filled: [], unexplained: fall.gt(ZERO) };
 }
 
-/** Where nothing is cancelled partial fills have to add up, to one order or to all; else one may be another's fill. */
+/** Where nothing is cancelled, fills must add up to one order or to all; otherwise they may be another order's. */
 function addedUp(
   own: readonly OwnOrder[],
   candidates: readonly OwnOrder[],
@@ -178,8 +180,8 @@ function addedUp(
 }
 
 /**
- * What is presumed filled is cancelled before anything is placed on top of it, unless the fall has no other explanation
- * among our own orders and no cancel reaches it for certain.
+ * Whether a fall proves that orders filled: there is no other explanation among our own, or cancels reach all of them.
+ * In that case they are cancelled before anything is placed on top.
  */
 function isConclusive(
   subset: readonly OwnOrder[],
@@ -190,8 +192,8 @@ function isConclusive(
 }
 
 /**
- * Whether others of our orders explain the fall as well, as the market has passed those for certain: what jumps past a stop
- * while a reduction of its amount is on its way fills the stop, and leaves the reduction standing.
+ * Whether older orders, which the market has certainly passed, explain the fall as well. A jump past a stop while a
+ * reduction of its amount is on its way fills the stop and leaves the reduction standing.
  */
 function mayBeOthers(subset: readonly OwnOrder[], passed: readonly OwnOrder[], fall: Decimal): boolean {
   return subset.some((taken) => {
@@ -200,14 +202,18 @@ function mayBeOthers(subset: readonly OwnOrder[], passed: readonly OwnOrder[], f
   });
 }
 
-/** More of our orders on one position than this are not matched: the market is replaced instead. Two ladders and two more. */
+/**
+ * Only so many of our orders on one position are matched with a fall: two ladders and two more. A fall that is not
+ * matched makes all be replaced.
+ */
 const MAX_MATCHED = 12;
 
-/** Orders that add up to exactly this: the fewest covers, which lie further away, then the fewest and oldest. */
+/** Returns orders that add up to `sum`: the fewest covers, as they lie farther away, then the fewest and oldest. */
 function subsetOfSum(own: readonly OwnOrder[], sum: Decimal): readonly OwnOrder[] | undefined {
   const candidates = own.slice(0, MAX_MATCHED);
   let best: readonly OwnOrder[] | undefined;
-  // From the last to the first, each left out before it is taken: of two as good the one with the older orders stays.
+  // Goes from the last order to the first and tries to leave each out before taking it: of two equally good subsets the
+  // one with the older orders stays.
   const extend = (subset: readonly OwnOrder[], left: Decimal, index: number): void => {
     if (left.eq(ZERO) && subset.length > 0 && (best === undefined || burden(subset) < burden(best)))
       best = subset;
@@ -227,7 +233,7 @@ function burden(subset: readonly OwnOrder[]): number {
   return covers * MAX_MATCHED + subset.length;
 }
 
-/** Notes on which sides of its activation the mark was seen for certain since the order arrived. */
+/** Records on which sides of its activation the mark was certainly seen since the order arrived. */
 function witness(
   order: OwnOrder,
   read: MarketRead,
@@ -252,18 +258,18 @@ function witness(
   return { ...updated, seenAbove, seenBelow, activatedMs };
 }
 
-/** Whether a cancel sent now would remove the order for certain, wherever it is. */
+/** Whether a cancel sent now would certainly remove the order, wherever it is. */
 export function isRemovable(order: OwnOrder, settings: AccountSettings, nowMs: number): boolean {
   return isWithinReach(order, settings) && !mayArriveAfter(order, nowMs, settings);
 }
 
-/** Whether cancels remove such an order, once it is there. */
+/** Whether a cancel removes the order once it has arrived. */
 function isWithinReach(order: OwnOrder, settings: AccountSettings): boolean {
   if (settings.cancel === 'never') return false;
   return settings.cancelCoversStops || activatedSince(order) !== null;
 }
 
-/** Since when an order was certainly activated. Not one that lies on the wrong side: it waits for the market to come back. */
+/** Since when an order was certainly activated; null for an inverted one, which waits for the market to come back. */
 function activatedSince({ activatedMs, inverted }: OwnOrder): number | null {
   return inverted === true ? null : activatedMs;
 }
@@ -271,12 +277,12 @@ function activatedSince({ activatedMs, inverted }: OwnOrder): number | null {
 interface SentCancelTypes {
   /** Absent: all. */
   readonly types: readonly OrderType[] | undefined;
-  /** What the exchange takes our orders for. */
+  /** The types that our orders have at the exchange. */
   readonly ownTypes: readonly OrderType[];
   readonly cancelSentMs: number;
 }
 
-/** Our orders that may fill after a cancel of these types: not reached by it, or arriving later. */
+/** Returns our orders that may fill after a cancel of these types: not reached by it, or arriving later. */
 export function afterCancel(
   orders: readonly OwnOrder[],
   { types, ownTypes, cancelSentMs }: SentCancelTypes,
@@ -284,7 +290,7 @@ export function afterCancel(
 ): readonly OwnOrder[] {
   if (types !== undefined && !ownTypes.every((type) => types.includes(type))) return orders;
   return orders.flatMap((order) => {
-    // One that was sent twice was there, and may come again: that its id is taken then proves nothing.
+    // An order that was sent twice may have stood, and may come again: a taken id then proves nothing.
     if (mayArriveAfter(order, cancelSentMs, settings))
       return [{ ...order, status: 'unsure', behindCancel: true }];
     if (settings.cancelCoversStops) return [];
@@ -293,7 +299,7 @@ export function afterCancel(
   });
 }
 
-/** With increasing nonces, what was sent before an accepted cancel is refused after it. */
+/** Whether an order may arrive after a cancel. With increasing nonces it cannot: it is refused after the cancel. */
 function mayArriveAfter(order: OwnOrder, cancelSentMs: number, settings: AccountSettings): boolean {
   return settings.nonceMode !== 'increasing' && order.arrivedByMs > cancelSentMs;
 }
@@ -306,7 +312,7 @@ export function isSentFor(order: OwnOrder, position: ReadPosition): boolean {
   return isSame && order.request.side === reducingSide(position.direction);
 }
 
-/** A stop of ours as large as this one stands for the same position. */
+/** Whether one of our stops, at least as large as this one, stands for the same position. */
 export function standsAlready(state: LaneState, { positionId, amount }: OwnOrder): boolean {
   return state.orders.some(
     (other) =>
@@ -332,7 +338,7 @@ export function coverOrders(state: LaneState, position: ReadPosition): readonly 
   return stopsOf(state, position.positionId).filter((order) => isSentFor(order, position));
 }
 
-/** Its standing stops, whichever position had the id when they were sent. */
+/** Our stops under a position id, even if sent for an earlier position with that id. */
 export function stopsOf({ orders }: LaneState, positionId: string): readonly OwnOrder[] {
   return orders.filter(
     (order) =>
@@ -343,19 +349,19 @@ export function stopsOf({ orders }: LaneState, positionId: string): readonly Own
   );
 }
 
-/** Whether an order waits for the market to fall to its activation, else to rise to it. */
+/** Whether an order waits for the market to fall to its activation; otherwise it waits for a rise. */
 export function waitsForFall({ side, inFavour }: Pick<OwnOrder['request'], 'side' | 'inFavour'>): boolean {
   return (side === 'sell') !== (inFavour === true);
 }
 
-/** How far the market has run from an activation, in the direction away from it; negative: it went past. */
+/** How far the market is from an activation that it has not reached, in price; negative if it went past. */
 export function offsetFromActivation(order: OwnOrder, position: ReadPosition): Decimal | undefined {
   if (position.markPrice === null) return undefined;
   const distance = toDecimal(position.markPrice).minus(toDecimal(order.request.activationPrice));
   return waitsForFall(order.request) ? distance : distance.neg();
 }
 
-/** Whether the market is past an activation for certain, whatever the mark's error and the basis are. */
+/** Whether the market is certainly past an activation, even with the mark's error and the basis. */
 export function isWellPast(offset: Decimal, position: ReadPosition, market: MarketSettings): boolean {
   if (position.markPrice === null) return false;
   return offset.lte(

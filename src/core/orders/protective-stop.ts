@@ -27,7 +27,7 @@ export interface DesiredStop {
   readonly prices: OrderPrices;
   readonly slippage: number;
   readonly isTrimmed: boolean;
-  /** More than this may not stand; undefined: anything may. */
+  /** The most that may stand; undefined: no bound. */
   readonly mostStanding: Decimal | undefined;
   readonly basis: NonNullable<OwnOrder['coverBasis']>;
   readonly anchor: CoverAnchor;
@@ -35,9 +35,9 @@ export interface DesiredStop {
 
 /** With both sides of a market open: what stops of a position may take away. */
 export interface StopRoom {
-  /** Of a new one. */
+  /** For a new stop. */
   readonly left: Decimal;
-  /** Of all that stand; undefined: they cannot take too much. */
+  /** For all standing stops; undefined: they cannot take too much. */
   readonly standing: Decimal | undefined;
 }
 
@@ -46,7 +46,7 @@ export interface BlockedStop {
   readonly blocked: BlockReason;
 }
 
-/** Our protective stops in a market. Confirmed is what certainly stands: of this epoch, not filled, never reached. */
+/** Returns our protective stops in a market. `confirmed`: of this epoch, certainly standing, and never reached. */
 export function standingStops(state: LaneState, epochId: string): readonly OwnStop[] {
   const isCertain = state.epoch === epochId && state.doubt === null;
   return state.orders
@@ -59,7 +59,7 @@ export function standingStops(state: LaneState, epochId: string): readonly OwnSt
     }));
 }
 
-/** The same in all markets of an account, as far as its lanes know. */
+/** Returns our protective stops in all markets of an account, as far as its lanes know. */
 export function ownStopsOf({
   lanes,
   epoch,
@@ -70,9 +70,7 @@ export function ownStopsOf({
   return [...lanes.values()].flatMap((lane) => standingStops(lane, epoch.id));
 }
 
-/**
- * The stop nearest to the market of those asked for, for the whole position. `room`: what net exposure leaves for it.
- */
+/** Returns the requested stop nearest to the market, for the whole position. `room`: left by the net exposure. */
 export function desiredStop(
   position: ReadPosition,
   room: StopRoom | undefined,
@@ -110,7 +108,10 @@ export function desiredStop(
   };
 }
 
-/** A position's own liquidation price holds other prices still: where markets fall together its stop never triggers. */
+/**
+ * Returns the nearer of a position's own and its joint liquidation price. The own price assumes that other markets do
+ * not move: if markets fall together, a stop placed by it never triggers.
+ */
 export function nearestLiquidation(
   { positionId, liquidationPrice, direction }: ReadPosition,
   { jointLimits = [] }: LaneState,
@@ -123,8 +124,8 @@ export function nearestLiquidation(
 }
 
 /**
- * The mark when it was first placed, so that the stop does not run before the market. Not where liquidation has come so
- * near that it would lie at or past the market for that alone.
+ * Returns the anchor of the first placement, so that the stop does not run away from the market. Returns a new anchor
+ * if liquidation has come so near that the stop would lie at or past the market for that reason alone.
  */
 export function anchorOf(
   cover: Cover,
@@ -143,21 +144,19 @@ export function anchorOf(
   return isPast(wished) && !isPast(then) ? now : before;
 }
 
-/** Mark and last price come to differ by about so much of the price in a crash. */
+/** In a crash mark and last price differ by about this fraction of the price. */
 export const CRASH_BASIS = 0.012;
-/** Keeping clear of liquidation takes no more of the way to it than this. */
+/** The largest part of the way to liquidation that is spent on keeping clear of it. */
 export const MOST_CLEARANCE = 0.4;
 
-/**
- * As asked for, but clear of liquidation by what mark and last price may differ: one triggers, the other liquidates.
- */
+/** Returns `at`, clear of liquidation by what mark and last price differ: one triggers, the other liquidates. */
 function clearShare(markPrice: DecimalString, liquidationPrice: DecimalString, at: number): number {
   const way = Math.abs(Number(markPrice) - Number(liquidationPrice));
   const clearance = (CRASH_BASIS * Number(liquidationPrice)) / way;
   return Math.min(at, 1 - Math.min(MOST_CLEARANCE, clearance));
 }
 
-/** At this share of the way from the mark to the liquidation price. */
+/** The price at this share of the way from the mark to the liquidation price. */
 function stopAt(markPrice: DecimalString, liquidationPrice: DecimalString, at: number): Decimal {
   const mark = toDecimal(markPrice);
   const share = decimalFromNumber(clearShare(markPrice, liquidationPrice, at));
@@ -171,7 +170,7 @@ export function stopBlock(position: ReadPosition): BlockReason | undefined {
   return position.liquidationPrice === null ? 'liquidationPriceUnknown' : undefined;
 }
 
-/** The whole position, rounded up (the exchange trims it), or what the net exposure allows, rounded down. */
+/** Returns the whole position, rounded up (the exchange trims it), or what the net exposure allows, rounded down. */
 function stopAmount(
   position: ReadPosition,
   budget: Decimal | undefined,
@@ -186,9 +185,9 @@ function stopAmount(
   return allowed.gte(least) ? allowed : undefined;
 }
 
-/** A liquidation price that moved by less than this share of the room it had leaves the stop where it is. */
+/** A stop stays where it is if liquidation has moved by at most this share of the room it had. */
 const MOVED_SHARE = 0.05;
-/** Tightened stops are placed beside the old ones; from this many on the market is cleaned up. */
+/** Tightened stops are placed beside the old ones; if there are more than this, all are cancelled. */
 const MAX_STANDING_STOPS = 3;
 
 export interface JudgedCovers {
@@ -198,14 +197,14 @@ export interface JudgedCovers {
 
 export const NOTHING: JudgedCovers = { place: [], remove: [] };
 
-/** Whether no rule asks for less of a position, and none has since it began to fire. */
+/** Whether no rule reduces a position, and none has since it began to fire. */
 export function isAtRest({ positionId }: ReadPosition, { state }: SetScene): boolean {
   return !state.intents.some((intent) => intent.positionId === positionId);
 }
 
 /**
- * A stop is fixed when placed and changes only with size or liquidation price. Tighter: the new one first, beside the
- * old. Looser: the old one has to go.
+ * Compares the desired stop with the standing ones. A stop changes only with size or liquidation price. A tighter one
+ * is placed first, beside the old; for a looser one the old has to go first.
  */
 export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: SetScene): JudgedCovers {
   const latest = own.at(-1);
@@ -219,20 +218,20 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
   if (stop.mostStanding !== undefined && standing.gt(stop.mostStanding)) return all('exceedsNetExposure');
   const mayHaveVanished = latest.mayHaveVanished === true;
   if (latest.status === 'unsure' && (stop.isTrimmed || !mayHaveVanished)) return resend(stop, latest, scene);
-  // After an outage, sent again and refused as used before, which its id was: another one goes beside it. Not where
-  // stops cover a part only, as two of them could take too much.
+  // After an outage the stop was sent again and refused because its id is used: another one goes beside it. Not if
+  // stops cover only a part, as two of them could take too much.
   if (mayHaveVanished && stop.isTrimmed) return placed(stop);
-  // Of what covers a part only, nothing can be placed beside it: it is replaced when the position is at rest.
+  // Nothing can be placed beside a stop that covers only a part: it is replaced when the position is at rest.
   if (!stop.isTrimmed && !isAtRest(stop.position, scene) && isInside(latest, stop)) return NOTHING;
   if (liquidationMoved(stop, latest)) {
     const compared = compareTightness(stop.prices, latest);
     if (compared < 0) return isHeldTight(stop.position, scene) ? NOTHING : all('stopLoosened');
     if (compared === 0) return NOTHING;
-    // Where the one that stands leaves no room for another, it has to go first.
+    // If the standing stop leaves no room for another, it has to go first.
     if (leavesNoRoom(scene)) return all('noRoom');
     return stop.isTrimmed ? placed(stop) : all('stopLoosened');
   }
-  // A rounded-up amount may have been accepted as trimmed to the size.
+  // The exchange may have trimmed a rounded-up amount to the size.
   const needed = minDecimal(stop.amount, toDecimal(stop.position.sizeBase));
   if (toDecimal(latest.amount).lt(needed)) {
     return stop.isTrimmed ? placed(stop) : all('exceedsNetExposure');
@@ -241,8 +240,8 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
 }
 
 /**
- * While rules reduce in a fast market no stop is taken down to stand farther away: the cancel leaves the position bare.
- * In a slower fall it is: where it was it would close what the reduction has saved.
+ * Whether a stop stays although it should stand farther away. While rules reduce in a fast market, the cancel would
+ * leave the position bare. In a slower fall it is moved: it would close what the reduction has saved.
  */
 function isHeldTight(position: ReadPosition, scene: SetScene): boolean {
   const { direction, distance } = position;
@@ -258,7 +257,7 @@ function liquidationMoved(stop: DesiredStop, latest: OwnOrder): boolean {
   return isBeyond || moved > MOVED_SHARE * coverBasis.roomBase;
 }
 
-/** Whether the standing activation still lies before the liquidation price. */
+/** Whether the activation of a standing stop still lies before the liquidation price. */
 function isInside(order: OwnOrder, stop: DesiredStop): boolean {
   const activation = toDecimal(order.request.activationPrice);
   const liquidation = toDecimal(stop.basis.liquidationPrice);
@@ -271,7 +270,7 @@ function compareTightness(prices: OrderPrices, latest: OwnOrder): number {
   return prices.side === 'sell' ? compared : -compared;
 }
 
-/** A stop in doubt is sent again under its own id while its activation is on the right side: it has not filled then. */
+/** Sends a stop in doubt again under its own id while its activation is on the right side: it has not filled then. */
 function resend(stop: DesiredStop, latest: OwnOrder, scene: SetScene): JudgedCovers {
   const offset = offsetFromActivation(latest, stop.position);
   const step = toDecimal(scene.market.priceStep);
@@ -280,12 +279,12 @@ function resend(stop: DesiredStop, latest: OwnOrder, scene: SetScene): JudgedCov
   return placed(stop, latest);
 }
 
-/** A stop that was to be placed beside the one that stands was refused for that a moment ago. */
+/** Whether a stop to be placed beside the standing one was refused for lack of room a moment ago. */
 export function leavesNoRoom({ state: { coverRoomTakenMs }, nowMs }: SetScene): boolean {
   return coverRoomTakenMs !== undefined && nowMs - coverRoomTakenMs <= PROOF_MS;
 }
 
-/** `resent`: the order that is sent again under its own id. It is what it was, placed for what it was placed for. */
+/** `resent`: the order to send again under its own id; it keeps what it was placed for. */
 function placed(stop: DesiredStop, resent: OwnOrder | null = null): JudgedCovers {
   const { cover } = stop;
   const want: Want = {

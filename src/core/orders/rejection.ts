@@ -1,7 +1,7 @@
 import type { RejectionReason } from '../audit/audit-event.ts';
 import type { ExchangeError } from '../ports/exchange.ts';
 
-/** By the names of the client's error catalogue: numbers and fields mean different things on different endpoints. */
+/** By the names of the client's error catalogue: numbers and fields differ in meaning between endpoints. */
 const REASONS: ReadonlyMap<string, RejectionReason> = new Map([
   ['reduceOnlyRefused', 'side'],
   ['duplicateClientOrderId', 'duplicateId'],
@@ -17,7 +17,7 @@ const REASONS: ReadonlyMap<string, RejectionReason> = new Map([
   ['gatewayRefused', 'notProcessed'],
   ['addressNotAllowed', 'notProcessed'],
   ['clientClosed', 'notProcessed'],
-  // Without effect they never left: no turn in time, or the lane's lease did not cover the request.
+  // Without effect these were never sent: no turn in time, or the lane's lease did not cover the request.
   ['timeout', 'notProcessed'],
   ['aborted', 'notProcessed'],
   ['marketInvalid', 'marketClosed'],
@@ -25,18 +25,18 @@ const REASONS: ReadonlyMap<string, RejectionReason> = new Map([
   ['priceInvalid', 'priceStep'],
 ]);
 
-/** What a request that was refused without effect means for whoever wanted it. */
+/** Returns what a refusal without effect means for the lane. */
 export function classifyRejection(error: Pick<ExchangeError, 'name' | 'fields'>): RejectionReason {
   return REASONS.get(error.name) ?? fieldReason(error) ?? 'other';
 }
 
-/** Refused for its amount or its price: the step that it was rounded to may not be the market's any more. */
+/** Refused for its amount or price: the step used for rounding may no longer be the market's. */
 export type StepReason = Extract<RejectionReason, 'amountStep' | 'priceStep'>;
 
 export const isAboutStep = (reason: RejectionReason): reason is StepReason =>
   reason === 'amountStep' || reason === 'priceStep';
 
-/** Where the exchange has one code for every fault (30), the field that it blames says as much. */
+/** Returns the reason that the blamed field gives, where the exchange has one code for every fault (30). */
 function fieldReason({
   name,
   fields = {},
@@ -48,25 +48,25 @@ function fieldReason({
   return /^(price|activation_?price)$/i.test(field) ? 'priceStep' : undefined;
 }
 
-/** Whether the exchange never judged the request or takes none now: repeated after a pause, it is no failed attempt. */
+/** Whether the exchange never judged the request or accepts none now: repeated after a pause, not a failed attempt. */
 export function isPassing(reason: RejectionReason): boolean {
   return reason === 'rateLimited' || reason === 'notProcessed' || reason === 'marketClosed';
 }
 
-/** Whether a refusal must reach a person; of a market that takes no orders only the first. */
+/** Whether a refusal must reach a person; of a closed market, only the first. */
 export function isAlarming(reason: RejectionReason, refusals: number): boolean {
   return reason === 'marketClosed' ? refusals === 0 : !isPassing(reason);
 }
 
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5_000;
-/** A limit is tried again once a second, and after the third refusal ever more seldom, up to what the reply asks for. */
+/** After a rate limit: a retry each second, ever rarer after the third refusal, up to what the reply asks for. */
 const LIMIT_PAUSE_MS = 1_000;
 const STEADY_REFUSALS = 3;
-/** A reply that asks for more is not obeyed to the letter: a position may need its order before. */
+/** A longer pause in a reply is not obeyed: a position may need its order before. */
 const LONGEST_RETRY_AFTER_MS = 30_000;
 
-/** @param refusals in a row, before the one that the pause follows */
+/** @param refusals number in a row, before the one that the pause follows */
 export function retryPauseMs(refusals: number, error?: Pick<ExchangeError, 'retryAfterMs'>): number {
   const { retryAfterMs } = error ?? {};
   if (retryAfterMs === undefined) {

@@ -1,4 +1,4 @@
-/** SHA-256 (FIPS 180-4) of a text in UTF-8, in hex: the core imports nothing. Not for secrets (timing). */
+/** Returns the SHA-256 (FIPS 180-4) of a UTF-8 text in hex, as the core imports nothing. Not for secrets (timing). */
 export function sha256Hex(text: string): string {
   const message = padded(new TextEncoder().encode(text));
   const hash = Uint32Array.from(INITIAL);

@@ -8,10 +8,10 @@ import { shapeProtect } from './order-prices.ts';
 import { isSentFor, offsetFromActivation, outstandingBase } from './outstanding.ts';
 import type { Want } from './want.ts';
 
-/** How far from the mark a trial activates: of the way to liquidation. */
+/** Where a trial activates: a share of the way from the mark to liquidation. */
 const TRIAL_AT = 0.9;
 const TRIAL_SLIPPAGE = 0.01;
-/** Where there is no liquidation price, or no room before it: of the way to a price so far away. */
+/** Without a liquidation price, or room before it, a price this far from the mark (a fraction) takes its place. */
 const FAR = 0.5;
 
 export interface TrialScene {
@@ -23,8 +23,8 @@ export interface TrialScene {
 }
 
 /**
- * What shows whether the exchange takes orders before a cancel: an order of ours, sent again under its own id, adds
- * nothing; else the smallest reduce-only stop, far from the market. `about`: what it serves.
+ * Returns an order that shows, before a cancel, whether the exchange accepts orders: one of our orders sent again under
+ * its own id, which adds nothing, or else the smallest reduce-only stop, far from the market. `about`: what it serves.
  */
 export function trialOrder(scene: TrialScene, about: Pick<OwnOrder, 'key' | 'ruleId'>): Want | undefined {
   const { positions } = scene.read;
@@ -39,7 +39,7 @@ export function trialOrder(scene: TrialScene, about: Pick<OwnOrder, 'key' | 'rul
   return undefined;
 }
 
-/** Whether an order certainly stands, on the right side of the market, so that sent again it is refused. */
+/** Whether an order certainly stands on the right side of the market, so that it is refused if sent again. */
 function isProbe(order: OwnOrder, position: ReadPosition, scene: TrialScene): boolean {
   const { market, nowMs, settings, read } = scene;
   if (order.positionId !== position.positionId || order.presumedFilled) return false;
@@ -50,7 +50,7 @@ function isProbe(order: OwnOrder, position: ReadPosition, scene: TrialScene): bo
   return order.status === 'open' && (isTrimmed || mayAddUp(position, { settings, read }));
 }
 
-/** Where ids are unique among open orders only, one that has filled since the read would be accepted again: audited. */
+/** Where ids are unique only among open orders, one filled since the read would be accepted again: audited. */
 function probeOf(order: OwnOrder, position: ReadPosition, { read }: TrialScene): Want {
   return {
     role: order.role,
@@ -80,7 +80,7 @@ function trialFor(
   const { direction, markPrice, markError, liquidationPrice } = position;
   const { market } = scene;
   if (direction === null || markPrice === null || position.disagreement) return undefined;
-  // Where nobody knows whether what takes the room stands, nothing else would ever tell: audited.
+  // If it is unknown whether the orders that take the room stand, only a trial can tell, which is audited.
   const isBeyond = !hasRoom(position, scene);
   if (isBeyond && !(isUncertain(position, scene) && mayAddUp(position, scene))) return undefined;
   const isLong = direction === 'long';
@@ -113,7 +113,7 @@ function trialFor(
   return undefined;
 }
 
-/** Whether a reduction of ours may be gone, so that it can neither be counted on nor be sent again. */
+/** Whether one of our reductions may be gone, so that it can neither be counted on nor sent again. */
 function isUncertain({ positionId }: ReadPosition, { state, nowMs }: TrialScene): boolean {
   return state.orders.some(
     (order) =>
@@ -124,7 +124,7 @@ function isUncertain({ positionId }: ReadPosition, { state, nowMs }: TrialScene)
   );
 }
 
-/** Even the smallest order counts: against the targets, and with both sides open against the net exposure. */
+/** Whether there is room for a trial: even the smallest order counts against targets and, hedged, net exposure. */
 function hasRoom(position: ReadPosition, scene: TrialScene): boolean {
   const { positionId } = position;
   const { state, read, market, settings } = scene;
@@ -134,7 +134,7 @@ function hasRoom(position: ReadPosition, scene: TrialScene): boolean {
   const targets = state.intents.flatMap((intent) =>
     intent.positionId === positionId && intent.targetBase !== null ? [toDecimal(intent.targetBase)] : [],
   );
-  // Without a target nothing tells how much what stands may take already.
+  // Without a target it is unknown how much standing orders may take already.
   const isAboveTargets =
     targets.length === 0 ? own.eq(ZERO) : targets.every((target) => left.minus(target).gte(least));
   if (!isAboveTargets || settings.hedge === 'perLeg' || !mayRaiseNet(position, read)) return isAboveTargets;

@@ -17,16 +17,16 @@ export interface Want {
   readonly episode: number;
   readonly stage: number;
   readonly targetBase: Decimal;
-  /** Nothing of ours on this position can add up to too much: a full close, which the exchange trims. */
+  /** A full close, which the exchange trims: our orders on this position cannot add up to too much. */
   readonly isTrimmed: boolean;
   readonly part?: OwnOrder['part'];
   readonly coverBasis: OwnOrder['coverBasis'];
   readonly anchor: CoverAnchor | null;
-  /** Sent again under its own id, to learn whether it is there. */
+  /** The order to send again under its own id, to learn whether it stands. */
   readonly resend: OwnOrder | null;
-  /** Stands beside an order that may fill as well, and takes too much with it. */
+  /** Stands beside an order that may fill as well; together they may take too much. */
   readonly mayAddUp?: boolean;
-  /** Only shows whether orders are taken. */
+  /** Only shows whether orders are accepted. */
   readonly isTrial?: boolean;
 }
 
@@ -35,19 +35,19 @@ export interface Removal {
   readonly why: RemovalReason;
 }
 
-/** What is missing and what has to go for the market to hold exactly the orders that are wanted. */
+/** Orders to place and to remove so that the market holds exactly the wanted ones. */
 export interface SetDifference {
   readonly place: readonly Want[];
   readonly remove: readonly Removal[];
-  /** What should go but cannot be removed; it stays in the accounting. */
+  /** Unwanted orders that cannot be removed now; they stay counted. */
   readonly standing: readonly Removal[];
-  /** What cannot be done, by the key of its intent or cover. */
+  /** Intents and covers that cannot be served, by key. */
   readonly blocked: readonly { readonly key: string; readonly why: BlockReason }[];
   /** Intents on a side that may not be reduced, as the market's net exposure would rise. */
   readonly hedged: readonly string[];
 }
 
-/** What may act now: the gate has been asked. */
+/** Intents and covers that the gate admits now. */
 export interface Admitted {
   readonly intents: readonly Intent[];
   readonly covers: readonly Cover[];
@@ -60,6 +60,6 @@ export interface SetScene {
   readonly market: MarketSettings;
   readonly settings: AccountSettings;
   readonly nowMs: number;
-  /** Whether a cancel may be sent now: without one, what is missing is added beside what stands. */
+  /** Whether a cancel may be sent now. Without one, missing orders are added beside the standing ones. */
   readonly mayCancel: boolean;
 }
