@@ -27,8 +27,9 @@ import { text } from '../../support/account-view.ts';
 import { Dice } from '../../support/dice.ts';
 
 /**
- * Polls of an account that asks people, as anything may happen: what must hold of all, and what became of the questions,
- * kept for review. `npm test -- test/core/approvals/histories.test.ts --update` writes it anew.
+ * Plays random polls of an account that asks people, checks the invariants, and keeps what became of the questions for
+ * review.
+ * `npm test -- test/core/approvals/histories.test.ts --update` rewrites the transcript.
  */
 
 const POLLS = 30;
