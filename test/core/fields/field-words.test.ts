@@ -18,7 +18,6 @@ import {
 } from '../../../src/core/fields/field-words.ts';
 import type { FieldParameter, FieldValue } from '../../../src/core/rules/rule.ts';
 
-
 function parameterOf({ parameters }: FieldSpec): FieldParameter {
   const names = new Set(parameters.map(({ name }) => name));
   return {

@@ -54,9 +54,12 @@ describe('an intent that failed while its rule fires', () => {
     ['954.9', 0.05, false],
     ['950', 0.05, false],
     ['990', null, false],
-  ])('is tried again after failed attempts when clearly nearer: at %s, from %d', (liquidation, distance, isOpen) => {
-    expect(openAt(ended({ how: 'failed', why: 'attempts' }, distance), liquidation)).toBe(isOpen);
-  });
+  ])(
+    'is tried again after failed attempts when clearly nearer: at %s, from %d',
+    (liquidation, distance, isOpen) => {
+      expect(openAt(ended({ how: 'failed', why: 'attempts' }, distance), liquidation)).toBe(isOpen);
+    },
+  );
 });
 
 describe('the stages of an episode share the size at firing', () => {

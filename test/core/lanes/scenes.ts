@@ -151,7 +151,7 @@ const SPECS: readonly [ActionSpec, ...ActionSpec[]] = [
   { kind: 'cancelAll', types: ['futures', 'spot'], scope: 'account' },
 ];
 
-/** Twice a choice of two intents and covers of the lane, so that most requests exist already. */
+/** Requests for the lane's own intents and covers, so that most exist already, and a few more. */
 function requestsOf(dice: Dice, { intents, covers }: LaneState): readonly LaneRequest[] {
   const asks = (spec: ActionSpec, positionId: string, stage: number, actionIndex: number): LaneRequest => ({
     request: action(spec, {

@@ -13,7 +13,8 @@ import { Dice } from '../../support/dice.ts';
 import { NOW_MS, positionLine, stateInputs } from './scenes.ts';
 
 /**
- * What is said of any account is kept for review: `npm test -- test/core/view/scenes.test.ts --update` writes it anew.
+ * The words about random accounts are kept for review.
+ * `npm test -- test/core/view/scenes.test.ts --update` rewrites the transcript.
  */
 
 interface Scene {
