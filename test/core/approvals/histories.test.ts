@@ -27,8 +27,7 @@ import { text } from '../../support/account-view.ts';
 import { Dice } from '../../support/dice.ts';
 
 /**
- * Plays random polls of an account that asks people, checks the invariants, and keeps what became of the questions for
- * review.
+ * Random polls of an account that asks people: checks the invariants and keeps the questions for review.
  * `npm test -- test/core/approvals/histories.test.ts --update` rewrites the transcript.
  */
 

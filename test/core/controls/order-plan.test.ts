@@ -14,9 +14,7 @@ import { account, position, text } from '../../support/account-view.ts';
 import { Dice } from '../../support/dice.ts';
 import { positionLine } from '../view/scenes.ts';
 
-/**
- * The text people read before they confirm: `npm test -- test/core/controls/order-plan.test.ts --update` rewrites it.
- */
+/** Text shown before a confirmation: `npm test -- test/core/controls/order-plan.test.ts --update` rewrites it. */
 
 const NOW_MS = 1_767_225_600_000;
 const order = (changes: Partial<MeantOrder> = {}): MeantOrder => ({

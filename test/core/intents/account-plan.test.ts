@@ -309,9 +309,8 @@ test('plans of accounts with hedges, costs and what earlier plans left are kept 
 });
 
 /**
- * Random accounts: markets with both sides open, one market not in the config, positions without a margin, a direction
- * or a liquidation price, and earlier plans of any kind. All values are whole numbers, so that compared values are
- * often equal.
+ * Random accounts: markets with both sides open or not in the config, positions without a margin, direction or
+ * liquidation price, and earlier plans. All values are whole numbers, so that compared values are often equal.
  */
 test.for([1, 2, 3, 4, 5, 6])('a hundred plans by their hash, %i', (seed) => {
   const dice = new Dice(seed * 1_000);

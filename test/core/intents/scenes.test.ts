@@ -20,8 +20,7 @@ import { NOW_MS, sceneOf } from '../orders/scenes.ts';
 import { gateOf, laneOf, TARGETS } from './scenes.ts';
 
 /**
- * Random intents in any state on a market that is read. What settling, expiring and asking the gate make of them is
- * kept for review.
+ * Random intents in any state on a market: keeps for review how they are settled, expired and judged by the gate.
  * `npm test -- test/core/intents/scenes.test.ts --update` rewrites the transcript.
  */
 

@@ -64,9 +64,7 @@ describe('fixed targets', () => {
   });
 });
 
-/**
- * Distance after a reduction, from first principles: equity stays the same, liquidation is where it equals maintenance.
- */
+/** Distance after a reduction, from first principles: equity is unchanged and equals maintenance at liquidation. */
 function distanceAfter(
   size: number,
   other: number,

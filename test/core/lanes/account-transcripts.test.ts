@@ -32,10 +32,7 @@ import {
   settings as usual,
 } from './fixtures.ts';
 
-/**
- * Account-wide cancels over a perpetual and a margin market; transcripts/ keeps what they took, waited for and
- * recorded.
- */
+/** Account-wide cancels over a perpetual and a margin market, as recorded in transcripts/. */
 
 const MARKETS = ['BTC_PERP', 'ETH_USDT'] as const;
 const TYPES: readonly [readonly OrderType[], ...(readonly OrderType[])[]] = [

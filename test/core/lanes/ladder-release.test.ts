@@ -17,9 +17,7 @@ const ladder: ActionSpec = {
   ],
 };
 
-/**
- * A driver whose ladder's first rung has closed its part: 0.6 is left. `orders` picks our orders out of those placed.
- */
+/** The first rung of a ladder has closed its part: 0.6 is left. `orders` picks our orders out of those placed. */
 function closed(orders: (placed: LaneState['orders']) => LaneState['orders'] = () => []): Driver {
   const driver = new Driver().read(at({})).ask(action(ladder));
   driver.place();

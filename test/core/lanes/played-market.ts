@@ -103,7 +103,6 @@ export class PlayedMarket {
     this.live = this.live.filter(({ left }) => left > 0);
   }
 
-  /** A trade of the owner. */
   ownerActs(): void {
     const position = this.#dice.of(this.positions[0], this.positions.at(-1));
     if (position === undefined) return;

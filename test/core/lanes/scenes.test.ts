@@ -142,10 +142,7 @@ test.for([1, 2, 3, 4])('a hundred accounts by their hash, %i', (seed) => {
   expect(kept.text).toMatchSnapshot();
 });
 
-/**
- * Two reads with a trade between them: what they show of the margin model, of the maintenance rate and of other
- * traders.
- */
+/** Two reads with a trade between them: what they show of the margin model, the maintenance rate and other traders. */
 function playPair(dice: Dice, kept: KeptHash): void {
   const { lane, settings: own } = laneScene(dice);
   const settings = dice.hits(0.9) ? { ...own, marginModel: 'auto' as const } : own;

@@ -49,8 +49,7 @@ import { Dice } from '../../support/dice.ts';
 import { NOW_MS, sceneOf } from './scenes.ts';
 
 /**
- * Keeps for review what is made of random scenes: which orders are wanted, which have to go, and how each standing
- * order is judged.
+ * Keeps for review which orders random scenes want and which have to go, and how each standing order is judged.
  * `npm test -- test/core/orders/scenes.test.ts --update` rewrites the transcript.
  */
 

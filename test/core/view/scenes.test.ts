@@ -12,10 +12,7 @@ import { creditLine } from '../../support/account-view.ts';
 import { Dice } from '../../support/dice.ts';
 import { NOW_MS, positionLine, stateInputs } from './scenes.ts';
 
-/**
- * The words about random accounts are kept for review.
- * `npm test -- test/core/view/scenes.test.ts --update` rewrites the transcript.
- */
+/** Words about random accounts, kept for review: `npm test -- test/core/view/scenes.test.ts --update` rewrites them. */
 
 interface Scene {
   readonly view: AccountView;

@@ -10,10 +10,7 @@ import { createSystemTimers } from '../../../src/exchange/system-clock.ts';
 import { slowness } from '../../support/machine-speed.ts';
 import { CREDIT_LINE, decimalText, openClient, POSITION, SPOT_ORDER, STOP, TRANSFER } from '../fixtures.ts';
 
-/**
- * Most time that one reply may hold the event loop on a usual core, from its last byte until the client has judged it:
- * all of that is one turn.
- */
+/** Longest turn of the event loop for one reply on a usual core: from its last byte until the client has judged it. */
 const MOST_HELD_MS = 50;
 /** As the machine is shared, one try within the bound is enough. The time is that of the loop's own thread. */
 const TRIES = 10;

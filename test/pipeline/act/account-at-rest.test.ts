@@ -68,10 +68,7 @@ interface Change {
   readonly isComplete: boolean;
   readonly isNew: boolean;
   readonly isAsked: boolean;
-  /**
-   * `left`: the lane was left out of the commit that asked for its stop. `gone`: so it was, and there was no lane
-   * before.
-   */
+  /** `left`: the lane was left out of the commit that asked for its stop; `gone`: and there was none before. */
   readonly other: Other;
 }
 

@@ -30,8 +30,7 @@ test('a position near liquidation is reduced until it is far enough away', async
     'an order',
     () => world.errors,
   );
-  // After such a fall the activation lies more than a step lower, and there may be two orders: the market goes on to
-  // them.
+  // After such a fall the activation lies more than a step lower, perhaps of two orders: the market goes on to them.
   const activations = () => orders().map(({ details }) => Number(details?.['activationPrice']));
   await eventually(() => {
     simulator.setPrice('BTC_PERP', String(Math.min(...activations())));

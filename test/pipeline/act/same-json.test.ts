@@ -14,9 +14,7 @@ const values = fc.letrec<{ value: unknown }>((tie) => ({
   ),
 })).value;
 
-/**
- * JSON with sorted members. Lists here hold no `undefined`, which would be written as null: no document has such lists.
- */
+/** JSON with sorted members. No list holds `undefined`, which would be written as null: no document has such a list. */
 function written(value: unknown): string {
   return JSON.stringify(value, (_, member: unknown) => {
     if (typeof member !== 'object' || member === null || Array.isArray(member)) return member;

@@ -66,8 +66,7 @@ test.each([
   const verdict = await verifyAuditFile(forged, { trust: trustOf(KEY) });
   // Records missing at the end of a part are found by the next part or by the account's state.
   if (what.includes('taken out')) expect(verdict).toMatchObject({ kind: 'intact', lastSeq: 5 });
-  // A part from before there was a key looks the same: the verdict shows that, and the account's chain has to end
-  // sealed.
+  // A part from before there was a key looks the same: it is reported, and the account's chain must end sealed.
   else if (what.startsWith('all')) expect(verdict).toMatchObject({ kind: 'intact', isSealed: false });
   else expect(verdict).toMatchObject({ kind: 'broken', why: 'seal' });
 });

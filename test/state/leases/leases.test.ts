@@ -159,8 +159,7 @@ describe.each(PLACE_KINDS)('lane leases in %s', (kind) => {
 });
 
 test('a lease in memory never seems longer than asked for, at any fraction of a millisecond', async () => {
-  // Shortly before a power of two: beyond it a double is coarser, so that a sum is rounded, and the difference does not
-  // undo that.
+  // Shortly before a power of two: beyond it a double is coarser, and a difference does not undo the rounding of a sum.
   const times = fc
     .tuple(fc.integer({ min: 8, max: 40 }), fc.integer({ min: 1, max: 100_000 }))
     .map(([power, microseconds]) => 2 ** power - microseconds / 1_000);

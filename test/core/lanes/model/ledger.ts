@@ -36,9 +36,7 @@ export function floorOf(state: LaneState, positionId: string): number {
   return Math.min(...targets);
 }
 
-/**
- * Invariants 1 and 4, on the exchange's ledger: the effect of every fill on its position, and whether that was allowed.
- */
+/** Invariants 1 and 4, on the exchange's ledger: what every fill did to its position, and whether that was allowed. */
 export class Ledger {
   /** An operator has flattened: that may raise a net exposure. */
   flattened = false;
@@ -149,10 +147,7 @@ export class Ledger {
     }
   }
 
-  /**
-   * The orders that were sized together: open at some time with this one, or filled so recently that no read need show
-   * it.
-   */
+  /** Orders sized together: open at some time with this one, or filled so recently that no read need show it. */
   #relevantOrders(fill: Fill<OrderTag>, orders: readonly ModelOrder<OrderTag>[]): OrderTag[] {
     const open = new Set(orders.map((order) => order.tag));
     const filledAfterMs = Math.min(fill.atMs - RECENT_MS, fill.tag.basisMs);

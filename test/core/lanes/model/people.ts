@@ -13,7 +13,6 @@ export class People {
     this.#world = world;
   }
 
-  /** Reloads the config. */
   reload(market: MarketSettings | undefined): void {
     this.#world.setup.config.market = market;
     this.#world.seen('reload');

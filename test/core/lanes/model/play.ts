@@ -23,10 +23,7 @@ export function play(choices: Choices, moves: readonly Move[], stats: Stats): Hi
   }
 }
 
-/**
- * Moves the market through every order that may be open while the lane does not run: orders that add up to too much
- * show.
- */
+/** Moves the market through every open order while the lane does not run: orders that add up to too much show. */
 function sweep(history: History): void {
   const { exchange, setup } = history.world;
   exchange.liquidity = Number.POSITIVE_INFINITY;

@@ -12,10 +12,7 @@ interface Slot {
   stages: { readonly action: ActionSpec; readonly atMs: number }[];
 }
 
-/**
- * Four rules: two that reduce, with stages; one that protects; one that cancels. Each has at most one episode at a
- * time.
- */
+/** Four rules: two reduce, with stages; one protects; one cancels. Each has at most one episode at a time. */
 export class Rules {
   readonly slots: Slot[] = [0, 1, 2, 3].map(() => ({
     active: false,
@@ -61,7 +58,6 @@ export class Rules {
     }
   }
 
-  /** The requests of all active rules. */
   requests(): LaneRequest[] {
     return this.slots.flatMap((slot, index) =>
       slot.active

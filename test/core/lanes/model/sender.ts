@@ -102,10 +102,7 @@ export class Sender {
     this.#report({ kind: step.kind, outcome: { kind: 'unknown', error } }, fault);
   }
 
-  /**
-   * Every fourth request has a poll beside it, sent before or after the request is carried out, and answered before its
-   * reply.
-   */
+  /** Every fourth request has a poll beside it, sent before or after it is carried out, answered before its reply. */
   #pollMeanwhile(delayMs: number): (() => void) | undefined {
     if (delayMs % 4 !== 1) return undefined;
     const { seen } = this.#world;
@@ -154,10 +151,7 @@ export class Sender {
     else exchange.placeLate(modelRequest(step), this.#tag(step), nonce, arriveMs);
   }
 
-  /**
-   * At the prices that the lane knew, the activation lies on the right side of the market, and a cover's before
-   * liquidation.
-   */
+  /** At the prices the lane knew, the activation is on the right side of the market, a cover before liquidation. */
   #checkShape(step: PlaceStep): void {
     const { state } = this.#world.actor;
     const { order, request } = step;

@@ -46,10 +46,7 @@ export class Watch {
     }
   }
 
-  /**
-   * Targets `by`, `to` and `toNotional` never change; `untilDistance` never rises; the first two are a share of a size
-   * seen.
-   */
+  /** Targets by, to and toNotional never change, untilDistance never rises; by and to are a share of a size seen. */
   checkTargets(state: LaneState): void {
     for (const intent of state.intents) {
       const { targetBase, basis } = intent;
