@@ -142,7 +142,7 @@ exchange:
   limits: { transfers: { limit: 4, period: 1s } }
 redis: ${redis}
 insecure: [redis]
-cadence: { calm: 500ms, alert: 250ms }
+cadence: { calm: 1s, alert: 1s }
 acting: { cancel: always, fillWithin: 1s, intentTtl: 1h, maxAttempts: 1000 }
 web: { port: 0, token: { env: READ_TOKEN } }
 channels:

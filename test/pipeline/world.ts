@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { vi } from 'vitest';
 import { ConfiguredAccounts } from '../../src/app/configured-accounts.ts';
 import type { Notice } from '../../src/core/ports/notifier.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
@@ -141,8 +140,7 @@ export function bound(store: PipelineContext['store']): PipelineContext['store']
   };
 }
 
-/** Real parts on a busy machine: what takes seconds here may take ten times as long elsewhere. */
-vi.setConfig({ testTimeout: 120_000 });
+/** Less than a test may take, so that the reason is reported. */
 const GIVE_UP_MS = 100_000;
 
 /** Resolves when `holds` is true; fails with `show()` after a time long enough to mean a hang. */

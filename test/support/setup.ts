@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { getPriority, setPriority } from 'node:os';
+import process from 'node:process';
 import fc from 'fast-check';
-import { afterAll, afterEach, beforeAll, inject } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
 import { closeWhatIsOpen, closeWhatIsShared } from './after-test.ts';
 import { type Footprint, leftOver, takeFootprint } from './leaks.ts';
 import { followTimers, stopFollowing } from './timers.ts';
+import { isWaiting } from './waiting.ts';
 
 /**
  * Runs before each test file: seeds fast-check, and fails the file that leaves a handle or a process behind.
@@ -23,7 +26,24 @@ followTimers();
 beforeAll(() => {
   process.env[MARK_NAME] = mark.slice(MARK_NAME.length + 1);
   before = takeFootprint(mark);
+  setPriorityFor(expect.getState().testPath ?? '');
 });
+
+/** Added to the niceness of this process while a file computes. */
+const NICER = 10;
+
+/**
+ * Daemons in files that wait for real time would miss it beside files that compute, so those run at a lower priority. Only
+ * root may raise it again: for others it stays low, which starves nobody.
+ */
+function setPriorityFor(file: string): void {
+  const ordinary = getPriority(process.ppid);
+  try {
+    setPriority(isWaiting(file) ? ordinary : Math.min(ordinary + NICER, 19));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_SYSTEM_ERROR') throw error;
+  }
+}
 
 // As hooks unwind, after those of the file itself.
 afterEach(closeWhatIsOpen);
