@@ -173,7 +173,7 @@ describe('reads', () => {
     });
   });
 
-  it('does not suggest --max-records for a history that is incomplete but not cut off', async () => {
+  it('does not suggest maxRecords for a history that is incomplete but not cut off', async () => {
     simulator.injectFault({ effect: { kind: 'badRecord' }, target: { endpoint: 'transferHistory' } });
     const { stderr } = await call(['transfers']);
     expect(stderr).toContain('This list is incomplete');

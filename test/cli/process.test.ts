@@ -116,7 +116,7 @@ describe('V8 compiles', () => {
     { command: ['check', '/nonexistent.yaml'], forLong: false },
   ];
   it.each(sliceOf(ways, 2, 'commands'))(
-    'at the first call, and WebAssembly only once: $forLong, in $command.0',
+    'at the first call if it runs for long ($forLong), WebAssembly only once: $command.0',
     async ({ command, forLong }) => {
       // Without a PATH no Redis server is found, and the demo ends at once.
       const { code, lastLines } = await ends(
