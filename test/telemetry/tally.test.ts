@@ -5,7 +5,7 @@ import { Tally } from '../../src/telemetry/tally.ts';
 
 const NAMES = ['a', 'b', 'c'] as const;
 
-test('what was counted is what a counter asked each time would say, whenever somebody looks', async () => {
+test('a reading at any time equals that of a counter incremented each time', async () => {
   const step = fc.oneof(
     {
       weight: 5,
