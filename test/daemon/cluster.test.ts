@@ -35,7 +35,7 @@ describe.runIf(hasRedisServer())('a daemon on a Redis Cluster', () => {
       states,
       reduceHalfway: () =>
         drift(simulator, -0.004, () => ours(simulator, 'long').length > 0, 'an order', world),
-      /** Whatever had begun ends, nothing is sent twice, and the queues continue in the current server. */
+      /** Work in progress ends, nothing is sent twice, and the queues continue in the current server. */
       wholeAgain: async (goesAlone = true): Promise<void> => {
         await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') < 0.251, 'a fill', world);
         const before = ours(simulator, 'long').length;

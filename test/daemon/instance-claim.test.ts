@@ -85,7 +85,7 @@ test('the number of a dead process of another machine is waited for until it exp
   await open(prefix).claim.take();
 });
 
-test('a process whose number was taken by another is told once, and leaves it to the other', async () => {
+test('a process whose number was taken by another is notified once, and leaves it to the other', async () => {
   const prefix = prefixOf('lost');
   const { claim, taken } = open(prefix);
   await claim.take();

@@ -237,7 +237,7 @@ describe('the pods', () => {
   });
 });
 
-/** Of the service that acts. */
+/** Stop grace period of the service that acts. */
 function composeGrace(): string {
   const { breakwater } = compose.services as Readonly<Record<string, { stop_grace_period?: string }>>;
   return breakwater?.stop_grace_period ?? '';

@@ -72,7 +72,7 @@ test.skipIf(!hasRedisServer()).each([
   ['none', false, /Redis asks for no password/, /no order by hand is carried out/],
   ['one', true, /close every open position in every market/, /whoever knows the password of Redis can order/],
 ])(
-  'order, doctor and daemon agree on a Redis that asks for %s, whatever its address says',
+  'order, doctor and daemon agree on a Redis that asks for %s, regardless of its address',
   async (_, isGuarded, toPerson, toDoctor) => {
     const { world, env, cli } = await unsealed(isGuarded);
     await world.start({ env });

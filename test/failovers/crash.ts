@@ -10,7 +10,7 @@ import { configText, environment, type RedisPart } from '../daemon/config.ts';
 import { ledgerViolations } from '../faults/ledger-check.ts';
 import { until } from '../support/until.ts';
 
-/** Whatever was opened is closed in reverse order, even if one close fails. */
+/** Closers, run in reverse order; a failed one does not stop the others. */
 export class Closers {
   readonly #closers: (() => Promise<unknown>)[] = [];
 

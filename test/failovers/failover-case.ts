@@ -1,6 +1,6 @@
 import { createRandom } from '../../src/simulator/scenarios/random.ts';
 
-/** What manages the servers. */
+/** The manager of the servers. */
 export type Keeper = 'sentinel' | 'cluster';
 
 /** What happens to the server in use. */

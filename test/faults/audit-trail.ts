@@ -12,7 +12,7 @@ export interface OpenIntent {
   readonly target: Decimal | undefined;
 }
 
-/** What only the audit trail of a world shows, not its ledger: the intentions. */
+/** The intentions in the audit trail of a world, which its ledger does not show. */
 export interface AuditTrail {
   readonly events: readonly AuditEvent[];
   /** Client order ids of standing stops. */

@@ -132,7 +132,7 @@ function faultOf(
 interface Holdings {
   readonly hasSecond: boolean;
   readonly isIsolated: boolean;
-  /** What may be lost before liquidation, as a part of the notional. */
+  /** Loss until liquidation, as a part of the notional. */
   readonly bufferRatio: number;
 }
 

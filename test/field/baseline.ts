@@ -102,7 +102,7 @@ export function liquidatedMs({ exchange, startMs }: World): number | undefined {
   return entry === undefined ? undefined : entry.atMs - startMs;
 }
 
-/** Of the pool, or with isolated margin of the nearest position. */
+/** Distance of the pool, or with isolated margin of the nearest position. */
 function distanceOf(model: ExchangeModel): number {
   const positions = model.openPositions(ACCOUNT);
   if (model.readings().marginModel === 'isolated') return Math.min(...positions.map(ownDistance));

@@ -24,7 +24,7 @@ import {
 
 type Use = (stores: Stores) => Promise<void>;
 
-/** How the program uses its data in Redis, and the invariants of the results, whoever wrote the data. */
+/** How the program uses its data in Redis, and the invariants of the results for data of any origin. */
 export const USES: Readonly<Record<string, Use>> = {
   async takeDue({ state }) {
     const request = { accountIds: [ACCOUNT], claimMs: 3_000, maxAheadMs: 60_000 };

@@ -9,7 +9,7 @@ import type { Boundary } from './target.ts';
 
 const NAMES = Object.keys(USES);
 
-/** Any data in Redis, whoever wrote it, is used within bounds, or refused with words. */
+/** Data in Redis of any origin is used within bounds, or refused with words. */
 export const REDIS: Boundary = {
   name: 'redis',
   async open() {

@@ -62,7 +62,7 @@ const alarms = ({ events }: OperatorWorld): readonly string[] =>
 test.each([
   ['without a seal', undefined],
   ['with the seal of another key', 'another-operators-key-another-operators-key'],
-])('an order written to Redis under a forged name %s sends nothing, and a person is told', async (_, key) => {
+])('an order written to Redis under a forged name %s sends nothing, and a person is notified', async (_, key) => {
   const world = await openOperatorWorld();
   await world.start();
   await writer(world, key).controls.submit('long', CLOSE);

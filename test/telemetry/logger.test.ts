@@ -222,7 +222,7 @@ describe('secrets', () => {
     expect(text()).not.toMatch(/old-secret|new-secret/);
   });
 
-  test('in the form of a password within a URL are hidden without being known', () => {
+  test('include the password within a URL, even where it stands alone', () => {
     const { logger, text } = capture({ secrets: ['redis://user:p%40ssword-1@db:6379/0'] });
     logger.log('info', 'e', 'NOAUTH p@ssword-1', {
       url: 'redis://user:p%40ssword-1@db:6379/0',
@@ -231,7 +231,7 @@ describe('secrets', () => {
     expect(text()).not.toMatch(/ssword-1/);
   });
 
-  test('in the form of a signature within a URL are hidden without being known', () => {
+  test('include the signature within a URL, even where it stands alone', () => {
     const { logger, text } = capture({ secrets: ['https://flow.example/invoke?v=1&sig=Zm9vYmFy-cXV4_0123'] });
     logger.log('info', 'e', 'refused: Zm9vYmFy-cXV4_0123, version v=1');
     expect(text()).toContain('refused: [redacted], version v=1');

@@ -502,7 +502,7 @@ describe('events', () => {
     expect(metrics.degraded()).toEqual([]);
   });
 
-  test('a single slow access to the shared store during the start does not count as degraded', () => {
+  test('an unavailable shared store does not count as degraded in the first seconds', () => {
     const { telemetry, clock } = setUp();
     const store = (available: boolean) =>
       telemetry.emit({ kind: 'exchangeStore', store: 'nonce', available, accountId: 'a' });

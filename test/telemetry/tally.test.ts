@@ -5,7 +5,7 @@ import { Tally } from '../../src/telemetry/tally.ts';
 
 const NAMES = ['a', 'b', 'c'] as const;
 
-test('a reading at any time equals that of a counter incremented each time', async () => {
+test('a tally reads at any time like a counter incremented each time', async () => {
   const step = fc.oneof(
     {
       weight: 5,

@@ -23,7 +23,7 @@ describe('wrong tokens of a client', () => {
     expect(verdicts(guesses, 'a', 25).filter((verdict) => verdict === 'wrong')).toHaveLength(20);
   });
 
-  test('are remembered for 5,000 clients; the least active is forgotten', () => {
+  test('are remembered for 5,000 clients; the least recently active is forgotten', () => {
     const guesses = new TokenGuesses(manualClock(0));
     verdicts(guesses, 'a', 20);
     verdicts(guesses, 'b', 20);

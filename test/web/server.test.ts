@@ -81,7 +81,7 @@ describe('a server on the loopback', () => {
     expect((await get(server, '/metrics', {}, 'HEAD')).status).toBe(200);
   });
 
-  test('is not ready with its reasons, even if they cannot be determined; it is live all the same', async () => {
+  test('is not ready with its reasons, even if they cannot be determined; it is live nevertheless', async () => {
     const errors: unknown[] = [];
     const why: Readiness = {
       ready: false,

@@ -57,7 +57,7 @@ function amountsOf({ exchange }: World, kind: Kind): readonly number[] {
   return exchange.model.ledger({ kinds: [kind], accountId: 'desk-1' }).map(({ amount }) => Number(amount));
 }
 
-test('an order on the wrong side is remembered after a cancel that does not reach it, and orders beside it are not refused', async () => {
+test('an order on the wrong side is remembered after a cancel that does not reach it, and the next ones are not refused again and again', async () => {
   const world = openWorld(fall());
   await world.run();
   expect(amountsOf(world, 'order_placed')).toEqual([0.4, 0.1]);
