@@ -62,19 +62,25 @@ const alarms = ({ events }: OperatorWorld): readonly string[] =>
 test.each([
   ['without a seal', undefined],
   ['with the seal of another key', 'another-operators-key-another-operators-key'],
-])('an order written to Redis under a forged name %s sends nothing, and a person is notified', async (_, key) => {
-  const world = await openOperatorWorld();
-  await world.start();
-  await writer(world, key).controls.submit('long', CLOSE);
-  await eventually(() => alarms(world).some((words) => words.startsWith('operatorOrderRefused')), 'an alarm');
-  await polls(world, 'long', 3);
-  expect(orders(world)).toBe(0);
-  const records = await world.state.audit.tail('long', 20);
-  expect(JSON.stringify(records)).toContain('lacks the seal of operators.key');
-  // The key makes the same order valid.
-  await writer(world, OPERATORS_KEY).controls.submit('long', CLOSE);
-  await eventually(() => orders(world) > 0, 'an order');
-});
+])(
+  'an order written to Redis under a forged name %s sends nothing, and a person is notified',
+  async (_, key) => {
+    const world = await openOperatorWorld();
+    await world.start();
+    await writer(world, key).controls.submit('long', CLOSE);
+    await eventually(
+      () => alarms(world).some((words) => words.startsWith('operatorOrderRefused')),
+      'an alarm',
+    );
+    await polls(world, 'long', 3);
+    expect(orders(world)).toBe(0);
+    const records = await world.state.audit.tail('long', 20);
+    expect(JSON.stringify(records)).toContain('lacks the seal of operators.key');
+    // The key makes the same order valid.
+    await writer(world, OPERATORS_KEY).controls.submit('long', CLOSE);
+    await eventually(() => orders(world) > 0, 'an order');
+  },
+);
 
 test('an order at nearly any price is refused, audited and told, even with a valid seal', async () => {
   const world = await openOperatorWorld();

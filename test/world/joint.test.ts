@@ -169,7 +169,7 @@ const HEDGED: readonly PositionSpec[] = [
   { market: 'C0_PERP', side: 'short', amount: '25' },
 ];
 
-/** From then on the daemon counts; earlier orders do not. */
+/** The daemon has begun by then: orders from before its start are a separate case. */
 const OWNER_MS = 20_000;
 
 /** The owner has a stop for the long and a take-profit for the short. */
@@ -197,7 +197,7 @@ function placeOwnersOrders(world: World): void {
 }
 
 test.each(sliceOf(['balanced', 'conservative', 'last-resort', 'circuit-breaker'], 4, 'rule sets'))(
-  "a hedged, healthy account under the `balanced` set: the owner's stop stays, and a reduction is accepted (%s)",
+  "a hedged, healthy account is left alone under the set %s: the owner's orders stay, nothing fills, no alarm",
   async (rules) => {
     const world = openWorld(
       sceneOf({
