@@ -164,7 +164,7 @@ async function breach(): Promise<Breach[]> {
   return times;
 }
 
-/** The daemon's stops by account. */
+/** Time of the daemon's first stop, by account. */
 function firstOrders(afterSeq: number): ReadonlyMap<string, number> {
   const placed = new Map<string, number>();
   for (const { accountId, atMs, side } of model.ledger({ kinds: ['order_placed'], afterSeq })) {
