@@ -35,7 +35,6 @@ const NEEDS: Readonly<Record<string, readonly string[]>> = {
 const REGISTERED = await allCommands();
 const WITH_REDIS = withOption('--redis');
 
-/** Names of all commands that have an option. */
 function withOption(name: string): readonly string[] {
   const program = new Command();
   for (const register of REGISTERED) register(program, {} as CliIo);

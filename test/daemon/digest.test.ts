@@ -17,7 +17,6 @@ const RULES = `  - id: halve
     keepFiringFor: 10s
     do: [{ reduce: { by: 50%, slippage: 1% } }]
 `;
-/** One account acts, the other only observes. */
 const ACCOUNTS = { long: { rules: ['halve'] }, short: { rules: ['halve'], more: '    mode: observe\n' } };
 
 interface TestClock extends Clock {

@@ -41,7 +41,7 @@ interface Fault {
 }
 
 const LOADED_KEYS = 120;
-/** Ends when it has loaded. */
+/** Resolves when it has loaded. */
 let loaded: Promise<void> | undefined;
 
 const FAULTS: Readonly<Record<string, Fault>> = {

@@ -21,7 +21,6 @@ export interface DaemonWorld {
   readonly prefix: string;
   readonly configFile: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Events of all daemons of this world. */
   readonly events: DaemonEvent[];
   start(options?: Partial<DaemonOptions>): Promise<Daemon>;
   /** Rewrites the config; no daemon is notified. */
@@ -103,7 +102,6 @@ export async function verdictOf({ configFile, env }: DaemonWorld, accountId: str
   }
 }
 
-/** Every key that is left under the prefix. */
 export async function keysOf(world: Pick<DaemonWorld, 'redisUrl' | 'prefix'>): Promise<readonly string[]> {
   const redis = new Redis(world.redisUrl, { maxRetriesPerRequest: 1 });
   try {

@@ -82,7 +82,6 @@ export interface Ended {
   readonly exitCode: number | null;
 }
 
-/** Runs a block to its end. */
 export async function runBlock({ script, output }: Block, shell: Shell): Promise<Ended> {
   // Different figures change where lines are broken or cut.
   const env = { ...shell.env, COLUMNS: output?.isLive === true ? '' : COLUMNS };

@@ -13,7 +13,6 @@ export function isBreachedPosition({ markPrice, liquidationPrice, direction }: P
   return distance > 0 && distance < FIRING_DISTANCE;
 }
 
-/** Whether an account has a breached position. */
 export function isBreached(exchange: SimulatedExchange, accountId: string): boolean {
   if (!exchange.accounts.has(accountId)) return false;
   return exchange.model.openPositions(accountId).some(isBreachedPosition);

@@ -63,7 +63,6 @@ export interface Played {
   readonly polls: number;
   /** All output of the daemons: telemetry, notices, logs. */
   readonly said: string;
-  /** Unexpected errors. */
   readonly errors: readonly unknown[];
 }
 

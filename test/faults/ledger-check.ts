@@ -111,7 +111,6 @@ function isOurs({ clientOrderId }: LedgerEntry): boolean {
   return clientOrderId?.startsWith(OURS) === true;
 }
 
-/** Updates the position from an entry. */
 function adopt({ positions }: Books, entry: LedgerEntry): { readonly positionId: number } | undefined {
   const { positionId, accountId, market, details } = entry;
   const direction = details?.['direction'];
@@ -122,7 +121,6 @@ function adopt({ positions }: Books, entry: LedgerEntry): { readonly positionId:
   return { positionId };
 }
 
-/** The position that an order of the daemon reduces. */
 function reducedBy({ positions }: Books, entry: LedgerEntry): number | undefined {
   const direction = entry.side === 'sell' ? 'long' : 'short';
   for (const [id, held] of positions) {

@@ -90,7 +90,6 @@ export const READING_VALUES: readonly string[] = [
   `readLagMs=${READ_LAG_MS}`,
 ];
 
-/** Requests that a fault can hit. */
 export function requestsOf(fault: string): readonly string[] {
   return ONLY_FOR[fault] ?? REQUESTS;
 }

@@ -8,7 +8,6 @@ export interface FaultWorld {
   readonly readings: readonly string[];
   /** Faults by name and the kind of request that they hit. */
   readonly pairs: readonly (readonly [fault: string, request: string])[];
-  /** Accounts that are only observed. */
   readonly observed: readonly string[];
   /** No fault or event touches the second account, its daemons or its markets, except that its cancels may fail. */
   readonly sparesSecond: boolean;

@@ -157,7 +157,6 @@ operators: { key: { env: OPERATORS_KEY } }
     this.#toRedis.set(LINK_STATES[this.#store === 'down' ? 'down' : this.#link]);
   }
 
-  /** All output of its processes. */
   said(): string {
     return this.#output;
   }

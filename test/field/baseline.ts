@@ -74,7 +74,6 @@ function lookTimes({ world: { prices = [], durationMs }, times }: FieldCase): re
   return [...found].sort((a, b) => a - b);
 }
 
-/** The newest look at or before a time. */
 function newest(looks: readonly Look[], atMs: number): Look | undefined {
   let [low, high] = [0, looks.length];
   while (low < high) {

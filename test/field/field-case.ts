@@ -66,11 +66,9 @@ export function thresholdFor({ leverage }: Levels): number {
 
 /** What a case has besides its levels, or instead of values derived from them. */
 export interface Plan {
-  /** Length of the calm. */
   readonly calmMs?: number;
   /** Distance to liquidation when the fall begins. */
   readonly distance?: number;
-  /** Total depth of the fall. */
   readonly depth?: number;
   /** Speed of the fall, as a part of the price per second. */
   readonly speed?: number;

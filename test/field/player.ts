@@ -50,7 +50,6 @@ class Player {
     this.#access = world.exchange.accounts.access(ACCOUNT);
   }
 
-  /** Whether every losing position is closed. */
   get isDone(): boolean {
     return this.#hasBegun && this.#case.losing.every((position) => !this.#isOpen(position));
   }

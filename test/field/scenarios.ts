@@ -10,7 +10,6 @@ import { ACCOUNT } from './holdings.ts';
 export interface Scenario {
   readonly id: string;
   readonly about: string;
-  /** Number of its cases. */
   readonly cases: number;
   readonly make: (draw: Draw) => Twist;
 }
@@ -273,7 +272,6 @@ export interface ScenarioPlace {
   readonly index: number;
 }
 
-/** All cases of all scenarios, in order. */
 export const SCENARIO_PLACES: readonly ScenarioPlace[] = SCENARIOS.flatMap((scenario) =>
   Array.from({ length: scenario.cases }, (_, index) => ({ scenario, index })),
 );

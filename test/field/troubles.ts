@@ -5,7 +5,6 @@ import type { Levels } from './factors.ts';
 
 /** Times of a case in milliseconds since its start. */
 export interface Times {
-  /** The fall begins. */
   readonly fallMs: number;
   /** The planned time at which it reaches the threshold. */
   readonly breachMs: number;

@@ -4,7 +4,6 @@ import { ledgerViolations } from '../faults/ledger-check.ts';
 import { isCalm, MOMENTS, nameOf, type Outage } from './outage.ts';
 import { ACCOUNT, LATE_ARRIVAL_MS, type Scene, type Times } from './scene.ts';
 
-/** The result of an outage. */
 export interface Judged {
   readonly outage: Outage;
   readonly name: string;

@@ -64,10 +64,8 @@ export interface Fixture {
   streams(): readonly (readonly string[])[];
   /** Sends an event to every stream. */
   emit(name: string, data: unknown): void;
-  /** Changes an account and publishes the change. */
   changeAccount(accountId: string, changed: Partial<AccountView>): void;
   changeOverview(changed: Partial<PageOverview>): void;
-  /** Cuts every stream. */
   cut(): void;
   close(): Promise<void>;
 }

@@ -42,7 +42,6 @@ async function open(state: Partial<FixtureState>, path = '/', options: Parameter
   return { fixture, page: watched.page, complaints: watched.complaints };
 }
 
-/** Waits until a text is visible. */
 async function sees(page: Page, text: string | RegExp): Promise<void> {
   await page.getByText(text).first().waitFor();
 }
@@ -56,7 +55,6 @@ async function evaluate<T>(page: Page, expression: string): Promise<T> {
   return (await page.evaluate(expression)) as T;
 }
 
-/** Expands an account of the list. */
 async function expand(page: Page, accountId: string): Promise<void> {
   const row = page.locator('.account', { has: page.getByText(accountId, { exact: true }) });
   await row.locator('.row-toggle').click();

@@ -129,9 +129,7 @@ export interface State {
   readonly mode: Mode;
   /** Brings it about. */
   enter(scene: Scene): Promise<void>;
-  /** The expected headline of the page. */
   readonly headline: RegExp;
-  /** The expected first line of the list. */
   readonly firstLine: RegExp;
 }
 

@@ -26,7 +26,6 @@ export async function run(program: string, args: readonly string[]): Promise<Ran
   });
 }
 
-/** Runs `use` with a temporary folder of files. */
 export async function withFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-files-'));
   try {

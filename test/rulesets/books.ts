@@ -23,7 +23,6 @@ export const STANDARD_BOOKS: readonly TuneBook[] = LEVERAGES.flatMap((leverage) 
   SHAPES.map((shape) => ({ name: `${leverage}x ${shape}`, leverage, shape })),
 );
 
-/** The account that every standard book describes. */
 export const BOOK_ACCOUNT = 'desk-1';
 /** Value of all positions of a book, in money: small against the depth of the simulated order books. */
 const NOTIONAL = 30_000;

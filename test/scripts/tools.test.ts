@@ -47,7 +47,6 @@ function script(name: string, body: string): void {
   chmodSync(file, 0o755);
 }
 
-/** Packages that the package manager can install, with their programs. */
 function offer(name: string, ...programs: readonly string[]): void {
   mkdirSync(path.join(machine, 'packages', name), { recursive: true });
   for (const program of programs)

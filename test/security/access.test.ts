@@ -28,7 +28,6 @@ let guarded: Fixture;
 let local: Fixture;
 let readOnly: Fixture;
 let routes: readonly ServedRoute[];
-/** Changes that the board made to jobs. */
 const changes: JobChange[] = [];
 
 beforeAll(async () => {

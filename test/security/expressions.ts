@@ -3,7 +3,6 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseAst } from 'vitest/node';
 
-/** A regular expression as written in a file. */
 export interface Written {
   readonly file: string;
   readonly source: string;

@@ -13,7 +13,6 @@ interface CommandScene {
   readonly env: Readonly<Record<string, string>>;
   /** The folder of the planted files; reports go there too. */
   readonly folder: string;
-  /** The config with Sentinels. */
   readonly sentinels: string;
 }
 

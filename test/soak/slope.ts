@@ -2,7 +2,6 @@
 export interface Slope {
   /** Change of the measured value per hour. */
   readonly perHour: number;
-  /** Its standard error. */
   readonly error: number;
 }
 

@@ -136,7 +136,7 @@ async function startNode(options: ClusterSceneOptions): Promise<ClusterNode> {
       String(NODE_TIMEOUT_MS),
       '--cluster-replica-validity-factor',
       '0',
-      // The replica alone can be kept from replicating.
+      // A separate user, so that a test can cut replication alone.
       '--masteruser',
       'replica',
       '--masterauth',

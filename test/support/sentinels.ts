@@ -54,7 +54,7 @@ export async function openSentinelScene(options: SentinelSceneOptions): Promise<
     'replica',
     '--repl-diskless-sync-delay',
     '0',
-    // The replica alone can be kept from replicating.
+    // A separate user, so that a test can cut replication alone.
     '--user',
     'replica',
     'on',

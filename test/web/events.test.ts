@@ -215,7 +215,6 @@ describe('a listener', () => {
   });
 });
 
-/** An account of about that many bytes. */
 function large(accountId: string, bytes: number, mark: string) {
   return accountView(accountId, { labels: { desk: mark.padEnd(bytes, 'x') } });
 }

@@ -23,7 +23,6 @@ interface Scene {
   readonly fallsTo: number;
   readonly fallMs: number;
   readonly rules?: string;
-  /** The config's own rules. */
   readonly ownRules?: string;
   readonly leverage?: number;
   readonly hedgeMode?: boolean;

@@ -20,7 +20,6 @@ export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** The body as received. */
   readonly bytes: Buffer;
   /** Parsed body; `undefined` if it is not JSON. */
   // oxlint-disable-next-line typescript/no-explicit-any -- tests look into replies freely

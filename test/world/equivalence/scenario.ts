@@ -103,7 +103,6 @@ export function pathsOf(group: Group): ReadonlyMap<string, Path> {
   );
 }
 
-/** The scenario that a market belongs to. */
 export function scenarioOf({ scenarios }: Group, market: string): Scenario | undefined {
   return scenarios.find((scenario) => marketsOf(scenario).includes(market));
 }
