@@ -51,7 +51,7 @@ process.once('exit', () => daemon.kill('SIGKILL'));
 await until(() => pollsOf('a0') > 5, 'polls');
 
 type Half = 'calm' | 'attack';
-/** Milliseconds until the order of an account. */
+/** Milliseconds until the first order, by account. */
 interface Breach {
   readonly fromMove: number;
   /** From the first request for its positions after the move: without the wait for the poll. */

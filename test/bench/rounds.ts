@@ -17,7 +17,7 @@ export const median = (values: readonly number[]): number => {
     : ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2;
 };
 
-/** Calls of the first round, as a part of the others: it warms up and does not count. */
+/** The first round makes this many times the calls of the others; it warms up and does not count. */
 const WARM_UP = 4;
 
 /** Runs every contender once per round, in turn. */

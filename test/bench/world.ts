@@ -32,7 +32,7 @@ ${items.join('\n')}
 `;
 }
 
-/** Accounts at different distances from liquidation. */
+/** A world of accounts at different distances from liquidation. */
 function specOf(accounts: number, durationMs: number, seed: number, price: PriceSpec): WorldSpec {
   const ids = Array.from({ length: accounts }, (_, index) => `desk-${index + 1}`);
   return {

@@ -12,7 +12,7 @@ const MB = 1_048_576;
  */
 const WITHOUT_MARKING = '--initial-old-space-size=512';
 
-/** In its own process, because V8 flags are per process. */
+/** Runs in its own process, because V8 flags are per process. */
 async function mostMb(...args: readonly string[]): Promise<number> {
   const { stdout } = await promisify(execFile)(process.execPath, [WITHOUT_MARKING, PROGRAM, ...args]);
   return Number(stdout) / MB;

@@ -52,7 +52,7 @@ async function openWorld(escalateAfter = '1h') {
 
 const reminders = (told: readonly Told[]) => told.filter(({ kind }) => kind === 'reminder').length;
 
-/** Longer than several reminders take. */
+/** Waits for longer than several reminders take. */
 async function quiet(world: DaemonWorld, told: () => readonly Told[]): Promise<readonly Told[]> {
   await polls(world, 'long', 2);
   const before = told().length;

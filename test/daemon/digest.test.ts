@@ -24,7 +24,7 @@ interface TestClock extends Clock {
   caughtUp(): number;
 }
 
-/** Two processes whose clocks are ahead, and whose wait before an overdue digest is short. */
+/** The clock of processes that are ahead, with a short wait before an overdue digest. */
 function clockAhead(aheadMs: number): TestClock {
   let caughtUp = 0;
   return {

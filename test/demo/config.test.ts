@@ -27,7 +27,7 @@ function numbersOf(value: unknown, path = ''): readonly (readonly [path: string,
   return Object.entries(value).flatMap(([key, inner]) => numbersOf(inner, `${path}/${key}`));
 }
 
-/** The config, and the defaults that are filled in later. */
+/** Numbers of the config, and of the defaults that are filled in later. */
 function numbersAt(speed: number): ReadonlyMap<string, number> {
   const config: CompiledConfig = loaded(textAt(speed), { env });
   return new Map([

@@ -96,7 +96,7 @@ describe('breakwater demo', () => {
     expect(run.stdout).toContain("What happened, by the exchange's own ledger");
   });
 
-  /** Ctrl-C once prices move. */
+  /** Presses Ctrl-C once prices move. */
   async function stopped(
     args: readonly string[],
     { size = {}, ...options }: { readonly tty: boolean; readonly size?: object },

@@ -149,7 +149,7 @@ async function until(holds: () => boolean | Promise<boolean>, { output, child }:
   expect([child.exitCode, output()]).toEqual([null, expect.anything()]);
 }
 
-/** Detects processes that a test leaves behind. */
+/** A mark in the environment, by which processes left behind are found. */
 function marked(): Record<string, string> {
   const mark = process.env['BREAKWATER_TEST_FILE'];
   return mark === undefined ? {} : { BREAKWATER_TEST_FILE: mark };

@@ -12,7 +12,7 @@ import { until } from '../support/until.ts';
 
 export const PREFIX = 'bw';
 const MAIN = path.join(import.meta.dirname, '../../src/cli/main.ts');
-/** Compiling the sources takes most of a start. */
+/** Compile cache: compiling the sources takes most of a start. */
 const COMPILED = path.join(import.meta.dirname, '../../node_modules/.cache/node-compile');
 const WATCHES_WITHIN_MS = 60_000;
 const LINK_STATES = { up: 'open', down: 'refused', deaf: 'oneWay' } as const;

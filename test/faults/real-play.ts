@@ -68,7 +68,7 @@ interface Scene {
   readonly faultWorld: FaultWorld;
   readonly exchange: SimulatedExchange;
   readonly daemons: readonly RealDaemon[];
-  /** The connection of an outside observer. */
+  /** The state as an outside observer reads it. */
   readonly state: State;
 }
 
@@ -120,7 +120,7 @@ interface Seen {
   readonly breachMs: number | undefined;
 }
 
-/** The times of the world count from here. */
+/** Plays the world, whose times count from the call. */
 async function playOut(scene: Scene, signal: AbortSignal | undefined): Promise<Seen> {
   const { exchange, faultWorld } = scene;
   const { spec, second } = faultWorld;

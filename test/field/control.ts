@@ -86,7 +86,7 @@ function harmOf(alone: World, guarded: World): readonly string[] {
   ];
 }
 
-/** Value in money. */
+/** Tolerance in money. */
 const ROUNDING = 0.000_001;
 
 function stateOf({ exchange }: World) {

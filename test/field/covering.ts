@@ -86,7 +86,7 @@ export function pairsOf(row: Levels): readonly string[] {
   );
 }
 
-/** Orders the factors as the table does. */
+/** Key of a pair; its factors are in the order of the table. */
 function pairOf(a: Factor, valueA: string, b: Factor, valueB: string): string {
   const isInOrder = FACTOR_NAMES.indexOf(a) < FACTOR_NAMES.indexOf(b);
   return isInOrder ? `${a}=${valueA}|${b}=${valueB}` : `${b}=${valueB}|${a}=${valueA}`;

@@ -175,7 +175,7 @@ function basisEvents({ positions }: Holdings, { ratio, isRamp }: Basis, fallMs: 
 /** Times, and the depth of the fall by then, joined by straight lines. */
 type Way = readonly (readonly [atMs: number, fallen: number])[];
 
-/** A list that is empty for a minute requires one. */
+/** A list that is empty for a minute needs a longer calm. */
 function calmOf({ list }: Levels): number {
   return list === 'empty for a minute' ? 80_000 : CALM_MS;
 }

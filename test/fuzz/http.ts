@@ -75,7 +75,7 @@ function requestOf(draw: Draw, { operations, token }: Pick<Served, 'operations' 
   };
 }
 
-/** Everything that an HTTP client can send. */
+/** Keeps only characters that an HTTP client can send. */
 const visible = (text: string): string => text.replaceAll(/[^\u0020-\u007e]/g, '');
 
 async function answered(

@@ -183,7 +183,7 @@ export function openStores(redis: Redis, prefix: string) {
   };
 }
 
-/** Stores with the daemon's own settings. */
+/** Held notices with the daemon's settings. */
 export function heldIn(store: HeldStore): HeldNotices {
   const operators = createOperatorTrust({ key: () => OPERATORS_KEY, isGuarded: false });
   return heldNotices({ store, operators, telemetry: { emit: () => undefined } });
@@ -191,7 +191,7 @@ export function heldIn(store: HeldStore): HeldNotices {
 
 export const NOTICE = { ...message({ severity: 'warning' }), kind: 'firing' } as const;
 
-/** Its waits take no time. */
+/** A claim whose waits take no time. */
 function claimOf(redis: Redis, prefix: string, onTaken: (holder: string) => void): InstanceClaim {
   let waitedMs = 0;
   const sleep = async (ms: number): Promise<void> => {

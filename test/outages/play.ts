@@ -93,7 +93,7 @@ function seeEachOther({ daemons }: Scene): boolean {
 }
 
 interface Market {
-  /** Waits until the price passes the rule's threshold. */
+  /** When the price passes the rule's threshold. */
   readonly breachMs: number;
   hasBreached(): boolean;
   stop(): void;

@@ -298,7 +298,7 @@ rules:
   });
 });
 
-/** npx, its shell, and the program. */
+/** Ends npx, its shell, and the program. */
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
   const ended = once(child, 'exit');

@@ -30,7 +30,7 @@ const RULES = `  - id: near-liquidation
     severity: critical
 `;
 
-/** The value at the exchange. */
+/** Distance to liquidation at the exchange. */
 function marketDistance(simulator: RunningSimulator): number {
   const liquidation = simulator.model.openPositions('long')[0]?.liquidationPrice?.toNumber() ?? 0;
   return 1 - liquidation / priceOf(simulator);

@@ -127,7 +127,7 @@ async function untilSaid({ daemon }: Scene, words: RegExp): Promise<void> {
 export interface State {
   readonly name: string;
   readonly mode: Mode;
-  /** Brings it about. */
+  /** Brings the state about. */
   enter(scene: Scene): Promise<void>;
   readonly headline: RegExp;
   readonly firstLine: RegExp;

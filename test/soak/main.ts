@@ -46,7 +46,7 @@ const SAMPLES = 120;
 const SOONEST_MS = 5_000;
 /** Time for work still in progress at the last sample. */
 const DRAIN_MS = 45_000;
-/** One in this many webhooks is answered with an error. */
+/** Share of webhooks that are answered with an error. */
 const REFUSED_SHARE = 0.03;
 /**
  * Each collection ages code, and V8 discards old code. Each sample collects twice: up to a megabyte of code would come

@@ -18,7 +18,7 @@ interface Exchange {
   readonly close: () => Promise<void>;
 }
 
-/** A simulated exchange; the test fails if it had internal errors. */
+/** Closes a simulated exchange after the test, which fails if the exchange had internal errors. */
 export function closeExchangeAfterTest(exchange: Exchange): void {
   closeAfterTest(async () => {
     await exchange.close();

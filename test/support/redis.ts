@@ -10,7 +10,7 @@ export type { PrivateRedis } from '../../src/redis-server/private-redis.ts';
 export { freePort } from '../../src/redis-server/redis-server.ts';
 export { type RedisServer, type RedisServerOptions, startRedisServer } from './redis-server.ts';
 
-/** A key prefix for this test alone, in the Redis that REDIS_URL, REDIS_SERVER or the PATH offers. */
+/** Reserves a key prefix for this test alone, in the Redis that REDIS_URL, REDIS_SERVER or the PATH offers. */
 export async function startPrivateRedis(): Promise<PrivateRedis> {
   return await start({ env: process.env, name: 'test' });
 }

@@ -2,7 +2,7 @@ import { type AccountFigures, type AccountView, emptyView } from '../../src/core
 import { StateSeries, type ViewTimes } from '../../src/telemetry/metrics/state-gauges.ts';
 import { CALM } from '../support/account-view.ts';
 
-/** An account with only the given data. */
+/** The view of an account with only the given data. */
 export const viewOf = (accountId: string, changes: Partial<AccountView> = {}): AccountView => ({
   ...emptyView(accountId, CALM),
   mode: 'enforce',

@@ -15,7 +15,7 @@ import type { OtherTree } from './other-tree.ts';
 
 const PREFIX = 'bw';
 const HERE = path.join(import.meta.dirname, '../..');
-/** Compiling the sources takes most of a start. */
+/** Compile cache: compiling the sources takes most of a start. */
 const COMPILED = path.join(HERE, 'node_modules/.cache/node-compile');
 const STARTED_WITHIN_MS = 120_000;
 

@@ -30,7 +30,7 @@ async function start(...options: Parameters<typeof startFixture>): Promise<Fixtu
   return fixture;
 }
 
-/** The reply must conform to the operation's description. */
+/** Checks a reply against the operation's description. */
 function expectReply(id: string, answer: Answer): unknown {
   const route = API_ROUTES.find((one) => one.id === id);
   const shape: z.ZodType | undefined = answer.status < 400 ? route?.reply : errorReply;
@@ -190,7 +190,7 @@ const ORDER = {
   positionSide: 'BOTH',
 } as unknown as AuditEvent['order'];
 
-/** A cancel started by the lane itself. */
+/** An event of the lane itself. */
 function action(event: Partial<AuditEvent> & Pick<AuditEvent, 'kind' | 'atMs'>): AuditDraft {
   return {
     kind: 'action',

@@ -38,7 +38,7 @@ function traceOf(played: ReadonlyMap<string, Played>, group: string, scenario: S
   return trace;
 }
 
-/** For the real plays: from the read before an order, and compared with the world's orders. */
+/** For orders of the real plays: the time since the read before, and the time behind the world's orders. */
 function latencies() {
   const pairs = GROUPS.flatMap(({ name, scenarios }) =>
     scenarios.flatMap((scenario) =>

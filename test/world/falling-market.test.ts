@@ -157,7 +157,7 @@ test('a lane that had nothing to do knows how fast the market falls: its first o
   expect(fills[0]).toBeLessThan(orders[1] ?? Number.POSITIVE_INFINITY);
 });
 
-/** Distance of the account above, with its maintenance margin of 3 %. */
+/** Liquidation price of the account above, with its maintenance margin of 3 %. */
 const LIQUIDATION = (START * 0.85) / 0.97;
 
 /** Distance to liquidation when the first order after the beginning of the fall arrived. */

@@ -80,7 +80,7 @@ rules:
     do: [{ reduce: { by: 50%, slippage: 1% } }]
 `;
 
-/** Lost for all: usually first before some of them know the account, or around the breach. */
+/** Lost for all: the first time mostly before some daemons know the account, or around the breach. */
 function storeEvents(random: SeededRandom): readonly TimedEvent[] {
   const events: TimedEvent[] = [];
   let atMs = pick(random, [between(random, 300, 3_000), between(random, 2_000, 14_000)]);

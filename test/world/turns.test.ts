@@ -14,7 +14,7 @@ const LATE_ARRIVAL_MS = 3_000;
 const TIMEOUT_MS = 2_000;
 /** Plus a second: the wait of the second in line for the first. */
 const TURN_MS = LATE_ARRIVAL_MS + TIMEOUT_MS + 1_000;
-/** Ends the minutes of a fall: until the rule fires, plus a poll, a read and an order. */
+/** Bound from the breach to the first order: the rule fires, then a poll, a read and an order. */
 const SLACK_MS = 6_000;
 /** `SEEDS=50 npm test -- test/world/turns` tries more, and all ways. */
 const SEEDS = Number(process.env['SEEDS'] ?? 1);
@@ -126,7 +126,7 @@ function sizeOf({ exchange }: World): number {
   return exchange.model.openPositions('desk')[0]?.amount.toNumber() ?? 0;
 }
 
-/** No target was crossed and nothing overshot, the final size is as intended, and the audit trail has all of it. */
+/** Checks that no target was crossed, nothing overshot, the size is as intended, and the audit trail has all of it. */
 async function checkWhole(world: World, about: string): Promise<void> {
   const trail = await auditTrailOf(world);
   expect(ledgerViolations(world.exchange.model.ledger(), trail, world.startMs), `${about}:`).toEqual([]);

@@ -302,7 +302,7 @@ export function perform(model: ExchangeModel, flowStep: Step): void {
   }
 }
 
-/** Back and forth. */
+/** Renames a market back and forth. */
 function otherName(name: string): string {
   return name.startsWith('NEW') ? name.slice(3) : `NEW${name}`;
 }
