@@ -9,8 +9,8 @@ import { followTimers, stopFollowing } from './timers.ts';
 import { isWaiting } from './waiting.ts';
 
 /**
- * Runs before each test file: seeds fast-check, and fails the file that leaves a handle or a process behind.
- * Files may share a process, and the modules in it: none may leave anything behind in a module.
+ * Runs before each test file: seeds fast-check, and fails a file that leaks a handle or a process.
+ * Files may share a process and its modules: none may leave state in a module.
  */
 
 fc.configureGlobal({ seed: inject('fastCheckSeed') });
@@ -19,10 +19,10 @@ const MARK_NAME = 'BREAKWATER_TEST_FILE';
 const mark = `${MARK_NAME}=${randomUUID()}`;
 let before: Footprint;
 
-// Each file anew: files of one process share the module.
+// Per file: files of one process share the module.
 followTimers();
 
-// The first hook to run and, as hooks unwind, the last.
+// Runs first and, since hooks unwind, also last.
 beforeAll(() => {
   process.env[MARK_NAME] = mark.slice(MARK_NAME.length + 1);
   before = takeFootprint(mark);
@@ -45,7 +45,7 @@ function setPriorityFor(file: string): void {
   }
 }
 
-// As hooks unwind, after those of the file itself.
+// Hooks unwind: runs after those of the file itself.
 afterEach(closeWhatIsOpen);
 
 afterAll(async () => {
