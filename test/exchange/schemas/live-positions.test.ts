@@ -112,4 +112,24 @@ describe('a one-sided record of a hedge without its side', () => {
   ])('beside %s its side is not in doubt: sign and prices show it', (_what, item) => {
     expect(doubtful(unsided, item)[0]).toBe(false);
   });
+
+  test('records without a side are read in time proportional to their number', () => {
+    const markets = (count: number) =>
+      Array.from({ length: count }, (_, index) => ({
+        ...unsided,
+        positionId: index + 1,
+        market: `C${index}_PERP`,
+      }));
+    const fastestMs = (items: readonly unknown[]): number =>
+      Math.min(
+        ...Array.from({ length: 7 }, () => {
+          const startMs = performance.now();
+          readPositions(items);
+          return performance.now() - startMs;
+        }),
+      );
+    const [few, many] = [markets(250), markets(2_000)];
+    expect(doubtful(...few)).not.toContain(true);
+    expect(fastestMs(many) / fastestMs(few)).toBeLessThan(24);
+  });
 });
