@@ -2,7 +2,7 @@ import { decimal, toNumber } from '../../core/quantities/decimal.ts';
 import { pathSource } from '../../simulator/prices/price-path.ts';
 import { type PriceSource, walkSource } from '../../simulator/prices/price-source.ts';
 import { openWorld, type World } from '../../world/open-world.ts';
-import { movedMarkets, netCoins } from '../exposure.ts';
+import { coinOf, movedMarkets, netCoins } from '../exposure.ts';
 import { AccountTracks } from '../run/account-tracks.ts';
 import type { ConfigText } from '../run/plan.ts';
 import type { BareOutcome, CaseOutcome, TuneCase, TunePrices } from './tune-case.ts';
@@ -65,9 +65,8 @@ const SAFE_WAY = 0.9;
 const WALKS = new Map<string, ReturnType<typeof walked>>();
 
 function walkOf(one: TuneCase, from: TunePrices) {
-  const { dailyVolatility } = from as Extract<TunePrices, { readonly dailyVolatility: number }>;
   const { seed, fromMs, durationMs } = one;
-  const key = JSON.stringify([seed, from.market, from.start, dailyVolatility, fromMs, durationMs]);
+  const key = JSON.stringify([seed, walkNameOf(one, from), from, fromMs, durationMs]);
   const walk = WALKS.get(key) ?? walked(one, from);
   WALKS.set(key, walk);
   return walk;
@@ -177,12 +176,12 @@ function heard(source: PriceSource, seen: Extremes): PriceSource {
   };
 }
 
-function sourceOf({ account, terms, seed, model, fromMs }: TuneCase, market: string, from: TunePrices) {
+function sourceOf(one: TuneCase, market: string, from: TunePrices) {
+  const { account, terms, seed, model, fromMs } = one;
   const priceStep = decimal(terms[from.market]?.priceStep ?? '0.00000001');
   if ('dailyVolatility' in from) {
     const { dailyVolatility } = from;
-    // Markets that share a walk (those of one coin) move together, others independently.
-    const own = Array.from(from.market).reduce(
+    const own = Array.from(walkNameOf(one, from)).reduce(
       (sum, letter) => (sum * 31 + letter.charCodeAt(0)) >>> 0,
       seed + fromMs / WALK_TICK_MS,
     );
@@ -198,4 +197,9 @@ function sourceOf({ account, terms, seed, model, fromMs }: TuneCase, market: str
   }
   const adverse = netCoins(from.market, [account]) < 0 ? 'high' : 'low';
   return pathSource({ series: from.series, model, adverse, priceStep, seed, market });
+}
+
+/** Markets of one coin move together, others independently: the first priced market of a coin names its walk. */
+function walkNameOf({ prices }: TuneCase, { market }: TunePrices): string {
+  return prices.find((other) => coinOf(other.market) === coinOf(market))?.market ?? market;
 }

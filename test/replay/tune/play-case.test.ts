@@ -115,6 +115,27 @@ test('a walk is summed up without playing it as playing it ends', async () => {
   expect([way, distance].every((value) => value !== null && value > 0)).toBe(true);
 }, 60_000);
 
+test('two priced markets of one coin do not walk apart in quiet times', async () => {
+  const drift = lineTo(60_000);
+  const amount = drift.account.positions[0]?.amount ?? expect.fail();
+  const hedged: TuneCase = {
+    ...drift,
+    kind: 'quiet',
+    prices: ['BTC_PERP', 'BTC_USDT'].map((market) => ({ market, start: '60000', dailyVolatility: 0.05 })),
+    terms: { ...TERMS, BTC_USDT: TERMS.BTC_PERP },
+    account: {
+      ...drift.account,
+      positions: [
+        { market: 'BTC_PERP', side: 'long', amount },
+        { market: 'BTC_USDT', side: 'short', amount },
+      ],
+    },
+  };
+  const { equityStart, equityEnd } = await playBare(hedged);
+  // Price steps and funding apart.
+  expect(equityEnd).toBeCloseTo(equityStart, 0);
+}, 60_000);
+
 test('where a shipped set begins to act is read from its rules', () => {
   const reach = (name: string) => reachOf(BASE, { name, rules: [], uses: [{ use: name }] });
   for (const name of ['conservative', 'balanced', 'last-resort']) {
