@@ -4,7 +4,7 @@ import { type PriceSource, walkSource } from '../../simulator/prices/price-sourc
 import { openWorld, type World } from '../../world/open-world.ts';
 import { coinOf, movedMarkets, netCoins } from '../exposure.ts';
 import { AccountTracks } from '../run/account-tracks.ts';
-import type { ConfigText } from '../run/plan.ts';
+import { type ConfigText, priceStepOf } from '../run/plan.ts';
 import type { BareOutcome, CaseOutcome, TuneCase, TunePrices } from './tune-case.ts';
 
 const DAEMON = 'breakwater';
@@ -178,7 +178,7 @@ function heard(source: PriceSource, seen: Extremes): PriceSource {
 
 function sourceOf(one: TuneCase, market: string, from: TunePrices) {
   const { account, terms, seed, model, fromMs } = one;
-  const priceStep = decimal(terms[from.market]?.priceStep ?? '0.00000001');
+  const priceStep = priceStepOf(terms, from.market);
   if ('dailyVolatility' in from) {
     const { dailyVolatility } = from;
     const own = Array.from(walkNameOf(one, from)).reduce(
