@@ -2,7 +2,7 @@ import { decimal, toNumber } from '../../core/quantities/decimal.ts';
 import { pathSource } from '../../simulator/prices/price-path.ts';
 import { type PriceSource, walkSource } from '../../simulator/prices/price-source.ts';
 import { openWorld, type World } from '../../world/open-world.ts';
-import { coinOf, movedMarkets, netCoins } from '../exposure.ts';
+import { coinOf, movedMarkets, netCoins, REFERENCE } from '../exposure.ts';
 import { AccountTracks } from '../run/account-tracks.ts';
 import { type ConfigText, priceStepOf } from '../run/plan.ts';
 import type { BareOutcome, CaseOutcome, TuneCase, TunePrices } from './tune-case.ts';
@@ -36,6 +36,8 @@ function walkBare(one: TuneCase): BareOutcome | undefined {
   const from = prices.find(({ market }) => market === position?.market);
   if (account.positions.length !== 1 || position === undefined || from === undefined) return undefined;
   if (!('dailyVolatility' in from) || account.loans.length > 0) return undefined;
+  // Equity also follows coins in the collateral.
+  if (Object.keys(account.collateral).some((coin) => coin !== REFERENCE)) return undefined;
   const world = openCase(one, undefined, new Map());
   const tracks = new AccountTracks(world.exchange, account);
   const liquidation = tracks.look(fromMs)[0]?.liquidationPrice;

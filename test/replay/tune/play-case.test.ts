@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { openTunePool } from '../../../src/app/tune/tune-pool.ts';
+import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { candidateConfig } from '../../../src/replay/tune/candidate-config.ts';
 import { ANCHORS, candidatesOf, USUAL_SPACE } from '../../../src/replay/tune/candidates.ts';
 import { playBare, playCase } from '../../../src/replay/tune/play-case.ts';
@@ -134,6 +135,20 @@ test('two priced markets of one coin do not walk apart in quiet times', async ()
   const { equityStart, equityEnd } = await playBare(hedged);
   // Price steps and funding apart.
   expect(equityEnd).toBeCloseTo(equityStart, 0);
+}, 60_000);
+
+test('a walk that is summed up without playing it moves what coins of the collateral are worth', async () => {
+  const drift = lineTo(60_000);
+  const walk: TuneCase = {
+    ...drift,
+    kind: 'quiet',
+    prices: [{ market: 'BTC_PERP', start: '60000', dailyVolatility: 0.02 }],
+    account: { ...drift.account, collateral: { ...drift.account.collateral, BTC: '0.2' as DecimalString } },
+  };
+  const { equityStart, equityEnd } = await playBare(walk);
+  const ruled = await played(walk, named('below 2% until 4%'));
+  expect(ruled).toMatchObject({ closings: 0, equityStart });
+  expect(ruled.equityEnd).toBeCloseTo(equityEnd, 6);
 }, 60_000);
 
 test('where a shipped set begins to act is read from its rules', () => {
