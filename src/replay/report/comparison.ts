@@ -1,5 +1,5 @@
 import { type AccountRecord, accountIds, type ReplayRecord } from '../record.ts';
-import { median, variantWords } from '../summary.ts';
+import { lowerMedian, variantWords } from '../summary.ts';
 import { clock, money, percent, signedPercent, span } from '../words.ts';
 import { type Html, markup } from './html.ts';
 
@@ -30,7 +30,7 @@ function row(variant: string, account: AccountRecord): Html {
 
 function reaction({ breachToFillMs }: AccountRecord): string {
   const sorted = breachToFillMs.toSorted((a, b) => a - b);
-  const [usual, longest] = [median(sorted), sorted.at(-1)];
+  const [usual, longest] = [lowerMedian(sorted), sorted.at(-1)];
   if (usual === null || longest === undefined) return '';
   return sorted.length === 1 ? span(usual) : `${span(usual)} (max ${span(longest)})`;
 }
