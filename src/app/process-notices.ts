@@ -15,12 +15,15 @@ interface Said {
   readonly words: string;
   /** Absent: it concerns this process. */
   readonly accountId?: string;
+  /** The channel that it concerns, if any. */
+  readonly channel?: string;
   /** Absent: all. */
   readonly channels?: readonly string[];
 }
 
 /** Views of the config in force. */
 export interface NoticeScene {
+  readonly accounts: () => readonly string[];
   readonly channels: () => readonly string[];
   /** Mode of an account; of an unknown one, the config's. */
   readonly modeOf: (accountId: string) => Mode;
@@ -28,6 +31,7 @@ export interface NoticeScene {
 
 export function noticeScene(config: () => CompiledConfig): NoticeScene {
   return {
+    accounts: () => config().accounts.map(({ id }) => id),
     channels: () => config().channels.map(({ name }) => name),
     modeOf: (accountId) =>
       config().accounts.find(({ id }) => id === accountId)?.settings.mode ?? config().mode,
@@ -49,7 +53,7 @@ export class ProcessNotices implements Telemetry {
   /** By account: since when its polls fail and judge nothing (monotonic clock, ms). */
   readonly #failing = new Map<string, number>();
   #notifier: Notifier | undefined;
-  #scene: NoticeScene = { channels: () => [], modeOf: () => 'observe' };
+  #scene: NoticeScene = { accounts: () => [], channels: () => [], modeOf: () => 'observe' };
   #instance = '';
   #count = 0;
   #isRedisLost = false;
@@ -73,6 +77,7 @@ export class ProcessNotices implements Telemetry {
       case 'configRefused':
         return this.#begin('config', configRefused(event.problems));
       case 'configReloaded':
+        this.#endRemoved();
         return this.#end('config');
       case 'standby':
         return event.state === 'alone' ? this.#begin('redis', withoutRedis(event)) : this.#end('redis');
@@ -119,7 +124,13 @@ export class ProcessNotices implements Telemetry {
     const others = this.#scene.channels().filter((name) => name !== channel);
     if (others.length === 0) return;
     const words = `the channel ${channel} does not deliver (${delivery.reason}): ${delivery.words}`;
-    this.#begin(place, { rule: OWN_RULES.channelFailed, severity: 'warning', words, channels: others });
+    this.#begin(place, {
+      rule: OWN_RULES.channelFailed,
+      severity: 'warning',
+      words,
+      channel,
+      channels: others,
+    });
   }
 
   #begin(place: string, said: Said): void {
@@ -130,11 +141,25 @@ export class ProcessNotices implements Telemetry {
     this.#hand(said, 'firing', sinceMs);
   }
 
-  #end(place: string): void {
+  /** Nothing is heard any more of what a reload took out of the config. */
+  #endRemoved(): void {
+    const [accounts, channels] = [new Set(this.#scene.accounts()), new Set(this.#scene.channels())];
+    for (const accountId of this.#failing.keys())
+      if (!accounts.has(accountId)) this.#failing.delete(accountId);
+    for (const [place, { said }] of this.#open) {
+      const { accountId, channel } = said;
+      if (accountId !== undefined && !accounts.has(accountId))
+        this.#end(place, 'the account has left the config');
+      if (channel !== undefined && !channels.has(channel))
+        this.#end(place, 'the channel has left the config');
+    }
+  }
+
+  #end(place: string, words = RESOLVED): void {
     const before = this.#open.get(place);
     if (before === undefined) return;
     this.#open.delete(place);
-    this.#hand({ ...before.said, words: RESOLVED }, 'resolved', before.sinceMs);
+    this.#hand({ ...before.said, words }, 'resolved', before.sinceMs);
   }
 
   #hand(
@@ -177,7 +202,7 @@ function withoutRedis({ watchesOnly }: { readonly watchesOnly?: string }): Said 
 
 function deaf(channel: string, trouble: string): Said {
   const words = `the channel ${channel} takes no commands, and its buttons do nothing: ${trouble}`;
-  return { rule: OWN_RULES.channelFailed, severity: 'warning', words };
+  return { rule: OWN_RULES.channelFailed, severity: 'warning', words, channel };
 }
 
 const TOLD_AFTER_MS = 10_000;

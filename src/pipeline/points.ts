@@ -28,7 +28,6 @@ export const POINTS = [
   'lane.waiting',
   'lane.releasing',
   'lane.released',
-  'account.holding',
   'account.held',
   'account.beginning',
   'account.begun',

@@ -8,6 +8,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { watchOverDeath } from './death-watch.ts';
+import { killWithUs } from './kill-with-us.ts';
 
 const START_ATTEMPTS = 5;
 const STOP_TIMEOUT_MS = 5_000;
@@ -101,12 +102,10 @@ export async function launch(
     detached: true,
   });
   // A process that ends early, or is killed, must not leave its server behind.
-  const killWithUs = () => child.kill('SIGKILL');
-  process.once('exit', killWithUs);
+  killWithUs(child);
   const watch = child.pid === undefined ? undefined : watchOverDeath({ pid: child.pid, folders: [folder] });
   const { promise: ended, resolve } = Promise.withResolvers<void>();
   const release = () => {
-    process.off('exit', killWithUs);
     // From here on, the pid may belong to another process.
     resolve(watch?.release());
   };

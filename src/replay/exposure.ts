@@ -1,5 +1,8 @@
 import type { StartingAccount } from './positions/starting-account.ts';
 
+/** Asset in which equity is counted. */
+export const REFERENCE = 'USDT';
+
 export function coinOf(market: string): string {
   return market.slice(0, Math.max(0, market.lastIndexOf('_'))) || market;
 }
@@ -34,8 +37,6 @@ export function pricedMarkets(accounts: readonly StartingAccount[]): readonly st
   });
   return [...new Set(markets)];
 }
-
-const REFERENCE = 'USDT';
 
 /** Every market with prices, plus other markets of the same coin that the accounts need. */
 export function movedMarkets<P extends { readonly market: string }>(

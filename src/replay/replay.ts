@@ -1,4 +1,3 @@
-import { decimal } from '../core/quantities/decimal.ts';
 import { type PathModel, pathSource } from '../simulator/prices/price-path.ts';
 import type { PriceSource } from '../simulator/prices/price-source.ts';
 import type { MarketTerms } from '../world/spec.ts';
@@ -6,7 +5,7 @@ import { movedMarkets, netCoins } from './exposure.ts';
 import type { StartingAccount } from './positions/starting-account.ts';
 import type { MarketPrices } from './price-files.ts';
 import { type ReplayRecord, type RunRecord, UNPROTECTED } from './record.ts';
-import type { RunConditions, RunPlan } from './run/plan.ts';
+import { priceStepOf, type RunConditions, type RunPlan } from './run/plan.ts';
 import { LOOK_FOR_CURVES_MS, runWorld } from './run/run-world.ts';
 
 export interface ReplayPlan {
@@ -94,7 +93,7 @@ function sourcesOf(plan: ReplayPlan, path: PathModel | 'trades'): ReadonlyMap<st
         model: path === 'trades' ? 'adverse' : path,
         // The extreme that hurts the net holdings of this coin over all accounts.
         adverse: netCoins(prices.market, plan.accounts) < 0 ? 'high' : 'low',
-        priceStep: decimal(plan.terms[prices.market]?.priceStep ?? '0.00000001'),
+        priceStep: priceStepOf(plan.terms, prices.market),
         seed: plan.seed,
         market: prices.market,
       }),

@@ -38,7 +38,7 @@ function worstOf(accounts: readonly AccountRecord[]) {
     orders: Math.max(...accounts.map(({ orders }) => orders)),
     price: priceOf(accounts),
     /** For episodes that ended in a fill; null: there was none. */
-    breachToFillMs: { p50: median(all), max: all.at(-1) ?? null },
+    breachToFillMs: { p50: lowerMedian(all), max: all.at(-1) ?? null },
   };
 }
 
@@ -50,7 +50,7 @@ function priceOf(accounts: readonly AccountRecord[]) {
 }
 
 /** Lower median of sorted values: always one of them. */
-export function median(sorted: readonly number[]): number | null {
+export function lowerMedian(sorted: readonly number[]): number | null {
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? null;
 }
 

@@ -30,8 +30,8 @@ export interface StateOptions {
   readonly maxAuditRecords?: number;
   /** Accounts kept in the memory of this process; default 20,000. */
   readonly remembered?: number;
-  /** Returns lower-case letters and digits; for tests that must replay. Default: the system's generator. */
-  readonly randomText?: (length: number) => string;
+  /** Whole number in [0, bound); for worlds that must replay. Default: the system's generator. */
+  readonly randomBelow?: (bound: number) => number;
   /** Seals what operators say, and checks what others have written; default: everything is trusted. */
   readonly operators?: OperatorTrust;
   /** Asked before a chain gets its first seal; absent: it always may. */
@@ -78,13 +78,18 @@ export function createStandby(
   shared: Backend,
   options: StateOptions & { readonly sharedNowMs: () => number },
 ): StandbyBackend {
-  const { clock, historySamples = HISTORY_SAMPLES, randomText = systemRandomText, sharedNowMs } = options;
+  const { clock, historySamples = HISTORY_SAMPLES, randomBelow, sharedNowMs } = options;
   const sharedClock: Clock = {
     nowMs: sharedNowMs,
     monotonicMs: () => clock.monotonicMs(),
     sleep: (delayMs, signal) => clock.sleep(delayMs, signal),
   };
-  return new StandbyBackend({ shared, clock: sharedClock, historySamples, randomText });
+  return new StandbyBackend({
+    shared,
+    clock: sharedClock,
+    historySamples,
+    randomText: textFrom(randomBelow),
+  });
 }
 
 /** State in the memory of one process, shared by the stores created on it. */
@@ -108,7 +113,8 @@ const ignored = (): void => undefined;
 const NO_SECRETS: readonly string[] = [];
 
 function assemble(backend: Backend, options: StateOptions, close: () => void): State {
-  const { clock, secrets = () => NO_SECRETS, randomText = systemRandomText } = options;
+  const { clock, secrets = () => NO_SECRETS } = options;
+  const randomText = textFrom(options.randomBelow);
   const { historyEveryMs = 10_000, remembered = 20_000, maxAuditRecords = 10_000 } = options;
   const maxRecords = Math.max(10, maxAuditRecords);
   const redact = currentConcealer(secrets);
@@ -140,8 +146,8 @@ function assemble(backend: Backend, options: StateOptions, close: () => void): S
 
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789';
 
-function systemRandomText(length: number): string {
-  return Array.from({ length }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
+function textFrom(below: (bound: number) => number = randomInt): (length: number) => string {
+  return (length) => Array.from({ length }, () => ALPHABET[below(ALPHABET.length)]).join('');
 }
 
 const DEFAULT_POINTS = 1_000;

@@ -22,9 +22,3 @@ export function latencyOf(spec: LatencySpec, random: SeededRandom): () => number
   const { medianMs, sigma, maxMs = Number.POSITIVE_INFINITY } = spec;
   return () => Math.min(maxMs, medianMs * Math.exp(sigma * random.normal()));
 }
-
-const ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789';
-
-export function randomText(random: SeededRandom, length: number): string {
-  return Array.from({ length }, () => ALPHABET[random.below(ALPHABET.length)]).join('');
-}

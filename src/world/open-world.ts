@@ -14,7 +14,7 @@ import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
 import { createMemoryNonceStore } from '../state/nonce/nonce-memory.ts';
 import { createMemoryPlace, createMemoryState } from '../state/state.ts';
 import { applyEvent } from './apply-event.ts';
-import { chanceOf, type LatencySpec, latencyOf, randomText } from './chance.ts';
+import { chanceOf, type LatencySpec, latencyOf } from './chance.ts';
 import { loadWorldConfig } from './config.ts';
 import { EventQueue } from './event-queue.ts';
 import { openExchange } from './exchange.ts';
@@ -277,7 +277,7 @@ function openShared({ seed, network = {} }: WorldSpec, outside: MachineProcess, 
     return await (asked?.now() ?? Promise.resolve(hostMs()));
   };
   const chance = chanceOf(seed, 'outside');
-  const state = createMemoryState({ clock, randomText: (length) => randomText(chance, length) }, place);
+  const state = createMemoryState({ clock, randomBelow: (bound) => chance.below(bound) }, place);
   const ticks = new Ticks(queue, () => clock.nowMs(), { random: chanceOf(seed, 'ticks'), store: storeState });
   return { linkFor, storeTime, ticks, storeState, stepStoreClock: (byMs) => host.stepWall(byMs), state };
 }

@@ -14,7 +14,7 @@ import { SharedTime } from '../pipeline/shared-time.ts';
 import type { StandbyBackend } from '../state/account/backend-standby.ts';
 import type { Mirror } from '../state/mirror/mirror.ts';
 import { createMemoryState, createStandby, type State } from '../state/state.ts';
-import { chanceOf, randomText } from './chance.ts';
+import { chanceOf } from './chance.ts';
 import { WorldConfigError } from './config.ts';
 import type { EventQueue } from './event-queue.ts';
 import { BOOT_MS, type LinkEnd, type LinkState, Machine, MachineProcess } from './machine.ts';
@@ -253,7 +253,7 @@ export class WorldDaemon {
     const random = (): number => chance.uniform();
     const link = this.#surroundings.linkFor(process, instance);
     const time = new SharedTime(clock, instance);
-    const stateOptions = { clock, randomText: (length: number) => randomText(chance, length) };
+    const stateOptions = { clock, randomBelow: (bound: number) => chance.below(bound) };
     const backend = createStandby(link.backend, { ...stateOptions, sharedNowMs: () => time.nowMs() });
     backend.hasCompany = this.#surroundings.hasCompany;
     const state = createMemoryState(stateOptions, { backend });

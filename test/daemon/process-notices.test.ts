@@ -10,12 +10,22 @@ function open() {
   const told: Notice[] = [];
   const notices = new ProcessNotices(clock);
   const notifier = { hand: async (handed: readonly Notice[]) => void told.push(...handed) };
-  const scene = { channels: () => [], modeOf: () => 'enforce' as const };
+  const config = { accounts: ['desk-1'], channels: ['chat', 'pager'] };
+  const scene = {
+    accounts: () => config.accounts,
+    channels: () => config.channels,
+    modeOf: () => 'enforce' as const,
+  };
   notices.start('i0', notifier, scene, (error) => expect.fail(String(error)));
   const fails = (error: unknown): void =>
     notices.emit({ kind: 'pollFailed', accountId: 'desk-1', why: 'error', error });
   const judged = (): void => notices.emit({ kind: 'evaluated', accountId: 'desk-1' } as DaemonEvent);
-  return { clock, told, fails, judged, notices };
+  const reload = (changes: Partial<typeof config>): void => {
+    Object.assign(config, changes);
+    const { length } = config.accounts;
+    notices.emit({ kind: 'configReloaded', accounts: length, result: 'changed', warnings: [] });
+  };
+  return { clock, told, fails, judged, notices, reload };
 }
 
 test('people are notified of an account whose every poll fails by a defect', () => {
@@ -54,4 +64,33 @@ test('a single failed poll, or one for a lost Redis, notifies nobody', () => {
     clock.advance(10_000);
   }
   expect(told).toEqual([]);
+});
+
+test('the notice that an account is not watched stayed open for good when the account left the config', () => {
+  const { clock, told, fails, reload } = open();
+  fails(new Error('Imprecise conversion'));
+  clock.advance(10_000);
+  fails(new Error('Imprecise conversion'));
+  reload({});
+  expect(told.map(({ kind }) => kind)).toEqual(['firing']);
+  reload({ accounts: [] });
+  expect(told.slice(1)).toMatchObject([
+    { kind: 'resolved', accountId: 'desk-1', key: told[0]?.key, words: 'the account has left the config' },
+  ]);
+  // Back again, one failure is not yet worth telling.
+  reload({ accounts: ['desk-1'] });
+  clock.advance(60_000);
+  fails(new Error('Imprecise conversion'));
+  expect(told).toHaveLength(2);
+});
+
+test('the notice that a channel does not deliver stayed open for good when the channel left the config', () => {
+  const { told, notices, reload } = open();
+  const delivery = { kind: 'failed', reason: 'refused', words: '404' } as const;
+  notices.emit({ kind: 'delivered', report: { channel: 'chat', delivery } } as unknown as DaemonEvent);
+  reload({ channels: ['pager'] });
+  expect(told).toMatchObject([
+    { kind: 'firing', ruleId: 'built-in/channel-failed' },
+    { kind: 'resolved', ruleId: 'built-in/channel-failed', words: 'the channel has left the config' },
+  ]);
 });

@@ -147,7 +147,19 @@ test('the book is the latest read; unknown parts are left out, and listed', asyn
   const old = { at: { wallMs: NOW_MS - 11 * 60_000, monotonicMs: 1, clockId: 'a' } };
   const loan = { asset: 'USDT', createdAt: 1, amount: text('5000') };
   const lent = { kind: 'read', ageMs: 0, value: { records: [loan], setAside: [], complete: true } };
+  const opening = {
+    records: [],
+    setAside: [],
+    complete: true,
+    notOpenYet: [{ positionId: '2', market: 'ETH_PERP' }],
+  };
   for (const [given, words, held, unknown] of [
+    [
+      figures({ positions: { kind: 'read', ageMs: 0, value: opening } }),
+      'a position in ETH_PERP is left out, as the exchange lists it without an amount',
+      1,
+      1,
+    ],
     ['refused', 'its stored state cannot be read', 1, 1],
     [undefined, 'it has not been read yet', 1, 1],
     [figures(old), 'its positions were last read 11 min ago', 1, 1],

@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
+import { killWithUs } from '../../src/redis-server/kill-with-us.ts';
 import type { LinkEnd, LinkState } from '../../src/world/machine.ts';
 import type { DaemonSpec } from '../../src/world/spec.ts';
 import type { Closers } from '../failovers/crash.ts';
@@ -89,9 +90,7 @@ operators: { key: { env: OPERATORS_KEY } }
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { NODE_COMPILE_CACHE: COMPILED, ...process.env, ...this.#env },
     });
-    const killWithUs = () => child.kill('SIGKILL');
-    process.once('exit', killWithUs);
-    child.once('exit', () => process.off('exit', killWithUs));
+    killWithUs(child);
     this.#child = child;
     let said = '';
     const take = (chunk: Buffer): void => {

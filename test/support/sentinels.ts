@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Redis } from 'ioredis';
+import { killWithUs } from '../../src/redis-server/kill-with-us.ts';
 import { serverProgram } from '../../src/redis-server/redis-server.ts';
 import { freePort, type RedisServer, startRedisServer } from './redis.ts';
 import { until } from './until.ts';
@@ -133,11 +134,9 @@ ${access}${ofSentinels}`,
   );
   const program = serverProgram() ?? 'redis-server';
   const child = spawn(program, [file, '--sentinel'], { stdio: 'ignore', detached: true });
-  const killWithUs = () => child.kill('SIGKILL');
-  process.once('exit', killWithUs);
+  killWithUs(child);
   const stop = async (): Promise<void> => {
     await end(child);
-    process.off('exit', killWithUs);
     await rm(folder, { recursive: true, force: true });
   };
   closing(stop);

@@ -64,9 +64,10 @@ async function readThrough(
     return refused(`account ${id}: ${positions.error.message} (${positions.error.name})`);
   if (!positions.value.complete)
     return refused(`account ${id}: expected a complete list of positions, got one with records set aside`);
-  const { account: read, notes: own, problems } = accountFromReply(account, positions.value.records);
-  const notes = [...own, ...(await loanNotes(client, id, signal, knownLoans(id)))];
-  if (read === undefined && problems.length === 0) notes.push(`Account ${id} holds no position: left out.`);
+  const { account: read, notes: own, problems, hidden } = accountFromReply(account, positions.value);
+  const notes = [...own, ...hidden, ...(await loanNotes(client, id, signal, knownLoans(id)))];
+  if (read === undefined && problems.length + hidden.length === 0)
+    notes.push(`Account ${id} holds no position: left out.`);
   return { accounts: read === undefined ? [] : [read], notes, problems: problems.map(formatProblem) };
 }
 

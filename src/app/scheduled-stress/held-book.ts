@@ -67,10 +67,10 @@ function heldBy({ id, rules }: WatchedAccount, load: AccountLoad, nowMs: number)
   if (ageMs > Math.max(OLDEST_MS, MISSED_READS * settings.cadence.calmMs))
     return leaveOut(`its positions were last read ${Math.round(ageMs / 60_000)} min ago`);
   if (!positions.value.complete) return leaveOut('records of its positions were not valid');
-  const { account, problems } = accountFromReply({ id, settings }, positions.value.records);
+  const { account, problems, hidden } = accountFromReply({ id, settings }, positions.value);
   return {
     ...(account === undefined ? {} : { account }),
-    leftOut: [...leftOut, ...problems.map((problem) => `${formatProblem(problem)}.`)],
-    isUnknown: problems.length > 0,
+    leftOut: [...leftOut, ...hidden, ...problems.map((problem) => `${formatProblem(problem)}.`)],
+    isUnknown: problems.length > 0 || (account === undefined && hidden.length > 0),
   };
 }

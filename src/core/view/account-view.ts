@@ -111,6 +111,11 @@ export type PositionFigures = Omit<
   'sizeBase' | 'basePrice' | 'markPrice' | 'liquidationPrice' | 'minutesToLiquidation' | 'marks'
 >;
 
+/** Both sides of its market are open. */
+export function isHedged({ market, direction }: PositionFigures, all: readonly PositionFigures[]): boolean {
+  return all.some((other) => other.market === market && other.direction !== direction);
+}
+
 export type CreditLineFigures = Omit<
   CreditLineLine,
   'amount' | 'totalFunding' | 'ltvToMarginCall' | 'cures' | 'marks'

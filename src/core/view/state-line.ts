@@ -74,6 +74,23 @@ export function causeWords(cause: StateCause): string {
   return GATE_WORDS[cause as GateReason];
 }
 
+/** A cause and what is said of it. */
+export interface Found {
+  readonly cause: StateCause;
+  /** Replaces the words of the cause. */
+  readonly words?: string;
+  /** Appended in brackets. */
+  readonly detail?: string;
+  readonly severity: Severity | null;
+  readonly sinceMs?: number | null;
+}
+
+export function line(kind: StateKind, { cause, words, detail, severity, sinceMs }: Found): StateLine {
+  const aside = detail === undefined ? '' : ` (${detail})`;
+  const said = `${KIND_WORDS[kind]}: ${words ?? causeWords(cause)}${aside}`;
+  return { kind, cause, words: said, severity, sinceMs: sinceMs ?? null };
+}
+
 /** Words for a kind at the start of a sentence about an account. */
 export const KIND_WORDS: Readonly<Record<StateKind, string>> = {
   blind: 'blind',

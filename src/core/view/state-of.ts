@@ -2,49 +2,29 @@ import type { Pause } from '../controls/controls.ts';
 import type { Cover, Intent, LaneState } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import type { Mode, Severity } from '../rules/rule.ts';
-import type {
-  AccountFigures,
-  OrderLine,
-  PositionFigures,
-  QuestionLine,
-  RuleLine,
-  SourceView,
+import {
+  isHedged,
+  type OrderLine,
+  type PositionFigures,
+  type QuestionLine,
+  type RuleLine,
 } from './account-view.ts';
 import { endingWords } from './action-alarm-words.ts';
 import { figure } from './alert-words.ts';
+import { blindness, type SightInputs } from './blindness.ts';
 import { targetWords } from './lane-lines.ts';
-import { causeOfFailure, EVERY_POLL, failureWords } from './read-failures.ts';
-import {
-  causeWords,
-  clockWords,
-  KIND_WORDS,
-  type StateCause,
-  type StateKind,
-  type StateLine,
-  timeWords,
-} from './state-line.ts';
-import type { ReadFailure } from './stored-figures.ts';
+import { clockWords, type Found, KIND_WORDS, line, type StateLine, timeWords } from './state-line.ts';
 
 /** Inputs of a state: the stored account, and facts that only the viewing process knows. */
-export interface StateInputs {
-  readonly refused: AccountFigures['refused'];
+export interface StateInputs extends SightInputs {
   readonly mode: Mode | null;
   readonly pause: Pause | null;
-  readonly judgedAtMs: number | null;
-  /** Without a poll for longer than this, the account is overdue. */
-  readonly overdueAfterMs: number;
-  readonly sources: readonly SourceView[];
-  readonly failures: readonly ReadFailure[];
   readonly rules: readonly Pick<
     RuleLine,
     'ruleId' | 'subject' | 'severity' | 'phase' | 'frozen' | 'sinceMs' | 'reason'
   >[];
-  readonly positions: readonly PositionFigures[];
   readonly lanes: readonly LaneState[];
   readonly questions: readonly QuestionLine[];
-  /** `lost`: the stored state was read earlier and may be outdated. */
-  readonly storeLink: 'ok' | 'lost';
-  readonly nowMs: number;
 }
 
 /** The state of an account. `acting` and `waiting` require an accepted order. */
@@ -82,79 +62,6 @@ const REPAY = 'for the credit line a person has to repay or add collateral';
 
 function needsPerson({ rules }: StateInputs): boolean {
   return rules.some(({ phase, subject }) => phase === 'firing' && subject.startsWith('creditLine:'));
-}
-
-interface Found {
-  readonly cause: StateCause;
-  /** Replaces the words of the cause. */
-  readonly words?: string;
-  /** Appended in brackets. */
-  readonly detail?: string;
-  readonly severity: Severity | null;
-  readonly sinceMs?: number | null;
-}
-
-function line(kind: StateKind, { cause, words, detail, severity, sinceMs }: Found): StateLine {
-  const aside = detail === undefined ? '' : ` (${detail})`;
-  const said = `${KIND_WORDS[kind]}: ${words ?? causeWords(cause)}${aside}`;
-  return { kind, cause, words: said, severity, sinceMs: sinceMs ?? null };
-}
-
-const SOURCE_WORDS: Readonly<Record<string, string>> = {
-  positions: 'positions',
-  creditLine: 'credit lines',
-  mainBalance: 'the main balance',
-  transfers: 'transfers',
-  spotOrders: 'spot orders',
-};
-
-function blindness(inputs: StateInputs): StateLine | undefined {
-  const { refused, judgedAtMs, storeLink, nowMs, overdueAfterMs } = inputs;
-  const blind = (found: Omit<Found, 'severity'>, severity: Severity = 'critical'): StateLine =>
-    line('blind', { severity, ...found });
-  if (storeLink === 'lost') return blind({ cause: 'storeLost' });
-  if (refused !== null) return blind({ cause: 'stateRefused', detail: refused.document });
-  if (judgedAtMs === null) return blind({ cause: 'notPolled' }, 'info');
-  if (nowMs - judgedAtMs > overdueAfterMs) return blind({ cause: 'overdue', sinceMs: judgedAtMs });
-  const [failure] = inputs.failures.toSorted((a, b) => rankOf(a.source) - rankOf(b.source));
-  if (failure !== undefined) {
-    const cause = causeOfFailure(failure);
-    return blind({ cause, detail: failureWords(failure), sinceMs: failure.sinceMs });
-  }
-  const old = inputs.sources.filter(({ tooOld }) => tooOld);
-  const [oldest] = old;
-  if (oldest !== undefined) {
-    const names = old.map(({ source }) => SOURCE_WORDS[source] ?? source).join(', ');
-    return blind({ cause: 'dataTooOld', detail: names, sinceMs: oldest.readAtMs });
-  }
-  return partBlindness(inputs);
-}
-
-function rankOf(source: string): number {
-  return EVERY_POLL.has(source) ? 0 : 1;
-}
-
-function partBlindness({ sources, positions }: StateInputs): StateLine | undefined {
-  const partial = sources.filter(({ setAside }) => setAside > 0);
-  if (partial.length > 0) {
-    const detail = partial.map(({ source, setAside }) => `${setAside} of ${SOURCE_WORDS[source] ?? source}`);
-    return line('blind', { cause: 'recordsUnreadable', detail: detail.join(', '), severity: 'critical' });
-  }
-  const unknown = positions.filter((position) => isUnknown(position, positions));
-  if (unknown.length === 0) return undefined;
-  const markets = [...new Set(unknown.map(({ market }) => market))].join(', ');
-  const words = `the distance to liquidation in ${markets} is not known`;
-  return line('blind', { cause: 'marketUnknown', words, severity: 'critical' });
-}
-
-/** With both sides of a market open, one of them always has passed its liquidation price, which means nothing. */
-function isUnknown(position: PositionFigures, all: readonly PositionFigures[]): boolean {
-  if (position.liquidationDistance !== null) return false;
-  return position.disagreement !== true || !isHedged(position, all);
-}
-
-function isHedged({ market, direction }: PositionFigures, all: readonly PositionFigures[]): boolean {
-  return all.some((other) => other.market === market && other.direction !== direction);
 }
 
 /** Something is requested and not done. */

@@ -1,5 +1,5 @@
 import type { SourceName } from '../fields/field-catalogue.ts';
-import type { CreditLineRecord, PositionRecord, RecordList } from '../ports/exchange.ts';
+import type { CreditLineRecord, PositionList, RecordList } from '../ports/exchange.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { Instant, Snapshot, SourceReading } from '../quantities/snapshot.ts';
 import type { Evaluation } from '../rules/evaluate.ts';
@@ -13,7 +13,7 @@ export interface StoredFigures {
   readonly at: Instant;
   /** The settings for reading the records, for processes without the account's config. */
   readonly settings: FigureSettings;
-  readonly positions?: SourceReading<RecordList<PositionRecord>>;
+  readonly positions?: SourceReading<PositionList>;
   readonly creditLine?: SourceReading<RecordList<CreditLineRecord>>;
   /** Sources whose newest read failed; absent: none. */
   readonly failures?: readonly ReadFailure[];

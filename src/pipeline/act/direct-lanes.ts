@@ -1,4 +1,5 @@
 import type { LaneDispatcher, LaneRef } from '../../core/ports/lane-dispatcher.ts';
+import { laneKey } from './lane-key.ts';
 
 /** Runs lanes in this process: one run per lane at a time, plus one more if the lane is dispatched meanwhile. */
 export class DirectLanes implements LaneDispatcher {
@@ -15,7 +16,7 @@ export class DirectLanes implements LaneDispatcher {
   async dispatch(lanes: readonly LaneRef[]): Promise<void> {
     if (this.#isClosed) return;
     for (const lane of lanes) {
-      const key = JSON.stringify([lane.accountId, lane.market]);
+      const key = laneKey(lane);
       const running = this.#running.get(key);
       if (running !== undefined) running.again = true;
       else this.#running.set(key, { again: false, ended: this.#runOften(key, lane) });

@@ -7,7 +7,7 @@ import type { ActingInputs } from './lane-at-rest.ts';
 import type { Acted } from './route-decisions.ts';
 
 /** The mark of an older read does not count as the current price. */
-const FRESH_MS = 60_000;
+export const MARK_FRESH_MS = 60_000;
 
 /** Adds what orders of the last hour have cost and kept, as far as this poll shows it; usually nothing. */
 export function withCosts(acted: Acted, inputs: ActingInputs, snapshot: Snapshot): Acted {
@@ -70,5 +70,5 @@ function freshOf<T>(
     | { readonly kind: 'notRead'; readonly ageMs: number }
     | undefined,
 ): T | undefined {
-  return reading?.kind === 'read' && reading.ageMs <= FRESH_MS ? reading.value : undefined;
+  return reading?.kind === 'read' && reading.ageMs <= MARK_FRESH_MS ? reading.value : undefined;
 }

@@ -2,6 +2,7 @@ import type { Clock } from '../../core/ports/clock.ts';
 import type { LaneRef } from '../../core/ports/lane-dispatcher.ts';
 import { type DecimalString, formatDecimal, toDecimal } from '../../core/quantities/decimal.ts';
 import type { Fall, Falls } from '../poll/falls.ts';
+import { laneKey } from './lane-key.ts';
 
 /** Decides when this process may act while other processes may act too and cannot be asked. */
 export interface ActingTurns {
@@ -140,7 +141,7 @@ export class LaneTurns implements ActingTurns {
   }
 
   #noteDue(lane: LaneRef, nowMs: number): number {
-    const key = keyOf(lane);
+    const key = laneKey(lane);
     const known = this.#waiting.get(key);
     const isOver =
       known === undefined || (known.restingMs !== undefined && nowMs - known.restingMs >= SHORT_REST_MS);
@@ -150,7 +151,7 @@ export class LaneTurns implements ActingTurns {
   }
 
   #holdsTurn(lane: LaneRef, nowMs: number): boolean {
-    const sentMs = this.#sentMs.get(keyOf(lane));
+    const sentMs = this.#sentMs.get(laneKey(lane));
     return sentMs !== undefined && sentMs >= this.#aloneSinceMs && nowMs - sentMs < this.#turnMs(lane);
   }
 
@@ -172,31 +173,31 @@ export class LaneTurns implements ActingTurns {
   #fallsOfOthers(accountId: string, ownWithinMs: number): readonly Fall[] {
     return (this.#parts.falls()?.of(accountId) ?? []).filter(({ market, atMs }) =>
       [market, null].every((name) => {
-        const sentMs = this.#sentMs.get(keyOf({ accountId, market: name }));
+        const sentMs = this.#sentMs.get(laneKey({ accountId, market: name }));
         return sentMs === undefined || sentMs > atMs || atMs - sentMs >= ownWithinMs;
       }),
     );
   }
 
   rest(lane: LaneRef): void {
-    const known = this.#waiting.get(keyOf(lane));
+    const known = this.#waiting.get(laneKey(lane));
     if (known === undefined || known.restingMs !== undefined) return;
-    this.#waiting.set(keyOf(lane), { ...known, restingMs: this.#parts.clock.monotonicMs() });
+    this.#waiting.set(laneKey(lane), { ...known, restingMs: this.#parts.clock.monotonicMs() });
   }
 
   noteSent(lane: LaneRef): void {
-    this.#sentMs.set(keyOf(lane), this.#parts.clock.monotonicMs());
+    this.#sentMs.set(laneKey(lane), this.#parts.clock.monotonicMs());
   }
 
   yieldTurn(lane: LaneRef): void {
-    this.#sentMs.delete(keyOf(lane));
-    this.#waiting.delete(keyOf(lane));
+    this.#sentMs.delete(laneKey(lane));
+    this.#waiting.delete(laneKey(lane));
     this.#noteDue(lane, this.#parts.clock.monotonicMs());
   }
 
   carries(lane: LaneRef): boolean {
     if (!this.#parts.company.isAlone) return true;
-    const sentMs = this.#sentMs.get(keyOf(lane)) ?? Number.NEGATIVE_INFINITY;
+    const sentMs = this.#sentMs.get(laneKey(lane)) ?? Number.NEGATIVE_INFINITY;
     return this.#parts.clock.monotonicMs() - sentMs < this.#turnMs(lane);
   }
 
@@ -218,8 +219,4 @@ export class LaneTurns implements ActingTurns {
     }
     return sizes;
   }
-}
-
-function keyOf({ accountId, market }: LaneRef): string {
-  return JSON.stringify([accountId, market]);
 }

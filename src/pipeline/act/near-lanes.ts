@@ -1,6 +1,7 @@
 import type { Timers } from '../../core/ports/clock.ts';
 import type { LaneDispatcher, LaneRef, SeenAccount } from '../../core/ports/lane-dispatcher.ts';
 import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
+import { laneKey } from './lane-key.ts';
 
 export interface NearLanesOptions {
   readonly queue: LaneDispatcher;
@@ -43,7 +44,7 @@ export class NearLanes implements LaneDispatcher {
     const queued = new Set(lanes);
     if (seen !== undefined && !signal.aborted) {
       // The account's own lane takes all others: they would only wait for it, and it dispatches them again itself.
-      const own = lanes.filter((lane) => lane.market === null && !this.#running.has(keyOf(lane)));
+      const own = lanes.filter((lane) => lane.market === null && !this.#running.has(laneKey(lane)));
       for (const lane of own.length > 0 ? own : lanes) if (this.#begins(lane, seen)) queued.delete(lane);
     }
     if (queued.size > 0) await queue.dispatch([...queued], seen);
@@ -53,7 +54,7 @@ export class NearLanes implements LaneDispatcher {
   #begins(lane: LaneRef, seen: SeenAccount): boolean {
     const nextPollMs = seen.stored.documents.evaluation?.passage?.plannedMs ?? Number.POSITIVE_INFINITY;
     const isPolledSoon = nextPollMs <= this.#options.nextPollWithinMs;
-    const before = this.#running.get(keyOf(lane));
+    const before = this.#running.get(laneKey(lane));
     if (before !== undefined) before.isAskedAgain = true;
     const running = before ?? this.#begin(lane, seen, isPolledSoon);
     return running.owesJob && isPolledSoon;
@@ -61,7 +62,7 @@ export class NearLanes implements LaneDispatcher {
 
   /** Runs the lane's job after the run that goes on here, if any, so that the next job waits in the queue. */
   async run(lane: LaneRef): Promise<void> {
-    const key = keyOf(lane);
+    const key = laneKey(lane);
     for (let before = this.#running.get(key); before !== undefined; before = this.#running.get(key)) {
       await before.ended;
     }
@@ -82,7 +83,7 @@ export class NearLanes implements LaneDispatcher {
   }
 
   #track(lane: LaneRef, run: Promise<LaneRunEnd | undefined>, owesJob: boolean): Run {
-    const key = keyOf(lane);
+    const key = laneKey(lane);
     const over = (end?: LaneRunEnd): void => {
       // Both in one step: `settled` must see the run or its job.
       this.#running.delete(key);
@@ -113,8 +114,4 @@ export class NearLanes implements LaneDispatcher {
       await Promise.all([...this.#queueing, ...Array.from(this.#running.values(), ({ ended }) => ended)]);
     }
   }
-}
-
-function keyOf({ accountId, market }: LaneRef): string {
-  return JSON.stringify([accountId, market]);
 }

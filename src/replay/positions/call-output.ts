@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Problem } from '../../config/problem.ts';
 import { readShape } from '../../config/shape/read.ts';
 import { decimalText, flag, scalar, text } from '../../config/shape/scalars.ts';
-import type { PositionRecord } from '../../core/ports/exchange.ts';
+import type { PositionList, PositionRecord } from '../../core/ports/exchange.ts';
 import { toNumber } from '../../core/quantities/decimal.ts';
 import { PositionQuantities } from '../../core/quantities/position.ts';
 import {
@@ -77,10 +77,10 @@ function recordOf(printed: z.output<typeof recordSchema>, index: number): Positi
 }
 
 /**
- * Like `readCallOutput`, for records that this program read itself. No account: it holds nothing, or `problems` says
- * what is unknown.
+ * Like `readCallOutput`, for a list that this program read itself. No account: it holds nothing, or `hidden` or
+ * `problems` say what is unknown.
  */
-export function accountFromReply(account: ConfiguredAccount, records: readonly PositionRecord[]) {
+export function accountFromReply(account: ConfiguredAccount, { records, notOpenYet = [] }: PositionList) {
   const notes: string[] = [];
   const problems: Problem[] = [];
   const file = `account ${account.id}`;
@@ -93,7 +93,12 @@ export function accountFromReply(account: ConfiguredAccount, records: readonly P
     note: (sentence) => notes.push(sentence),
     unread: () => undefined,
   };
-  return { account: accountFromRecords(reading, account, records, ['positions']), notes, problems };
+  // Usually an order is about to open it, but open positions have been listed so, too.
+  const hidden = notOpenYet.map(
+    ({ market }) =>
+      `Account ${account.id}: a position in ${market} is left out, as the exchange lists it without an amount.`,
+  );
+  return { account: accountFromRecords(reading, account, records, ['positions']), notes, problems, hidden };
 }
 
 /** An account from the exchange's own records; `undefined`: it holds nothing, or something is unknown (reported). */

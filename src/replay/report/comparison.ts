@@ -1,12 +1,10 @@
-import { type AccountRecord, accountIds, type ReplayRecord } from '../record.ts';
-import { median, variantWords } from '../summary.ts';
+import { type AccountRecord, accountIds, type ReplayRecord, type RunRecord } from '../record.ts';
+import { lowerMedian, variantWords } from '../summary.ts';
 import { clock, money, percent, signedPercent, span } from '../words.ts';
 import { type Html, markup } from './html.ts';
 
-/** One table of all accounts in all variants, on the path that the pictures show. */
-export function comparison(record: ReplayRecord): Html {
-  const [first] = record.runs;
-  const runs = record.runs.filter(({ path }) => path === first?.path);
+/** One table of all accounts in all variants, on one path. */
+export function comparison(runs: readonly RunRecord[]): Html {
   const bodies = accountIds(runs).map((id) => {
     const rows = runs.flatMap(({ variant, accounts }) => {
       const account = accounts.find((one) => one.id === id);
@@ -30,7 +28,7 @@ function row(variant: string, account: AccountRecord): Html {
 
 function reaction({ breachToFillMs }: AccountRecord): string {
   const sorted = breachToFillMs.toSorted((a, b) => a - b);
-  const [usual, longest] = [median(sorted), sorted.at(-1)];
+  const [usual, longest] = [lowerMedian(sorted), sorted.at(-1)];
   if (usual === null || longest === undefined) return '';
   return sorted.length === 1 ? span(usual) : `${span(usual)} (max ${span(longest)})`;
 }

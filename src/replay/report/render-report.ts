@@ -1,4 +1,4 @@
-import { accountIds, OWN_CONFIG, type ReplayRecord, type RunRecord, UNPROTECTED } from '../record.ts';
+import { accountIds, type ReplayRecord, type RunRecord } from '../record.ts';
 import { counted, moment, percent, signedPercent, span } from '../words.ts';
 import { accountSection } from './account-section.ts';
 import { comparison, pathRanges } from './comparison.ts';
@@ -19,7 +19,7 @@ export function renderReport(record: ReplayRecord): string {
 ${stopped(record)}
 `,
     main: markup`<section class="verdicts">${verdicts.map(([id, verdict], index) => verdictCard(id, verdict, index))}</section>
-${comparison(record)}
+${comparison(runs)}
 ${pathRanges(record)}
 ${accounts.map((id, index) => accountSection(record, runs, { id, key: String(index) }))}
 ${notes(record)}`,
@@ -27,12 +27,9 @@ ${notes(record)}`,
   });
 }
 
-/** The runs to draw: the first path of the user's rules, and the same path of every other variant. */
+/** The runs to show: every variant on the first path, which every variant is played on. */
 function shownRuns({ runs }: ReplayRecord): readonly RunRecord[] {
-  const own =
-    runs.find(({ variant }) => variant === OWN_CONFIG) ?? runs.find(({ variant }) => variant !== UNPROTECTED);
-  const path = (own ?? runs[0])?.path;
-  return runs.filter((run) => run.path === path);
+  return runs.filter(({ path }) => path === runs[0]?.path);
 }
 
 function facts({ fromMs, toMs, runs }: ReplayRecord): Html {

@@ -1,6 +1,7 @@
 import { decimal, toNumber } from '../../core/quantities/decimal.ts';
 import type { PositionSheet } from '../../simulator/model/views.ts';
 import type { SimulatedExchange } from '../../simulator/simulated-exchange.ts';
+import { REFERENCE } from '../exposure.ts';
 import type { StartingAccount } from '../positions/starting-account.ts';
 import type { PositionTrack } from '../record.ts';
 import type { Barrier } from './price-tape.ts';
@@ -63,8 +64,6 @@ export class AccountTracks {
     return market === undefined ? 0 : toNumber(market.mark);
   }
 }
-
-export const REFERENCE = 'USDT';
 
 /** Skips values that repeat the last one. */
 function add(points: Points, atMs: number, value: number | null): void {

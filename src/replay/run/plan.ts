@@ -1,3 +1,4 @@
+import { type Decimal, decimal } from '../../core/quantities/decimal.ts';
 import type { FaultSpec } from '../../simulator/http/faults.ts';
 import type { PriceSource } from '../../simulator/prices/price-source.ts';
 import type { LatencySpec } from '../../world/chance.ts';
@@ -25,6 +26,11 @@ export interface RunPlan {
   readonly lookMs: number;
   /** Market events other than prices, with their times. */
   readonly events?: readonly TimedEvent[];
+}
+
+/** Step of a market's prices; without terms for it, a step too small to change any. */
+export function priceStepOf(terms: RunPlan['markets'], market: string): Decimal {
+  return decimal(terms[market]?.priceStep ?? '0.00000001');
 }
 
 /** A config, and its name in problems. */

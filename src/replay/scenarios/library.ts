@@ -27,7 +27,7 @@ const shocks = SHOCKS.map(
   (percent): Scenario => ({
     id: named('shock', percent),
     title: `Shock ${signed(percent)}`,
-    about: `Everything moves by ${signed(percent)} at once and stays there.`,
+    about: `The majors move by ${signed(percent)} at once and stay there, all other coins by their beta.`,
     kind: 'shock',
     majors: jump(percent, 10),
   }),
@@ -116,7 +116,7 @@ export const SCENARIO_LIBRARY: readonly Scenario[] = [...shocks, ...history, ...
 export const SHOCK_GRID: readonly Scenario[] = GRID_PERCENT.map((percent) => ({
   id: named('grid', percent),
   title: signed(percent),
-  about: `Everything moves by ${signed(percent)} at once.`,
+  about: `The majors move by ${signed(percent)} at once, all other coins by their beta.`,
   kind: 'grid',
   majors: jump(percent, 2),
 }));

@@ -109,7 +109,9 @@ function firstMoveOf(points: readonly ScenarioPoint[], percent: number): number 
   for (const [index, [minute, move]] of points.entries()) {
     if (Math.abs(move) < percent) continue;
     const [before, from] = points[index - 1] ?? [0, 0];
-    const share = (percent - Math.abs(from)) / (Math.abs(move) - Math.abs(from) || 1);
+    // Negative where the line comes from the other side of the first price.
+    const wentBefore = from * Math.sign(move);
+    const share = (percent - wentBefore) / (Math.abs(move) - wentBefore || 1);
     return Math.round((before + (minute - before) * share) * 60_000);
   }
   return Math.round((points.at(-1)?.[0] ?? 0) * 60_000);

@@ -5,7 +5,7 @@ import { netCoins } from '../exposure.ts';
 import type { StartingAccount } from '../positions/starting-account.ts';
 import { type AccountRecord, OWN_CONFIG, UNPROTECTED } from '../record.ts';
 import type { ReplayHooks } from '../replay.ts';
-import type { ConfigText, RunPlan } from '../run/plan.ts';
+import { type ConfigText, priceStepOf, type RunPlan } from '../run/plan.ts';
 import { runWorld } from '../run/run-world.ts';
 import { CALM, type FieldConditions, type Outage } from '../scenarios/conditions.ts';
 import { durationMsOf, firstMoveMs, type Scenario, scenarioPrices } from '../scenarios/scenario.ts';
@@ -118,7 +118,7 @@ function planOf(
           market,
           startMs,
           startPrice: decimal(price),
-          priceStep: decimal(terms[market]?.priceStep ?? SMALL_STEP),
+          priceStep: priceStepOf(terms, market),
           ...(beta === undefined ? {} : { beta }),
         };
         return [market, scenarioPrices(scenario, place)] as const;
@@ -130,8 +130,6 @@ function planOf(
     ...(variant === UNPROTECTED ? {} : { config }),
   };
 }
-
-const SMALL_STEP = '0.00000001';
 
 /** Stress of every market with positions; the basis moves against the accounts' net holdings. */
 function marketEvents(

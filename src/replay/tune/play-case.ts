@@ -2,9 +2,9 @@ import { decimal, toNumber } from '../../core/quantities/decimal.ts';
 import { pathSource } from '../../simulator/prices/price-path.ts';
 import { type PriceSource, walkSource } from '../../simulator/prices/price-source.ts';
 import { openWorld, type World } from '../../world/open-world.ts';
-import { movedMarkets, netCoins } from '../exposure.ts';
+import { coinOf, movedMarkets, netCoins, REFERENCE } from '../exposure.ts';
 import { AccountTracks } from '../run/account-tracks.ts';
-import type { ConfigText } from '../run/plan.ts';
+import { type ConfigText, priceStepOf } from '../run/plan.ts';
 import type { BareOutcome, CaseOutcome, TuneCase, TunePrices } from './tune-case.ts';
 
 const DAEMON = 'breakwater';
@@ -36,6 +36,8 @@ function walkBare(one: TuneCase): BareOutcome | undefined {
   const from = prices.find(({ market }) => market === position?.market);
   if (account.positions.length !== 1 || position === undefined || from === undefined) return undefined;
   if (!('dailyVolatility' in from) || account.loans.length > 0) return undefined;
+  // Equity also follows coins in the collateral.
+  if (Object.keys(account.collateral).some((coin) => coin !== REFERENCE)) return undefined;
   const world = openCase(one, undefined, new Map());
   const tracks = new AccountTracks(world.exchange, account);
   const liquidation = tracks.look(fromMs)[0]?.liquidationPrice;
@@ -65,9 +67,8 @@ const SAFE_WAY = 0.9;
 const WALKS = new Map<string, ReturnType<typeof walked>>();
 
 function walkOf(one: TuneCase, from: TunePrices) {
-  const { dailyVolatility } = from as Extract<TunePrices, { readonly dailyVolatility: number }>;
   const { seed, fromMs, durationMs } = one;
-  const key = JSON.stringify([seed, from.market, from.start, dailyVolatility, fromMs, durationMs]);
+  const key = JSON.stringify([seed, walkNameOf(one, from), from, fromMs, durationMs]);
   const walk = WALKS.get(key) ?? walked(one, from);
   WALKS.set(key, walk);
   return walk;
@@ -177,12 +178,12 @@ function heard(source: PriceSource, seen: Extremes): PriceSource {
   };
 }
 
-function sourceOf({ account, terms, seed, model, fromMs }: TuneCase, market: string, from: TunePrices) {
-  const priceStep = decimal(terms[from.market]?.priceStep ?? '0.00000001');
+function sourceOf(one: TuneCase, market: string, from: TunePrices) {
+  const { account, terms, seed, model, fromMs } = one;
+  const priceStep = priceStepOf(terms, from.market);
   if ('dailyVolatility' in from) {
     const { dailyVolatility } = from;
-    // Markets that share a walk (those of one coin) move together, others independently.
-    const own = Array.from(from.market).reduce(
+    const own = Array.from(walkNameOf(one, from)).reduce(
       (sum, letter) => (sum * 31 + letter.charCodeAt(0)) >>> 0,
       seed + fromMs / WALK_TICK_MS,
     );
@@ -198,4 +199,9 @@ function sourceOf({ account, terms, seed, model, fromMs }: TuneCase, market: str
   }
   const adverse = netCoins(from.market, [account]) < 0 ? 'high' : 'low';
   return pathSource({ series: from.series, model, adverse, priceStep, seed, market });
+}
+
+/** Markets of one coin move together, others independently: the first priced market of a coin names its walk. */
+function walkNameOf({ prices }: TuneCase, { market }: TunePrices): string {
+  return prices.find((other) => coinOf(other.market) === coinOf(market))?.market ?? market;
 }

@@ -49,8 +49,7 @@ export function reachOf(base: ConfigText, candidate: Candidate): Candidate['reac
 
 function firstStop(action: Action): number {
   if (action.kind !== 'protect') return 1;
-  const { ladder } = action as { readonly ladder?: readonly { readonly at: number }[] };
-  return Math.min(action.at, ...(ladder ?? []).map(({ at }) => at));
+  return Math.min(action.at, ...(action.ladder ?? []).map(({ at }) => at));
 }
 
 function isConjunction({ when }: RuleSpec): boolean {

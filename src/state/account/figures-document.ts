@@ -35,8 +35,13 @@ const creditLine = z.object({
 
 const setAside = z.array(z.object({ path: z.string(), expected: z.string(), got: z.string() }));
 
-function readingOf<T extends z.ZodType>(record: T) {
-  const list = z.object({ records: z.array(record), setAside, complete: z.boolean() });
+const opening = z.object({ positionId: z.string(), market: z.string() });
+
+function listOf<T extends z.ZodType>(record: T) {
+  return z.object({ records: z.array(record), setAside, complete: z.boolean() });
+}
+
+function readingOf<T extends z.ZodType>(list: T) {
   return z
     .discriminatedUnion('kind', [
       z.object({ kind: z.literal('notRead'), ageMs: z.number() }),
@@ -54,8 +59,8 @@ const figuresSchema = z.object({
     ltvUnit: z.enum(['auto', 'percent', 'fraction']),
     maxSnapshotAgeMs: z.number(),
   }),
-  positions: readingOf(position),
-  creditLine: readingOf(creditLine),
+  positions: readingOf(listOf(position).extend({ notOpenYet: z.array(opening).exactOptional() })),
+  creditLine: readingOf(listOf(creditLine)),
   failures: z
     .array(
       z.object({

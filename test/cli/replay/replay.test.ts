@@ -205,6 +205,20 @@ describe('breakwater replay', () => {
     });
   });
 
+  test('--live took a position that is listed without an amount for none, and said so', async () => {
+    await withExchange(['desk-1', 'desk-2'], async ({ simulator, live }) => {
+      const effect = { kind: 'nullRecord', inPlace: true, market: 'BTC_PERP' } as const;
+      const target = { endpoint: 'openPositions', account: 'desk-2' } as const;
+      simulator.exchange.injectFault({ effect, target });
+      const { exitCode, stderr } = await live();
+      expect(exitCode).toBe(0);
+      expect(stderr).toContain(
+        'Account desk-2: a position in BTC_PERP is left out, as the exchange lists it without an amount',
+      );
+      expect(stderr).not.toContain('desk-2 holds no position');
+    });
+  });
+
   test('--live and --positions: loans are added, and an account with positions in the file is not requested from the exchange', async () => {
     await withExchange(['desk-1', 'desk-2'], async ({ simulator, live }) => {
       const terms = { asset: 'USDT', collateralAsset: 'BTC', initialLtv: decimal('0.5') };

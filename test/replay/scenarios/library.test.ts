@@ -7,6 +7,7 @@ import { CONDITIONS } from '../../../src/replay/scenarios/conditions.ts';
 import { SCENARIO_LIBRARY, SHOCK_GRID } from '../../../src/replay/scenarios/library.ts';
 import {
   durationMsOf,
+  firstMoveMs,
   movedBy,
   type Scenario,
   scenarioPrices,
@@ -90,6 +91,20 @@ test('the library has every promised shock and event', () => {
     known(id);
   expect(CONDITIONS.map(({ id }) => id)).toEqual(['calm', 'crash']);
 });
+
+test.each([2, 5])(
+  'stress of a move by %i percent does not begin before the price has moved that far',
+  (percent) => {
+    const misplaced = ALL.filter((scenario) => {
+      const prices = [...play(scenario), ...play(scenario, 'SOL_PERP', 1)].toSorted(([a], [b]) => a - b);
+      const moved = prices.find(([, price]) => Math.abs(price / 10 - 100) >= percent - 0.01);
+      const [movedMs] = moved ?? [durationMsOf(scenario)];
+      // Prices come every 10 s at least.
+      return Math.abs(firstMoveMs(scenario, percent) - movedMs) > 10_000;
+    });
+    expect(misplaced.map(({ id }) => id)).toEqual([]);
+  },
+);
 
 describe('a move', () => {
   test('of a coin is that of the majors times its beta, and never a fall of 100 %', () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { openTunePool } from '../../../src/app/tune/tune-pool.ts';
+import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { candidateConfig } from '../../../src/replay/tune/candidate-config.ts';
 import { ANCHORS, candidatesOf, USUAL_SPACE } from '../../../src/replay/tune/candidates.ts';
 import { playBare, playCase } from '../../../src/replay/tune/play-case.ts';
@@ -113,6 +114,41 @@ test('a summary without playing equals the played end', async () => {
   expect(ruled.equityEnd).toBeCloseTo(summed.equityEnd, 6);
   expect(ruled).toMatchObject({ liquidated: false, closings: 0, playedMs: summed.playedMs });
   expect([way, distance].every((value) => value !== null && value > 0)).toBe(true);
+}, 60_000);
+
+test('two priced markets of one coin do not walk apart in quiet times', async () => {
+  const drift = lineTo(60_000);
+  const amount = drift.account.positions[0]?.amount ?? expect.fail();
+  const hedged: TuneCase = {
+    ...drift,
+    kind: 'quiet',
+    prices: ['BTC_PERP', 'BTC_USDT'].map((market) => ({ market, start: '60000', dailyVolatility: 0.05 })),
+    terms: { ...TERMS, BTC_USDT: TERMS.BTC_PERP },
+    account: {
+      ...drift.account,
+      positions: [
+        { market: 'BTC_PERP', side: 'long', amount },
+        { market: 'BTC_USDT', side: 'short', amount },
+      ],
+    },
+  };
+  const { equityStart, equityEnd } = await playBare(hedged);
+  // Price steps and funding apart.
+  expect(equityEnd).toBeCloseTo(equityStart, 0);
+}, 60_000);
+
+test('a walk that is summed up without playing it moves what coins of the collateral are worth', async () => {
+  const drift = lineTo(60_000);
+  const walk: TuneCase = {
+    ...drift,
+    kind: 'quiet',
+    prices: [{ market: 'BTC_PERP', start: '60000', dailyVolatility: 0.02 }],
+    account: { ...drift.account, collateral: { ...drift.account.collateral, BTC: '0.2' as DecimalString } },
+  };
+  const { equityStart, equityEnd } = await playBare(walk);
+  const ruled = await played(walk, named('below 2% until 4%'));
+  expect(ruled).toMatchObject({ closings: 0, equityStart });
+  expect(ruled.equityEnd).toBeCloseTo(equityEnd, 6);
 }, 60_000);
 
 test('the threshold of a shipped set is read from its rules', () => {
