@@ -15,7 +15,7 @@ export type TuneAnswer =
   | { readonly kind: 'played'; readonly outcome: CaseOutcome | BareOutcome }
   | { readonly kind: 'failed'; readonly message: string; readonly code?: string };
 
-/** Threads that play cases. `close` ends them and rejects the cases they are playing. */
+/** Threads that play cases. Once one has ended, or all by `close`, every case is rejected. */
 export interface TunePool extends CasePlayer {
   close(): Promise<void>;
 }
@@ -35,8 +35,12 @@ export function openTunePool({ cases, base }: Pick<TunePlan, 'cases' | 'base'>, 
   const all = Array.from({ length: threads }, (): Thread => {
     const worker = new Worker(PROGRAM, { name: 'tune', workerData: { cases, base }, env: {} });
     const thread: Thread = { worker, reject: () => undefined };
-    worker.on('error', (error) => thread.reject(error as Error));
-    worker.on('exit', () => thread.reject(new Error('the thread of a search ended')));
+    const end = (error: Error): void => {
+      ended ??= error;
+      thread.reject(error);
+    };
+    worker.on('error', (error) => end(error as Error));
+    worker.on('exit', () => end(new Error('the thread of a search ended')));
     idle.push(thread);
     return thread;
   });
@@ -50,9 +54,9 @@ export function openTunePool({ cases, base }: Pick<TunePlan, 'cases' | 'base'>, 
     else next(thread);
   };
   const ask = async (work: TuneWork): Promise<CaseOutcome | BareOutcome> => {
-    if (ended !== undefined) throw ended;
     const thread = await take();
     try {
+      if (ended !== undefined) throw ended;
       const answer = await new Promise<TuneAnswer>((resolve, reject) => {
         thread.reject = reject;
         thread.worker.once('message', resolve);
