@@ -35,7 +35,7 @@ export function registerStress(program: Command, io: CliIo): void {
     )
     .option(
       '--price <market=price>',
-      'price to start from, where the positions do not tell (repeatable)',
+      'price to start from, instead of what the positions tell (repeatable)',
       collect,
     )
     .option('--beta <market=factor>', 'how far it moves when the majors move by 1 (repeatable)', collect)
