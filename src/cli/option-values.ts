@@ -5,6 +5,9 @@ import { CliError, UsageError } from './errors.ts';
 
 /** Readers of option values, for several commands. */
 
+/** Where `--config` names no file. */
+export const DEFAULT_CONFIG = 'breakwater.yaml';
+
 export function whole(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = Number(text);

@@ -147,7 +147,7 @@ async function submitted(
     if (!(error instanceof StoreLostError)) throw error;
     throw new CliError('store-lost', `${error.message}; nobody knows whether the order is in the inbox.`, {
       cause: error,
-      exitCode: 3,
+      exitCode: EXIT.unknownOutcome,
       cure: `Say it again${meant.kind === 'withdraw' ? '' : ` with --key ${key}`}: it is not done twice.`,
     });
   });
