@@ -29,7 +29,7 @@ export interface AccountParts {
   readonly limits: RateLimitStore;
   readonly fallbackLimits: RateLimitStore;
   readonly telemetry: Telemetry;
-  /** Number of this process among several, 0 to 9: keeps nonces apart while their store is lost. */
+  /** Number of this process among several, 0 to 8 (see nonce-ordinals.ts): keeps nonces apart while their store is lost. */
   readonly ordinal: number;
   /** Identifies this process among those that share the store; default: each client has a random name. */
   readonly instance?: string;

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { ConfiguredAccounts, countSharing, leastInterval, proxyOf } from '../app/configured-accounts.ts';
+import { DOCTOR_ORDINAL } from '../app/nonce-ordinals.ts';
 import { readVersion } from '../app/read-version.ts';
 import type { CompiledAccount, CompiledConfig } from '../config/compiled-config.ts';
 import { durationInWords } from '../config/shape/units.ts';
@@ -28,8 +29,6 @@ export interface ExaminedRedis {
   readonly prefix: string;
 }
 
-/** Nonces of this process end on another digit than those of daemons, whose ordinals are smaller. */
-const ORDINAL = 9;
 const PING_TIMEOUT_MS = 5_000;
 /** The exchange accepts nonces of `window` mode up to this far from its own time (specification 5, rule 1). */
 const WINDOW_MS = 5_000;
@@ -148,7 +147,7 @@ async function examineAccounts(
     limits: shared === undefined ? fallback : createRedisRateLimitStore(shared),
     fallbackLimits: fallback,
     telemetry: { emit: (event: DaemonEvent) => countRefusals(event, refusals) },
-    ordinal: ORDINAL,
+    ordinal: DOCTOR_ORDINAL,
   });
   try {
     accounts.adopt({ ...config, accounts: able });
