@@ -1,8 +1,7 @@
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import type { CasePlayer, TunePlan } from '../../replay/tune/search.ts';
 import type { BareOutcome, Candidate, CaseOutcome } from '../../replay/tune/tune-case.ts';
+import { threadProgram } from '../thread-program.ts';
 
 export interface TuneWork {
   readonly index: number;
@@ -20,8 +19,7 @@ export interface TunePool extends CasePlayer {
   close(): Promise<void>;
 }
 
-/** Beside this file, with the same extension: .ts in the sources, .js when compiled. */
-const PROGRAM = new URL(`./tune-thread${path.extname(fileURLToPath(import.meta.url))}`, import.meta.url);
+const PROGRAM = threadProgram('tune-thread', import.meta.url);
 
 interface Thread {
   readonly worker: Worker;
