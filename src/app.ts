@@ -58,6 +58,7 @@ export { summaryOf } from './replay/summary.ts';
 export type { TuneRecord } from './replay/tune/search.ts';
 export type { RunningSimulator, SimulatorOptions } from './simulator/start-simulated-exchange.ts';
 export type { FileVerdict } from './state/audit/audit-file.ts';
+export { makeFolder } from './state/mirror/make-folder.ts';
 export type { LogLevel } from './telemetry/logger.ts';
 export { readVersion };
 

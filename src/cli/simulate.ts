@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { isIPv4 } from 'node:net';
 import path from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
@@ -190,9 +190,10 @@ async function writeKeys(folder: string, { accounts, controlToken }: RunningSimu
     [`${id}.key`, apiKey],
     [`${id}.secret`, apiSecret],
   ]);
+  const { makeFolder } = await import('../app.ts');
   if (controlToken !== undefined) files.push(['control.token', controlToken]);
   try {
-    await mkdir(folder, { recursive: true });
+    await makeFolder(folder);
     for (const [name = '', text] of files) {
       const file = path.join(folder, name);
       await writeFile(`${file}.new`, `${text}\n`, { mode: 0o600 });

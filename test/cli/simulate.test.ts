@@ -194,6 +194,7 @@ describe('breakwater simulate', () => {
     [['--host', 'everywhere'], EXIT.usage, /IPv4/],
     [['--keys-dir', '/dev/null/keys'], EXIT.failed, /cannot write keys/],
     [['--accounts', 'many'], EXIT.usage, /whole number/],
+    [['--keys-dir', '/proc/breakwater/keys'], EXIT.failed, /cannot write keys to .*mkdir '\/proc/],
     [['--nonce', 'random'], EXIT.usage, /unique, increasing/],
     [['--readings', 'shortAmount'], EXIT.usage, /expected name=value/],
     [['--readings', 'shortAmount=x'], EXIT.usage, /not one of signed, unsigned/],
