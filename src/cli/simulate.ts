@@ -9,7 +9,7 @@ import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, paint, printJson, printLine } from './io.ts';
 import { collect, whole } from './option-values.ts';
-import { refuseToSimulate, SEE_LIST } from './simulator-errors.ts';
+import { type Ports, refuseToSimulate, SEE_LIST } from './simulator-errors.ts';
 
 interface Flags {
   readonly port: number;
@@ -137,7 +137,7 @@ const SEE_HELP = 'See: breakwater simulate --help';
 async function run(io: CliIo, flags: Flags): Promise<void> {
   const { simulate } = await import('../app.ts');
   const simulator = await simulate(await optionsOf(flags)).catch((error) =>
-    refuseToSimulate(error, SEE_HELP),
+    refuseToSimulate(error, { otherwise: SEE_HELP, ports: portsOf(flags) }),
   );
   try {
     if (flags.keysDir !== undefined) await writeKeys(flags.keysDir, simulator);
@@ -149,6 +149,10 @@ async function run(io: CliIo, flags: Flags): Promise<void> {
   }
   // Being stopped is the normal end of this command.
   io.setExitCode(EXIT.ok);
+}
+
+function portsOf({ port, euPort, controlPort }: Flags): Ports {
+  return { '--port': port, '--eu-port': euPort, '--control-port': controlPort };
 }
 
 async function optionsOf(flags: Flags): Promise<SimulatorOptions> {
@@ -186,11 +190,11 @@ async function optionsOf(flags: Flags): Promise<SimulatorOptions> {
 
 /** Each file appears complete or not at all: a daemon that waits for it never reads half of it. */
 async function writeKeys(folder: string, { accounts, controlToken }: RunningSimulator): Promise<void> {
+  const { makeFolder } = await import('../app.ts');
   const files = accounts.flatMap(({ id, apiKey, apiSecret }) => [
     [`${id}.key`, apiKey],
     [`${id}.secret`, apiSecret],
   ]);
-  const { makeFolder } = await import('../app.ts');
   if (controlToken !== undefined) files.push(['control.token', controlToken]);
   try {
     await makeFolder(folder);
