@@ -4,6 +4,7 @@ import type { Demo } from '../app.ts';
 import { outcomeLines } from '../demo/outcome.ts';
 import { type DemoFrame, renderFrame, SMALLEST } from '../demo/view.ts';
 import { inSeconds, money, price, signedPercent } from '../demo/words.ts';
+import { CLEAR_LINE, CLEAR_TO_END, ESC, HIDE_CURSOR, SHOW_CURSOR } from './ansi.ts';
 import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, paint, printJson, printLine, terminalSize } from './io.ts';
@@ -97,12 +98,6 @@ function canDraw(io: CliIo): boolean {
   const isLarge = columns >= SMALLEST.columns && rows >= SMALLEST.rows;
   return io.isTty.stdout && io.env['TERM'] !== 'dumb' && isLarge;
 }
-
-const ESC = '\u001b[';
-const HIDE_CURSOR = `${ESC}?25l`;
-const SHOW_CURSOR = `${ESC}?25h`;
-const CLEAR_TO_END = `${ESC}0J`;
-const CLEAR_LINE = `${ESC}K`;
 
 /** Draws each frame over the one before, in one write so that nothing flickers. The last frame stays. */
 async function drawUntil(io: CliIo, demo: Demo, ended: AbortSignal): Promise<void> {
