@@ -31,6 +31,11 @@ export function someOf<T extends string>(known: readonly T[], what: string): (te
   return (text) => text.split(',').map((word) => read(word.trim()));
 }
 
+/** An open reading of the specification; those in milliseconds are numbers. */
+export function reading([name, value]: readonly [string, string]): readonly [string, unknown] {
+  return [name, name.endsWith('Ms') && /^\d+$/.test(value) ? Number(value) : value];
+}
+
 /** An option that is always refused, so that its value is not repeated in an error about an unknown option. */
 export function refusedSecret(flags: string, cure: string): Option {
   const refuse = (): never => {

@@ -8,7 +8,7 @@ import { CliError, UsageError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, paint, printJson, printLine } from './io.ts';
-import { collect, whole } from './option-values.ts';
+import { collect, reading, whole } from './option-values.ts';
 import { type Ports, refuseToSimulate, SEE_LIST } from './simulator-errors.ts';
 
 interface Flags {
@@ -231,13 +231,12 @@ async function priceText(file: string): Promise<string> {
 }
 
 function readingsOf(flags: Flags): Record<string, unknown> {
-  const readings: Record<string, unknown> = {};
-  for (const text of flags.readings ?? []) {
+  const written = (flags.readings ?? []).map((text) => {
     const equals = text.indexOf('=');
     if (equals < 1) throw new UsageError(`--readings ${text}: expected name=value.`, SEE_LIST);
-    const [name, value] = [text.slice(0, equals), text.slice(equals + 1)];
-    readings[name] = name.endsWith('Ms') && /^\d+$/.test(value) ? Number(value) : value;
-  }
+    return reading([text.slice(0, equals), text.slice(equals + 1)]);
+  });
+  const readings = Object.fromEntries(written);
   if (flags.nonce !== undefined) readings['nonceRule'] = flags.nonce;
   if (flags.margin !== undefined) readings['marginModel'] = flags.margin;
   return readings;
