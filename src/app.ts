@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import type { ConfiguredAccess } from './app/account-access.ts';
 import type { DaemonOptions } from './app/daemon.ts';
+import { SINGLE_CALLS } from './app/nonce-ordinals.ts';
 import { readVersion } from './app/read-version.ts';
 import type { ChannelTest } from './app/test-channels.ts';
 import type { CheckReport } from './config/check-report.ts';
@@ -57,6 +58,7 @@ export { summaryOf } from './replay/summary.ts';
 export type { TuneRecord } from './replay/tune/search.ts';
 export type { RunningSimulator, SimulatorOptions } from './simulator/start-simulated-exchange.ts';
 export type { FileVerdict } from './state/audit/audit-file.ts';
+export { makeFolder } from './state/mirror/make-folder.ts';
 export type { LogLevel } from './telemetry/logger.ts';
 export { readVersion };
 
@@ -318,11 +320,6 @@ export interface ExchangeConnection {
   close(): Promise<void>;
 }
 
-/**
- * Low digits of a single call's nonces. Daemons use lower ones, so the two never collide, even without a shared store.
- * In `window` mode nonces are plain milliseconds, and only the shared store keeps them apart.
- */
-const SINGLE_CALLS = { ordinal: 49, ordinals: 50 };
 const NO_KEY = { apiKey: 'none', apiSecret: 'none' };
 
 /** How an account of a config reaches the exchange. @throws an Error with a `code` and a `cure` */

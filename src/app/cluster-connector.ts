@@ -4,6 +4,7 @@ import { connect as connectTls } from 'node:tls';
 import { AbstractConnector, Redis } from 'ioredis';
 import type { RedisHost } from '../config/redis-address.ts';
 import { type ReconnectPause, singleAttempt, type TlsTexts } from '../queues/connection.ts';
+import { type ContactProblem, contactProblem } from './contact-problem.ts';
 import { FollowingStreams } from './following-streams.ts';
 
 /** No node of the cluster names a server for the slot. The message says why and names no password. */
@@ -138,7 +139,7 @@ async function askNodes(known: KnownNodes, place: ClusterPlace): Promise<RedisHo
 
 type Answer =
   | { readonly kind: 'told'; readonly server: RedisHost | undefined; readonly nodes: readonly RedisHost[] }
-  | { readonly kind: 'refused'; readonly why: string; readonly isAway: boolean };
+  | ({ readonly kind: 'refused' } & ContactProblem);
 
 async function ask({ host, port }: RedisHost, place: ClusterPlace): Promise<Answer> {
   const { nodes: _nodes, key, ...access } = place;
@@ -152,7 +153,7 @@ async function ask({ host, port }: RedisHost, place: ClusterPlace): Promise<Answ
     const slot = Number(await redis.call('CLUSTER', 'KEYSLOT', key));
     return readSlots((await redis.call('CLUSTER', 'SLOTS')) as readonly unknown[], slot, { host, port });
   } catch (error) {
-    return refusalOf(first ?? (error as NodeJS.ErrnoException), place.tls !== undefined);
+    return refusalOf(first ?? (error as NodeJS.ErrnoException), place);
   } finally {
     redis.disconnect();
   }
@@ -177,20 +178,13 @@ function hostOf([host, port]: readonly unknown[], asked: RedisHost): RedisHost {
   return { host: isKnown ? host : asked.host, port: Number(port) };
 }
 
-const AWAY =
-  /^(?:ECONNREFUSED|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|EPIPE|connect ETIMEDOUT|Command timed out|Connection is closed|LOADING)/;
-
-function refusalOf({ code, message }: NodeJS.ErrnoException, hasTls: boolean): Answer {
-  const refused = (why: string, isAway: boolean): Answer => ({ kind: 'refused', why, isAway });
-  if (message.includes('cluster support disabled')) {
-    return refused('it is no node of a Redis Cluster (a single server: redis:// or rediss://)', false);
+function refusalOf(error: NodeJS.ErrnoException, { tls }: ClusterPlace): Answer {
+  if (error.message.includes('cluster support disabled')) {
+    const why = 'it is no node of a Redis Cluster (a single server: redis:// or rediss://)';
+    return { kind: 'refused', why, isAway: false };
   }
-  if (code === 'ECONNRESET' && !hasTls) {
-    return refused(`${code} (does it speak TLS only? then rediss+cluster://)`, true);
-  }
-  if (code !== undefined && /CERT|SIGNATURE|SSL/.test(code)) {
-    return refused(`${message} (redis.ca names an authority of your own)`, false);
-  }
-  const why = code ?? message;
-  return refused(why, AWAY.test(why));
+  return {
+    kind: 'refused',
+    ...contactProblem(error, { kind: 'cluster', ...(tls === undefined ? {} : { tls }) }),
+  };
 }

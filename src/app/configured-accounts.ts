@@ -29,7 +29,7 @@ export interface AccountParts {
   readonly limits: RateLimitStore;
   readonly fallbackLimits: RateLimitStore;
   readonly telemetry: Telemetry;
-  /** Number of this process among several, 0 to 9: keeps nonces apart while their store is lost. */
+  /** Number of this process among several, 0 to 8 (see nonce-ordinals.ts): keeps nonces apart while their store is lost. */
   readonly ordinal: number;
   /** Identifies this process among those that share the store; default: each client has a random name. */
   readonly instance?: string;
@@ -262,7 +262,7 @@ function connectionOf(account: CompiledAccount, config: CompiledConfig): string 
     config.exchange;
   const { share, reservedShare } = config.egress[account.egress] ?? WHOLE;
   const shared = [account.egress, share, reservedShare, limits];
-  const sent = [baseUrls, proxyOf(account, config), dialect, attemptTimeoutMs, callTimeoutMs];
+  const sent = [baseUrls, proxyOf(account.egress, config), dialect, attemptTimeoutMs, callTimeoutMs];
   const own = [account.settings.nonceMode, account.nonceStart ?? null, cardProvidersOf(account)];
   return JSON.stringify([...own, ...shared, ...sent, certificateAuthorities]);
 }
@@ -276,14 +276,15 @@ const WHOLE = { share: 1, reservedShare: 0 };
 
 type Ways = Pick<CompiledConfig, 'exchange' | 'egress'>;
 
-function proxyOf(account: CompiledAccount, { exchange, egress }: Ways): string | undefined {
-  return (egress[account.egress]?.proxy ?? exchange.proxy)?.reveal();
+/** Address of the proxy of an egress group; may hold a password. */
+export function proxyOf(group: string, { exchange, egress }: Ways): string | undefined {
+  return (egress[group]?.proxy ?? exchange.proxy)?.reveal();
 }
 
 /** How an account's client reaches the exchange. Has its key in the clear: do not keep. */
 export function clientAccess(account: CompiledAccount, config: Ways) {
   const { baseUrls, dialect, attemptTimeoutMs, callTimeoutMs, certificateAuthorities } = config.exchange;
-  const proxy = proxyOf(account, config);
+  const proxy = proxyOf(account.egress, config);
   return {
     baseUrls,
     credentials: { apiKey: account.apiKey.reveal(), apiSecret: account.apiSecret.reveal() },

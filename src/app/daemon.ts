@@ -40,7 +40,7 @@ export interface DaemonOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Roles of this process; default: all. */
   readonly roles?: readonly Role[];
-  /** Number of this process among several, 0 to 9: distinguishes them while Redis is lost. */
+  /** Number of this process among several, 0 to 8: distinguishes them while Redis is lost. */
   readonly ordinal?: number;
   /** Absent: nothing is logged. */
   readonly log?: LogOutput;

@@ -1,10 +1,9 @@
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { type LoadResult, loadConfig } from '../config/load-config.ts';
 import { nodeSurroundings } from '../config/node-files.ts';
 import type { Problem } from '../config/problem.ts';
 import type { ConfigSurroundings, FileReading } from '../config/surroundings.ts';
+import { threadProgram } from './thread-program.ts';
 
 export interface ExaminedInput {
   readonly file: string;
@@ -21,8 +20,7 @@ export interface ExaminedWord {
 export const LONG_CONFIG_CHARACTERS = 20_000;
 const TIME_LIMIT_MS = 120_000;
 
-/** Beside this file, with the same extension: .ts in the sources, .js when compiled. */
-const PROGRAM = new URL(`./config-thread${path.extname(fileURLToPath(import.meta.url))}`, import.meta.url);
+const PROGRAM = threadProgram('config-thread', import.meta.url);
 
 /**
  * Loads a config while the daemon runs. A long text is examined in a thread first, so that a refused one never blocks

@@ -2,40 +2,12 @@ import type { Redis } from 'ioredis';
 import type { RedisTarget } from '../queues/connection.ts';
 import { inTime } from '../web/in-time.ts';
 import { NoClusterNodeError } from './cluster-connector.ts';
+import { type ContactProblem, contactProblem } from './contact-problem.ts';
 
 const CONNECT_MS = 10_000;
 const ANSWER_MS = 3_000;
-const AWAY: ReadonlySet<string | undefined> = new Set([
-  'ECONNREFUSED',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EPIPE',
-]);
-const AWAY_WORDS = /^(?:no answer within|LOADING|MASTERDOWN|Connection is closed|connect ETIMEDOUT)/;
 const WRONG_ACCESS = /NOAUTH|WRONGPASS|NOPERM|certificate|SSL/i;
 const NO_SENTINEL = 'no Sentinel names the primary';
-
-/**
- * A reset mostly counts as away: a proxy resets connections while its server is away. A server that speaks TLS only
- * does so, too, but a daemon that does not start watches nothing. With TLS and no certificate, it more likely wants
- * one.
- */
-function isAway({ code, message }: NodeJS.ErrnoException, why: string, { tls }: RedisTarget): boolean {
-  if (code === 'ECONNRESET') return tls === undefined || tls.cert !== undefined;
-  if (why.startsWith(NO_SENTINEL)) return !WRONG_ACCESS.test(why);
-  if (AWAY_WORDS.test(message)) return true;
-  return AWAY.has(code);
-}
-
-/** Why a server cannot be used; names no password. */
-export interface ContactProblem {
-  readonly why: string;
-  /** It does not answer now and may later; otherwise it answers, and the configuration is wrong. */
-  readonly isAway: boolean;
-}
 
 /** Connects a lazy connection; resolves to the problem, if any. A failed one is disconnected. */
 export async function makeContact(redis: Redis, target: RedisTarget): Promise<ContactProblem | undefined> {
@@ -59,8 +31,11 @@ export async function makeContact(redis: Redis, target: RedisTarget): Promise<Co
     redis.disconnect();
     if (error instanceof NoClusterNodeError) return { why: error.message, isAway: error.isAway };
     const cause = first ?? (error as NodeJS.ErrnoException);
-    const why = noSentinel(error as Error, target, [...ofSentinels]) ?? reasonOf(cause, target);
-    return { why, isAway: isAway(cause, why, target) };
+    const problem = contactProblem(cause, target);
+    const why = noSentinel(error as Error, target, [...ofSentinels]);
+    if (why === undefined) return problem;
+    const isAway = cause.code !== 'ECONNRESET' && why.startsWith(NO_SENTINEL);
+    return { why, isAway: isAway ? !WRONG_ACCESS.test(why) : problem.isAway };
   } finally {
     redis.off('error', note);
     redis.off('sentinelError', noteSentinel);
@@ -84,14 +59,4 @@ function noSentinel({ message }: Error, target: RedisTarget, said: readonly stri
   const name = isUnknown ? `no Sentinel knows a primary named ${target.name}` : NO_SENTINEL;
   const others = said.filter((words) => !words.endsWith('got an invalid reply: null'));
   return [name, ...others].join('; ');
-}
-
-function reasonOf({ code, message }: NodeJS.ErrnoException, { tls }: RedisTarget): string {
-  if (code === undefined) return message;
-  if (code === 'ECONNRESET' && tls === undefined) return `${code} (does it speak TLS only? then rediss://)`;
-  if (/ECONNRESET|ALERT/.test(code) && tls?.cert === undefined) {
-    return `${code} (does it want a certificate? then redis.cert)`;
-  }
-  if (/CERT|SIGNATURE|SSL/.test(code)) return `${message} (redis.ca names an authority of your own)`;
-  return code;
 }

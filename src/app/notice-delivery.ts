@@ -1,5 +1,4 @@
-import type { NoticeDelivery, ReceiptStore } from '../core/ports/delivery.ts';
-import { LOG_CHANNEL } from '../notify/log-channel.ts';
+import { LOG_CHANNEL, type NoticeDelivery, type ReceiptStore } from '../core/ports/delivery.ts';
 import { threadOf } from '../notify/thread.ts';
 
 /** By the receipts that all processes share. The log reaches nobody: without another channel, notices have failed. */

@@ -45,7 +45,7 @@ export interface Surroundings {
   readonly random: Random;
   readonly process: ProcessTelemetry;
   readonly telemetry: Telemetry;
-  /** Number of this process among several, 0 to 9. */
+  /** Number of this process among several, 0 to 8. */
   readonly ordinal: number;
   readonly strictRedis: boolean;
   readonly roles: readonly string[];

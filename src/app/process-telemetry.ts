@@ -2,6 +2,7 @@ import { Writable } from 'node:stream';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import { secretValues } from '../config/secret.ts';
 import type { Clock } from '../core/ports/clock.ts';
+import { LOG_CHANNEL } from '../core/ports/delivery.ts';
 import type { DaemonEvent, Telemetry } from '../core/ports/telemetry.ts';
 import type { LogLoss } from '../telemetry/log-sink.ts';
 import { createLogger, type LogFormat, type Logger, type LogLevel } from '../telemetry/logger.ts';
@@ -39,9 +40,6 @@ export interface ProcessTelemetryOptions {
   readonly log?: LogOutput | undefined;
   readonly observers: readonly Telemetry[];
 }
-
-/** The channel that always exists. */
-const LOG_CHANNEL = 'log';
 
 export function openTelemetry(
   config: CompiledConfig,

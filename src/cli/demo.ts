@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { Demo } from '../app.ts';
+import { type Demo, parseDuration } from '../app.ts';
 import { outcomeLines } from '../demo/outcome.ts';
 import { type DemoFrame, renderFrame, SMALLEST } from '../demo/view.ts';
 import { inSeconds, money, price, signedPercent } from '../demo/words.ts';
+import { CLEAR_LINE, CLEAR_TO_END, ESC, HIDE_CURSOR, SHOW_CURSOR } from './ansi.ts';
 import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, paint, printJson, printLine, terminalSize } from './io.ts';
@@ -98,12 +99,6 @@ function canDraw(io: CliIo): boolean {
   return io.isTty.stdout && io.env['TERM'] !== 'dumb' && isLarge;
 }
 
-const ESC = '\u001b[';
-const HIDE_CURSOR = `${ESC}?25l`;
-const SHOW_CURSOR = `${ESC}?25h`;
-const CLEAR_TO_END = `${ESC}0J`;
-const CLEAR_LINE = `${ESC}K`;
-
 /** Draws each frame over the one before, in one write so that nothing flickers. The last frame stays. */
 async function drawUntil(io: CliIo, demo: Demo, ended: AbortSignal): Promise<void> {
   let drawn = 0;
@@ -166,9 +161,7 @@ async function repeatUntil(ended: AbortSignal, act: () => void): Promise<void> {
 }
 
 function duration(text: string): number {
-  const match = /^(\d{1,6}(?:\.\d{1,3})?)(ms|s|m)$/.exec(text);
-  const unitMs = { ms: 1, s: 1_000, m: 60_000 }[match?.[2] as 'ms' | 's' | 'm'] ?? Number.NaN;
-  const durationMs = Number(match?.[1]) * unitMs;
-  if (durationMs >= 1_000 && durationMs <= 3_600_000) return durationMs;
+  const durationMs = parseDuration(text);
+  if (durationMs !== undefined && durationMs >= 1_000 && durationMs <= 3_600_000) return durationMs;
   throw new InvalidArgumentError('Expected a time from 1s to 60m, such as 90s or 2m.');
 }

@@ -3,8 +3,7 @@ import type { DoctorCheck, DoctorReport } from '../app.ts';
 import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, paint, printJson, printLine, type Style } from './io.ts';
-import { DEFAULT_CONFIG } from './operate/place.ts';
-import { whole } from './option-values.ts';
+import { DEFAULT_CONFIG, whole } from './option-values.ts';
 import { printable } from './table.ts';
 
 interface Flags {

@@ -3,8 +3,7 @@ import { withExamples, withJson, withRemarks } from './help.ts';
 import { CHANNEL_TYPES } from './init/choose-channel.ts';
 import { type InitFlags, LEVERAGE_IN_WORDS, RULE_SETS, readLeverage } from './init/flags.ts';
 import type { CliIo } from './io.ts';
-import { DEFAULT_CONFIG } from './operate/place.ts';
-import { collect, configName, nonceOption, refusedSecret } from './option-values.ts';
+import { collect, configName, DEFAULT_CONFIG, nonceOption, refusedSecret } from './option-values.ts';
 
 /** `breakwater init`: writes a first config in observe mode, from what the account holds. */
 export function registerInit(program: Command, io: CliIo): void {

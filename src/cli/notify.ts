@@ -4,7 +4,7 @@ import { CliError, UsageError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, paint, printJson, printLine, printNote } from './io.ts';
-import { DEFAULT_CONFIG } from './operate/place.ts';
+import { DEFAULT_CONFIG } from './option-values.ts';
 
 interface Flags {
   readonly config: string;

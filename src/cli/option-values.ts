@@ -5,6 +5,9 @@ import { CliError, UsageError } from './errors.ts';
 
 /** Readers of option values, for several commands. */
 
+/** Where `--config` names no file. */
+export const DEFAULT_CONFIG = 'breakwater.yaml';
+
 export function whole(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
@@ -26,6 +29,11 @@ export function someOf<T extends string>(known: readonly T[], what: string): (te
     throw new InvalidArgumentError(`${JSON.stringify(word)} is no ${what}; there are ${known.join(', ')}.`);
   };
   return (text) => text.split(',').map((word) => read(word.trim()));
+}
+
+/** An open reading of the specification; those in milliseconds are numbers. */
+export function reading([name, value]: readonly [string, string]): readonly [string, unknown] {
+  return [name, name.endsWith('Ms') && /^\d+$/.test(value) ? Number(value) : value];
 }
 
 /** An option that is always refused, so that its value is not repeated in an error about an unknown option. */

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { Desk } from '../app.ts';
 import { hasExpired } from '../core/controls/controls.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
@@ -43,7 +44,8 @@ async function resume(io: CliIo, flags: Flags): Promise<void> {
   const author = authorOf(flags.author, io);
   await withDesk(io, flags, async (desk) => {
     if (account !== undefined) await requireAccount(desk, account);
-    await requireObeyed(io, desk, { accountId: account, undone: 'nothing was lifted' });
+    const accountId = id === undefined ? account : await accountOf(desk, id);
+    await requireObeyed(io, desk, { accountId, undone: 'nothing was lifted' });
     const selector = id === undefined ? pauseOf(account) : ({ kind: 'id', id } as const);
     const lifted = await desk.controls.lift(selector, { author, reason });
     const nowMs = Date.now();
@@ -55,6 +57,10 @@ async function resume(io: CliIo, flags: Flags): Promise<void> {
     const reach = lifted.length === 0 ? {} : await sayOutOfReach(io, desk, { done: 'has lifted it', others });
     printLifted(io, lifted, { json: flags.json, none: 'There was nothing to lift.', reach });
   });
+}
+
+async function accountOf({ controls }: Desk, id: string): Promise<string | undefined> {
+  return (await controls.list()).find((control) => control.id === id)?.accountId ?? undefined;
 }
 
 function pauseOf(account: string | undefined) {

@@ -5,7 +5,7 @@ import { CliError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, hasColours } from './io.ts';
-import { someOf, whole } from './option-values.ts';
+import { DEFAULT_CONFIG, someOf, whole } from './option-values.ts';
 import { boundYoungGeneration } from './young-generation.ts';
 
 interface Flags {
@@ -39,7 +39,7 @@ export function registerRun(program: Command, io: CliIo): void {
         'unless it says otherwise. Counters are per process: scrape every one. Where others than you reach the web ' +
         'server, run it in a process of its own (the last example): what is done to it then slows nothing else down.',
     )
-    .option('-c, --config <file>', 'config file', 'breakwater.yaml')
+    .option('-c, --config <file>', 'config file', DEFAULT_CONFIG)
     .addOption(
       new Option('--roles <roles>', 'what this process does, all or some of these')
         .argParser(someOf(ROLES, 'role'))

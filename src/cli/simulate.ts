@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { isIPv4 } from 'node:net';
 import path from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
@@ -8,8 +8,8 @@ import { CliError, UsageError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, paint, printJson, printLine } from './io.ts';
-import { collect, whole } from './option-values.ts';
-import { refuseToSimulate, SEE_LIST } from './simulator-errors.ts';
+import { collect, reading, whole } from './option-values.ts';
+import { type Ports, refuseToSimulate, SEE_LIST } from './simulator-errors.ts';
 
 interface Flags {
   readonly port: number;
@@ -137,7 +137,7 @@ const SEE_HELP = 'See: breakwater simulate --help';
 async function run(io: CliIo, flags: Flags): Promise<void> {
   const { simulate } = await import('../app.ts');
   const simulator = await simulate(await optionsOf(flags)).catch((error) =>
-    refuseToSimulate(error, SEE_HELP),
+    refuseToSimulate(error, { otherwise: SEE_HELP, ports: portsOf(flags) }),
   );
   try {
     if (flags.keysDir !== undefined) await writeKeys(flags.keysDir, simulator);
@@ -149,6 +149,10 @@ async function run(io: CliIo, flags: Flags): Promise<void> {
   }
   // Being stopped is the normal end of this command.
   io.setExitCode(EXIT.ok);
+}
+
+function portsOf({ port, euPort, controlPort }: Flags): Ports {
+  return { '--port': port, '--eu-port': euPort, '--control-port': controlPort };
 }
 
 async function optionsOf(flags: Flags): Promise<SimulatorOptions> {
@@ -186,13 +190,14 @@ async function optionsOf(flags: Flags): Promise<SimulatorOptions> {
 
 /** Each file appears complete or not at all: a daemon that waits for it never reads half of it. */
 async function writeKeys(folder: string, { accounts, controlToken }: RunningSimulator): Promise<void> {
+  const { makeFolder } = await import('../app.ts');
   const files = accounts.flatMap(({ id, apiKey, apiSecret }) => [
     [`${id}.key`, apiKey],
     [`${id}.secret`, apiSecret],
   ]);
   if (controlToken !== undefined) files.push(['control.token', controlToken]);
   try {
-    await mkdir(folder, { recursive: true });
+    await makeFolder(folder);
     for (const [name = '', text] of files) {
       const file = path.join(folder, name);
       await writeFile(`${file}.new`, `${text}\n`, { mode: 0o600 });
@@ -226,13 +231,12 @@ async function priceText(file: string): Promise<string> {
 }
 
 function readingsOf(flags: Flags): Record<string, unknown> {
-  const readings: Record<string, unknown> = {};
-  for (const text of flags.readings ?? []) {
+  const written = (flags.readings ?? []).map((text) => {
     const equals = text.indexOf('=');
     if (equals < 1) throw new UsageError(`--readings ${text}: expected name=value.`, SEE_LIST);
-    const [name, value] = [text.slice(0, equals), text.slice(equals + 1)];
-    readings[name] = name.endsWith('Ms') && /^\d+$/.test(value) ? Number(value) : value;
-  }
+    return reading([text.slice(0, equals), text.slice(equals + 1)]);
+  });
+  const readings = Object.fromEntries(written);
   if (flags.nonce !== undefined) readings['nonceRule'] = flags.nonce;
   if (flags.margin !== undefined) readings['marginModel'] = flags.margin;
   return readings;

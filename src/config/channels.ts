@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { LOG_CHANNEL } from '../core/ports/delivery.ts';
 import type { Path } from './problem.ts';
 import { type Resolved, resolved, type SecretContext } from './secrets.ts';
 import { type ByKind, readByKind } from './shape/by-kind.ts';
@@ -161,9 +162,6 @@ const BY_TYPE: ByKind<ChannelType, WrittenChannel> = {
   kinds: Object.keys(CHANNELS) as ChannelType[],
   schema: (type): z.ZodType<WrittenChannel> => CHANNELS[type],
 };
-
-/** The log is always available and cannot be configured as a channel. */
-const LOG_CHANNEL = 'log';
 
 /** A channel of the file; `written` is undefined if it has mistakes, which were reported. */
 export interface ReadChannel {

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
-import { ConfiguredAccounts, countSharing, leastInterval } from '../app/configured-accounts.ts';
+import { ConfiguredAccounts, countSharing, leastInterval, proxyOf } from '../app/configured-accounts.ts';
+import { DOCTOR_ORDINAL } from '../app/nonce-ordinals.ts';
 import { readVersion } from '../app/read-version.ts';
 import type { CompiledAccount, CompiledConfig } from '../config/compiled-config.ts';
 import { durationInWords } from '../config/shape/units.ts';
@@ -23,13 +24,11 @@ import { createMemoryNonceStore } from '../state/nonce/nonce-memory.ts';
 import { createRedisNonceStore } from '../state/nonce/nonce-redis.ts';
 import type { DoctorCheck } from './doctor-report.ts';
 
-export interface SharedStores {
+export interface ExaminedRedis {
   readonly redis: Redis;
   readonly prefix: string;
 }
 
-/** Nonces of this process end on another digit than those of daemons, whose ordinals are smaller. */
-const ORDINAL = 9;
 const PING_TIMEOUT_MS = 5_000;
 /** The exchange accepts nonces of `window` mode up to this far from its own time (specification 5, rule 1). */
 const WINDOW_MS = 5_000;
@@ -38,7 +37,7 @@ const NOTABLE_SKEW_MS = 1_000;
 /** Examines the exchange, all at the same time: addresses, clocks, keys, permissions, markets, budgets. */
 export async function examineExchange(
   config: CompiledConfig,
-  shared: SharedStores | undefined,
+  shared: ExaminedRedis | undefined,
   signal: AbortSignal,
 ): Promise<readonly DoctorCheck[]> {
   const found = await Promise.all([
@@ -55,7 +54,7 @@ async function examineAddresses(
   signal: AbortSignal,
 ): Promise<readonly DoctorCheck[]> {
   const groups = [...new Set(config.accounts.map(({ egress }) => egress))];
-  const proxies = new Map(groups.map((group) => [proxyOf(config, group) ?? '', group]));
+  const proxies = new Map(groups.map((group) => [proxyOf(group, config) ?? '', group]));
   const found = await Promise.all(
     [...proxies].flatMap(([proxy, group]) =>
       config.exchange.baseUrls.map((baseUrl) => {
@@ -65,10 +64,6 @@ async function examineAddresses(
     ),
   );
   return found.flat();
-}
-
-function proxyOf({ exchange, egress }: CompiledConfig, group: string): string | undefined {
-  return (egress[group]?.proxy ?? exchange.proxy)?.reveal();
 }
 
 interface Way {
@@ -135,7 +130,7 @@ function examineClock(about: string, reply: ReplyTiming, windows: boolean): Doct
 
 async function examineAccounts(
   config: CompiledConfig,
-  shared: SharedStores | undefined,
+  shared: ExaminedRedis | undefined,
   signal: AbortSignal,
 ): Promise<readonly DoctorCheck[]> {
   const hasKeys = ({ apiKey, apiSecret }: CompiledAccount): boolean =>
@@ -152,7 +147,7 @@ async function examineAccounts(
     limits: shared === undefined ? fallback : createRedisRateLimitStore(shared),
     fallbackLimits: fallback,
     telemetry: { emit: (event: DaemonEvent) => countRefusals(event, refusals) },
-    ordinal: ORDINAL,
+    ordinal: DOCTOR_ORDINAL,
   });
   try {
     accounts.adopt({ ...config, accounts: able });

@@ -11,7 +11,7 @@ import { systemClock } from '../exchange/system-clock.ts';
 import { examineRedis, pausedQueues, type RedisFinding } from '../queues/redis-sanity.ts';
 import { createRedisState } from '../state/state.ts';
 import type { DoctorCheck, DoctorReport } from './doctor-report.ts';
-import { examineExchange, type SharedStores } from './examine-exchange.ts';
+import { type ExaminedRedis, examineExchange } from './examine-exchange.ts';
 import { examinePeople } from './examine-people.ts';
 
 export interface DoctorOptions {
@@ -73,7 +73,7 @@ async function examineServices(config: CompiledConfig, signal: AbortSignal): Pro
   const { redis, checks } = await openRedis(config, signal);
   try {
     // Reads the exchange with nonces from the shared store, so that no daemon is disturbed.
-    const stores: SharedStores | undefined = redis && { redis, prefix: config.redis.prefix };
+    const stores: ExaminedRedis | undefined = redis && { redis, prefix: config.redis.prefix };
     const found = await Promise.all([
       examineServer(redis, config, signal),
       redis === undefined ? [] : examineQueues(redis, config),

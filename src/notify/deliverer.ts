@@ -1,19 +1,19 @@
 import type { Clock, Random } from '../core/ports/clock.ts';
-import type {
-  ChannelReport,
-  Deliverer,
-  Delivery,
-  DeliveryObserver,
-  HeldNotice,
-  Message,
-  Receipt,
-  ReceiptStore,
+import {
+  type ChannelReport,
+  type Deliverer,
+  type Delivery,
+  type DeliveryObserver,
+  type HeldNotice,
+  LOG_CHANNEL,
+  type Message,
+  type Receipt,
+  type ReceiptStore,
 } from '../core/ports/delivery.ts';
 import type { Outgoing } from './channel.ts';
 import { collecting, partsOf } from './collected.ts';
 import { type DeliverOne, fanOut } from './fan-out.ts';
 import { Grouping } from './grouping.ts';
-import { LOG_CHANNEL } from './log-channel.ts';
 import type { QuietHours } from './quiet-hours.ts';
 import { deliverTogether, type OpenChannel, type ThreadContext, threadOf } from './thread.ts';
 

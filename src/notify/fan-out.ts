@@ -1,6 +1,5 @@
-import type { ChannelReport, DeliveryReport } from '../core/ports/delivery.ts';
+import { type ChannelReport, type DeliveryReport, LOG_CHANNEL } from '../core/ports/delivery.ts';
 import type { Outgoing } from './channel.ts';
-import { LOG_CHANNEL } from './log-channel.ts';
 
 export type DeliverOne = (name: string, insteadOf: Outgoing['insteadOf']) => Promise<ChannelReport>;
 

@@ -1,4 +1,4 @@
-import type { Message } from '../core/ports/delivery.ts';
+import { LOG_CHANNEL, type Message } from '../core/ports/delivery.ts';
 import type { Channel } from './channel.ts';
 import { plainText, wordingOf } from './message-layout.ts';
 
@@ -8,8 +8,6 @@ export type WriteLog = (line: {
   readonly text: string;
   readonly insteadOf: readonly string[];
 }) => void;
-
-export const LOG_CHANNEL = 'log';
 
 /** The daemon's log: always available, and the last resort of every message. */
 export function createLogChannel(write: WriteLog): Channel {

@@ -99,3 +99,16 @@ test('without a daemon, a pause without the key is refused where sealed ones exi
   expect(run.stderr).toMatch(/bears seals of an operators\.key/);
   expectOk(await world.cli(['pause', '--account', 'long', ...BY]));
 });
+
+test('with no daemon running `resume --id` lifted the sealed pause of an account without the key', async () => {
+  const world = await openOperatorWorld();
+  expectOk(await world.cli(['pause', '--account', 'long', ...BY]));
+  const [pause] = await world.state.controls.list();
+  const place = ['--redis', world.redisUrl, '--redis-prefix', world.prefix];
+  const run = await runCommandLine(['resume', '--id', pause?.id ?? '', ...BY, ...place]);
+  expect([run.exitCode, run.stdout]).toEqual([EXIT.failed, '']);
+  expect(run.stderr).toMatch(/nothing was lifted: .* bears seals of an operators\.key/);
+  expect(await world.state.controls.list()).toEqual([pause]);
+  expectOk(await world.cli(['resume', '--id', pause?.id ?? '', ...BY]));
+  expect(await world.state.controls.list()).toEqual([]);
+});

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -193,6 +194,7 @@ describe('breakwater simulate', () => {
     [['--port', '70000'], EXIT.usage, /65535/],
     [['--host', 'everywhere'], EXIT.usage, /IPv4/],
     [['--keys-dir', '/dev/null/keys'], EXIT.failed, /cannot write keys/],
+    [['--keys-dir', '/proc/breakwater/keys'], EXIT.failed, /cannot write keys to .*mkdir '\/proc/],
     [['--accounts', 'many'], EXIT.usage, /whole number/],
     [['--nonce', 'random'], EXIT.usage, /unique, increasing/],
     [['--readings', 'shortAmount'], EXIT.usage, /expected name=value/],
@@ -264,8 +266,24 @@ describe('breakwater simulate', () => {
       const { port } = new URL((JSON.parse(line) as Listening).baseUrl);
       const ended = await runCommandLine(['simulate', '--port', port]);
       expect(ended.exitCode).toBe(EXIT.failed);
-      expect(ended.stderr).toMatch(/EADDRINUSE.*Choose another port/);
+      expect(ended.stderr).toMatch(/EADDRINUSE.* Choose another --port, or 0 for a free one\.\n$/);
     });
+  });
+
+  test.each([
+    [['--eu-port'], 'Choose another --eu-port, or 0'],
+    [['--port', '--control-port'], 'Choose another --port or --control-port, or 0'],
+  ])('which port was taken was not said: %j', async (options, cure) => {
+    const other = createServer().listen(0, '127.0.0.1');
+    try {
+      await once(other, 'listening');
+      const { port } = other.address() as AddressInfo;
+      const args = options.flatMap((option) => [option, String(port)]);
+      const ended = await runCommandLine(['simulate', '--accounts', '1', ...args]);
+      expect([ended.exitCode, ended.stderr]).toEqual([EXIT.failed, expect.stringContaining(cure)]);
+    } finally {
+      other.close();
+    }
   });
 
   test.each(['SIGINT', 'SIGTERM'] as const)('as a process it ends with 0 on %s', async (signal) => {

@@ -1,7 +1,11 @@
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 import { describe, expect, test } from 'vitest';
+import { connectRedis } from '../../src/app/connect-redis.ts';
 import { connectRedisOnce } from '../../src/app/connect-redis-once.ts';
-import { prefixOf, redisTarget } from '../../src/app/redis-target.ts';
+import { prefixOf, type RedisPlace, redisTarget } from '../../src/app/redis-target.ts';
 import { Secret } from '../../src/config/secret.ts';
 import { examineRedis } from '../../src/queues/redis-sanity.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
@@ -71,6 +75,44 @@ describe.runIf(hasRedisServer())('the address of a cluster', () => {
     expect(await redis.call('CLUSTER', 'MYID')).toBe(scene.primary.id);
   });
 });
+
+describe.runIf(hasOpenssl)('with TLS a cluster', () => {
+  const BOUNDS = { onError: () => undefined, mayBeLost: true, prefix: '{bw}' };
+
+  /** How contact to a listener goes that is named as a node. */
+  async function contact(server: Server, tls: RedisPlace['tls'] = {}) {
+    server.listen(0, '127.0.0.1');
+    closeAfterTest(async () => void server.close());
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const url = new Secret(`rediss+cluster://127.0.0.1:${port}`);
+    const connected = await connectRedis(redisTarget({ url, prefix: 'bw', tls }), BOUNDS);
+    connected.redis.disconnect();
+    return connected.lost;
+  }
+
+  test('that wants a certificate was said to have one of an unknown authority', async () => {
+    const authority = await openAuthority();
+    const own = await authority.sign('node');
+    const [ca = '', cert, key] = await Promise.all([authority.cert, own.cert, own.key].map(readText));
+    const server = createTlsServer({ ca, cert, key, requestCert: true }, (socket) =>
+      socket.on('error', ignore),
+    );
+    await expect(contact(server, { ca })).rejects.toThrow('does it want a certificate? then redis.cert');
+  });
+
+  test('behind a proxy that resets connections kept a daemon with a certificate from starting', async () => {
+    const own = await (await openAuthority()).sign('daemon');
+    const [cert = '', key = ''] = await Promise.all([own.cert, own.key].map(readText));
+    const resetting = () => createServer((socket) => socket.once('data', () => socket.resetAndDestroy()));
+    expect(await contact(resetting(), { cert, key: new Secret(key) })).toContain('ECONNRESET');
+    // Without one it more likely wants one.
+    await expect(contact(resetting())).rejects.toThrow('does it want a certificate? then redis.cert');
+  });
+});
+
+const readText = (file: string) => readFile(file, 'utf8');
+const ignore = () => undefined;
 
 describe.runIf(hasRedisServer())('each node of a cluster', () => {
   test('is examined, including replicas', { timeout: 60_000 }, async () => {

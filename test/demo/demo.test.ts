@@ -172,6 +172,11 @@ describe('breakwater demo', () => {
     expect(stdout).toContain('$ breakwater demo --duration 2m');
   });
 
+  test('--duration 1m30s was refused, though every other command takes it', async () => {
+    const { exitCode } = await stopped(['--duration', '1m30s'], { tty: false });
+    expect(exitCode).toBe(130);
+  });
+
   test.each(['soon', '0.5s', '61m'])('--duration %s is refused with a valid one', async (given) => {
     const run = await runCommandLine(['demo', '--duration', given], { env });
     expect(run.exitCode).toBe(2);

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { StoreLostError } from '../../src/core/ports/state-store.ts';
+import type { AccountView, IntentLine } from '../../src/core/view/account-view.ts';
 import { account, CALM, text } from '../support/account-view.ts';
 import { type Asking, accountView, ask, CONTROL_TOKEN, type Fixture, startFixture } from './fixture.ts';
 
@@ -10,10 +11,13 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((fixture) => fixture.close()));
 });
 
+function watched(changed: Partial<AccountView> = {}): AccountView {
+  const { positions } = account('desk-1');
+  return accountView('desk-1', { judgedAtMs: Date.now(), positions, ...changed });
+}
+
 async function start(...options: Parameters<typeof startFixture>): Promise<Fixture> {
-  const judgedAtMs = Date.now();
-  const accounts = [accountView('desk-1', { judgedAtMs, positions: account('desk-1').positions })];
-  const fixture = await startFixture({ accounts, ...options[0] });
+  const fixture = await startFixture({ accounts: [watched()], ...options[0] });
   open.push(fixture);
   return fixture;
 }
@@ -24,6 +28,20 @@ const HALF = {
   target: { kind: 'by', fraction: 0.5 },
   slippageSteps: [0.01, 0.03],
 } as const;
+const INTENT: IntentLine = {
+  key: '1',
+  market: 'BTC_PERP',
+  positionId: '1',
+  ruleId: 'operator:begun',
+  mode: 'enforce',
+  target: 'reduce to 0',
+  targetBase: text('0'),
+  openedMs: 1,
+  deadlineMs: 2,
+  failures: 0,
+  state: 'open',
+  ended: false,
+};
 const BY = { author: 'ann', reason: 'event risk', key: 'weekend-42' };
 const PATH = '/api/v1/accounts/desk-1/orders';
 
@@ -33,6 +51,11 @@ const post = (body: unknown, more: Asking = {}): Asking => ({
   body,
   ...more,
 });
+
+async function takeBack({ server }: Fixture, id: string) {
+  const by = { author: 'bob', reason: 'changed my mind' };
+  return await ask(server, `${PATH}/${id}`, post(by, { method: 'DELETE' }));
+}
 
 async function inbox({ state }: Fixture) {
   const { load } = await state.store.read('desk-1');
@@ -145,13 +168,44 @@ describe('an operator order', () => {
       plan: [{}, { label: 'order', text: 'close every open position in every market' }, {}, {}, {}],
     });
     const { id } = (made.json as { order: { id: string } }).order;
-    const by = { author: 'bob', reason: 'changed my mind' };
-    const back = await ask(fixture.server, `${PATH}/${id}`, post(by, { method: 'DELETE' }));
-    expect(back.status).toBe(200);
+    fixture.set(watched({ inbox: await inbox(fixture) }));
+    const back = await takeBack(fixture, id);
+    expect([back.status, back.json]).toMatchObject([200, { isSeen: true }]);
     expect(await inbox(fixture)).toMatchObject([
       { id },
       { kind: 'withdraw', orderId: id, author: 'bob (control token, 127.0.0.1)' },
     ]);
+  });
+
+  test('that never was, or is over, was answered as if it were taken back', async () => {
+    const fixture = await start();
+    const never = await takeBack(fixture, 'abc');
+    expect([never.status, never.json]).toEqual([
+      404,
+      {
+        error: { code: 'notFound', message: expect.stringMatching(/no such order is open: .* no order abc/) },
+      },
+    ]);
+    expect(never.body).toContain('nothing was withdrawn. No order by hand is open there.');
+    expect(await inbox(fixture)).toEqual([]);
+    // One that has begun, and one that is over.
+    const over = { ...INTENT, ruleId: 'operator:over', ended: true };
+    fixture.set(watched({ intents: [INTENT, over] }));
+    expect((await takeBack(fixture, 'over')).body).toContain('Open there: begun.');
+    expect(await inbox(fixture)).toEqual([]);
+    expect((await takeBack(fixture, 'begun')).json).toMatchObject({ isSeen: true });
+    expect(await inbox(fixture)).toMatchObject([{ kind: 'withdraw', orderId: 'begun' }]);
+  });
+
+  test.each([
+    ['has not been polled for a minute', { judgedAtMs: Date.now() - 60_000 }],
+    ['was read before the store was lost', { state: { ...CALM, cause: 'storeLost' } }],
+  ] as const)('may be open where the account %s: taking it back is noted', async (_why, changed) => {
+    const fixture = await start();
+    fixture.set(watched(changed));
+    const back = await takeBack(fixture, 'abc');
+    expect([back.status, back.json]).toMatchObject([200, { isSeen: false }]);
+    expect(await inbox(fixture)).toMatchObject([{ kind: 'withdraw', orderId: 'abc' }]);
   });
 
   test.each([

@@ -1,9 +1,10 @@
-import { type Logger, type ScheduledTask, schedule } from 'node-cron';
+import { type ScheduledTask, schedule } from 'node-cron';
 import type { CompiledDigest } from '../../config/digest.ts';
 import type { Digest, Period } from '../../core/digest/digest.ts';
 import type { Notifier } from '../../core/ports/notifier.ts';
 import type { DigestClaims } from '../../state/digest/digest-claims.ts';
 import type { Base } from '../open-base.ts';
+import { SCHEDULE_OPTIONS } from '../schedule-options.ts';
 import { cronOf, type DueDigest, dueBy } from './digest-due.ts';
 import { digestNotice } from './digest-notice.ts';
 
@@ -27,11 +28,6 @@ const CATCH_UP_MS = 20_000;
 const RETRY_MS = 60_000;
 /** Bound on one attempt; its claim has expired by then. */
 const LONGEST_MS = 5 * 60_000;
-/** A delayed process still sends it if it is this late. */
-const TOLERANCE_MS = 60_000;
-
-/** Telemetry events take the place of node-cron's log. */
-const SILENT: Logger = { info() {}, warn() {}, error() {}, debug() {} };
 
 /** Sends a digest every day. One of several processes sends it; another takes over if that one dies. */
 export class DigestSchedule {
@@ -56,9 +52,7 @@ export class DigestSchedule {
     const task = schedule(cronOf(settings), ({ date }) => send(date.getTime(), 0), {
       name: 'digest',
       timezone: settings.timeZone,
-      suppressMissedWarning: true,
-      missedExecutionTolerance: TOLERANCE_MS,
-      logger: SILENT,
+      ...SCHEDULE_OPTIONS,
     });
     this.#current = { settings, task };
     send(this.#parts.clock.nowMs(), CATCH_UP_MS);

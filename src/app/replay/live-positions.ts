@@ -8,6 +8,7 @@ import type { StartingBook } from '../../replay/positions/starting-account.ts';
 import { createMemoryRateLimitStore } from '../../state/limits/limiter-memory.ts';
 import { createMemoryNonceStore } from '../../state/nonce/nonce-memory.ts';
 import { clientAccess } from '../configured-accounts.ts';
+import { LIVE_POSITIONS } from '../nonce-ordinals.ts';
 
 /** Present holdings of the accounts. */
 export interface LivePositions {
@@ -15,9 +16,6 @@ export interface LivePositions {
   readonly notes: readonly string[];
   readonly problems: readonly string[];
 }
-
-/** Nonces of this process end on other digits than those of daemons, whose ordinals are smaller. */
-const NONCES = { ordinal: 48, ordinals: 50 };
 
 interface Reading {
   readonly signal: AbortSignal;
@@ -43,7 +41,11 @@ async function readAccount(
   const limits = createMemoryRateLimitStore(systemClock);
   const client = createExchangeClient({
     ...clientAccess(account, config),
-    nonce: { mode: account.settings.nonceMode, store: createMemoryNonceStore(systemClock), ...NONCES },
+    nonce: {
+      mode: account.settings.nonceMode,
+      store: createMemoryNonceStore(systemClock),
+      ...LIVE_POSITIONS,
+    },
     limiter: { store: limits, fallback: limits },
   });
   try {

@@ -1,7 +1,6 @@
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import type { StressCase } from '../../replay/stress/stress.ts';
+import { threadProgram } from '../thread-program.ts';
 import type { StressThreadInput, StressThreadWord } from './play-held-book.ts';
 
 /** Outcome of a stress test in its own thread. */
@@ -27,8 +26,7 @@ export class StressRefusedError extends Error {
   }
 }
 
-/** Beside this file, with the same extension: .ts in the sources, .js when compiled. */
-const PROGRAM = new URL(`./stress-thread${path.extname(fileURLToPath(import.meta.url))}`, import.meta.url);
+const PROGRAM = threadProgram('stress-thread', import.meta.url);
 
 /** A book that needs more fails alone and leaves the daemon's memory alone. */
 const LIMITS = { maxOldGenerationSizeMb: 512 };

@@ -1,8 +1,9 @@
-import { type Logger, type ScheduledTask, schedule } from 'node-cron';
+import { type ScheduledTask, schedule } from 'node-cron';
 import type { CompiledStress } from '../../config/stress.ts';
 import type { StoredStress, StressResult, StressRun } from '../../core/view/stress-result.ts';
 import type { StressStore } from '../../state/stress/stress-store.ts';
 import type { Base } from '../open-base.ts';
+import { SCHEDULE_OPTIONS } from '../schedule-options.ts';
 import type { HeldBook } from './held-book.ts';
 import { resultOfRun } from './result-of-run.ts';
 import { runInThread } from './run-in-thread.ts';
@@ -16,11 +17,6 @@ export interface StressScheduleParts extends Pick<Base, 'instance' | 'clock' | '
 
 /** By then a process that has just started has read every account. */
 const CATCH_UP_MS = 60_000;
-/** A delayed process still starts a run that is this late. */
-const TOLERANCE_MS = 60_000;
-
-/** Telemetry events take the place of node-cron's log. */
-const SILENT: Logger = { info() {}, warn() {}, error() {}, debug() {} };
 
 /** Runs stress tests on the config's schedule, one at a time. One of several processes runs each. */
 export class StressSchedule {
@@ -43,9 +39,7 @@ export class StressSchedule {
     const task = schedule(settings.at, ({ date }) => this.#start(`at:${date.toISOString()}`, settings), {
       name: 'stress',
       timezone: settings.timeZone,
-      suppressMissedWarning: true,
-      missedExecutionTolerance: TOLERANCE_MS,
-      logger: SILENT,
+      ...SCHEDULE_OPTIONS,
     });
     this.#current = { settings, task };
     void this.#catchUp(settings, over.signal);

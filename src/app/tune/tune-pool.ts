@@ -1,8 +1,7 @@
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import type { CasePlayer, TunePlan } from '../../replay/tune/search.ts';
 import type { BareOutcome, Candidate, CaseOutcome } from '../../replay/tune/tune-case.ts';
+import { threadProgram } from '../thread-program.ts';
 
 export interface TuneWork {
   readonly index: number;
@@ -15,13 +14,12 @@ export type TuneAnswer =
   | { readonly kind: 'played'; readonly outcome: CaseOutcome | BareOutcome }
   | { readonly kind: 'failed'; readonly message: string; readonly code?: string };
 
-/** Threads that play cases. `close` ends them and rejects the cases they are playing. */
+/** Threads that play cases. Once one has ended, or all by `close`, every case is rejected. */
 export interface TunePool extends CasePlayer {
   close(): Promise<void>;
 }
 
-/** Beside this file, with the same extension: .ts in the sources, .js when compiled. */
-const PROGRAM = new URL(`./tune-thread${path.extname(fileURLToPath(import.meta.url))}`, import.meta.url);
+const PROGRAM = threadProgram('tune-thread', import.meta.url);
 
 interface Thread {
   readonly worker: Worker;
@@ -35,8 +33,12 @@ export function openTunePool({ cases, base }: Pick<TunePlan, 'cases' | 'base'>, 
   const all = Array.from({ length: threads }, (): Thread => {
     const worker = new Worker(PROGRAM, { name: 'tune', workerData: { cases, base }, env: {} });
     const thread: Thread = { worker, reject: () => undefined };
-    worker.on('error', (error) => thread.reject(error as Error));
-    worker.on('exit', () => thread.reject(new Error('the thread of a search ended')));
+    const end = (error: Error): void => {
+      ended ??= error;
+      thread.reject(error);
+    };
+    worker.on('error', (error) => end(error as Error));
+    worker.on('exit', () => end(new Error('the thread of a search ended')));
     idle.push(thread);
     return thread;
   });
@@ -50,9 +52,9 @@ export function openTunePool({ cases, base }: Pick<TunePlan, 'cases' | 'base'>, 
     else next(thread);
   };
   const ask = async (work: TuneWork): Promise<CaseOutcome | BareOutcome> => {
-    if (ended !== undefined) throw ended;
     const thread = await take();
     try {
+      if (ended !== undefined) throw ended;
       const answer = await new Promise<TuneAnswer>((resolve, reject) => {
         thread.reject = reject;
         thread.worker.once('message', resolve);

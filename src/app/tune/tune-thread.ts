@@ -15,9 +15,9 @@ port.on('message', (work: TuneWork) => {
 });
 
 async function answerTo({ index, candidate, durationMs }: TuneWork): Promise<TuneAnswer> {
-  const one = cases[index];
-  if (one === undefined) throw new RangeError(`there is no case ${index}`);
   try {
+    const one = cases[index];
+    if (one === undefined) throw new RangeError(`there is no case ${index}`);
     const outcome =
       candidate === undefined
         ? await playBare(one)

@@ -3,8 +3,16 @@ import { accountAccess, type ConfiguredAccess, connectExchange, type ExchangeObs
 import { CliError, UsageError } from '../errors.ts';
 import { faultWords } from '../exchange-errors.ts';
 import { type CliIo, paint, printNote, printWarning } from '../io.ts';
-import { DEFAULT_CONFIG, explained, redisAddress } from '../operate/place.ts';
-import { collect, nonceOption, readText, refusedSecret, webAddress, whole } from '../option-values.ts';
+import { explained, redisAddress } from '../operate/place.ts';
+import {
+  collect,
+  DEFAULT_CONFIG,
+  nonceOption,
+  readText,
+  refusedSecret,
+  webAddress,
+  whole,
+} from '../option-values.ts';
 import type { CallEndpoint } from './endpoints.ts';
 
 export interface ConnectionFlags {

@@ -1,13 +1,9 @@
+import { CLEAR_LINE, CLEAR_TO_END, ESC, HIDE_CURSOR, SHOW_CURSOR } from '../ansi.ts';
 import { type CliIo, printLine, terminalSize } from '../io.ts';
 import { timeOf } from './values.ts';
 
-const ESC = '\u001b[';
-const HIDE_CURSOR = `${ESC}?25l`;
-const SHOW_CURSOR = `${ESC}?25h`;
 const HOME = `${ESC}H`;
 const CLEAR_ALL = `${ESC}2J`;
-const CLEAR_LINE = `${ESC}K`;
-const CLEAR_TO_END = `${ESC}0J`;
 const USUAL_ROWS = 24;
 
 /**

@@ -3,6 +3,7 @@ import type { Operations } from '../../app.ts';
 import type { AuditContent } from '../../core/audit/audit-record.ts';
 import { NOTHING_MEANT } from '../../core/controls/controls.ts';
 import type { Expectation } from '../../core/controls/daemon-sign.ts';
+import { isPolled } from '../../core/controls/open-orders.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 
 /** Outcome of an operator order within the first seconds. */
@@ -40,17 +41,12 @@ export async function outcomeOf(operations: Operations, watched: Watched): Promi
     const view = await operations.view(accountId);
     const isWaiting = view.inbox.some(({ id }) => id === orderId);
     if (!isWaiting) return await endOf(operations, view, orderId);
-    const nobody = expected.kind === 'nobody' && !isPolled(view);
+    const nobody = expected.kind === 'nobody' && !isPolled(view, Date.now());
     if (nobody) return { kind: 'waiting', why: 'no daemon runs that could take it' };
     if (Date.now() >= untilMs)
       return { kind: 'waiting', why: `no daemon has taken it within ${WAIT_MS / 1_000} s` };
     await sleep(LOOK_MS, undefined, { signal });
   }
-}
-
-/** Whether it was judged within the last minute: a daemon of an older version does not otherwise show that it runs. */
-export function isPolled({ judgedAtMs }: AccountView): boolean {
-  return judgedAtMs !== null && Date.now() - judgedAtMs < 60_000;
 }
 
 async function endOf({ audit }: Operations, view: AccountView, orderId: string): Promise<HandOrderOutcome> {

@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander';
 import type { Operations } from '../../app.ts';
 import { type OperatorOrder, slippageFault } from '../../core/controls/controls.ts';
 import type { Expectation } from '../../core/controls/daemon-sign.ts';
+import { missingOrder, openOrders } from '../../core/controls/open-orders.ts';
 import {
   closesWhen,
   type MeantOrder,
@@ -14,13 +15,12 @@ import {
 import type { OperatorOrderDraft } from '../../core/ports/operator-controls.ts';
 import { StoreLostError } from '../../core/ports/state-store.ts';
 import { roughly } from '../../core/quantities/roughly.ts';
-import type { AccountView } from '../../core/view/account-view.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { type CliIo, confirm, printJson, printLine, printNote, printWarning } from '../io.ts';
 import { fieldLines } from '../table.ts';
 import { requireNot } from './obeyed.ts';
-import { type HandOrderOutcome, isPolled, outcomeOf } from './order-outcome.ts';
+import { type HandOrderOutcome, outcomeOf } from './order-outcome.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from './place.ts';
 import { authorOf, durationMs, nonEmpty, slippageSteps } from './values.ts';
 
@@ -147,7 +147,7 @@ async function submitted(
     if (!(error instanceof StoreLostError)) throw error;
     throw new CliError('store-lost', `${error.message}; nobody knows whether the order is in the inbox.`, {
       cause: error,
-      exitCode: 3,
+      exitCode: EXIT.unknownOutcome,
       cure: `Say it again${meant.kind === 'withdraw' ? '' : ` with --key ${key}`}: it is not done twice.`,
     });
   });
@@ -210,10 +210,9 @@ export async function withdrawByHand(io: CliIo, flags: OrderFlags, orderId: stri
     await requireAccount(operations, flags.account);
     const expected = await requireTaker(operations, flags.account, []);
     const view = await operations.view(flags.account);
-    const open = openOrders(view);
-    const isSeen = open.includes(orderId);
-    if (!isSeen && expected.kind !== 'nobody' && isAllShown(view))
-      throw notOpen(flags.account, orderId, open);
+    const isSeen = openOrders(view).includes(orderId);
+    const missing = expected.kind === 'nobody' ? undefined : missingOrder(orderId, view, Date.now());
+    if (missing !== undefined) throw new CliError('order-not-open', missing.words, { cure: missing.cure });
     if (flags.yes !== true) {
       printNote(
         io,
@@ -228,28 +227,6 @@ export async function withdrawByHand(io: CliIo, flags: OrderFlags, orderId: stri
     });
     reportWithdrawn(io, flags, { ...said, orderId, isSeen });
   });
-}
-
-/** Redis may be behind a daemon that goes on without it; once a daemon has polled, everything is in Redis. */
-function isAllShown(view: AccountView): boolean {
-  return view.refused === null && isPolled(view);
-}
-
-const OF_OPERATOR = 'operator:';
-
-/** Ids of the operator orders that wait in the inbox, or have begun and are not over. */
-function openOrders({ inbox, intents }: AccountView): readonly string[] {
-  const waiting = inbox.flatMap(({ kind, id }) => (kind === 'reduce' ? id : []));
-  const begun = intents.flatMap(({ ruleId, ended }) =>
-    ended || !ruleId.startsWith(OF_OPERATOR) ? [] : ruleId.slice(OF_OPERATOR.length),
-  );
-  return [...new Set([...waiting, ...begun])];
-}
-
-function notOpen(accountId: string, orderId: string, open: readonly string[]): CliError {
-  const words = `no such order is open: account ${accountId} has no order ${orderId}, or it is over; nothing was withdrawn.`;
-  const cure = open.length === 0 ? 'No order by hand is open there.' : `Open there: ${open.join(', ')}.`;
-  return new CliError('order-not-open', words, { cure });
 }
 
 interface Withdrawn extends Omit<Reported, 'key' | 'obstacles'> {

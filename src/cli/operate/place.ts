@@ -5,6 +5,7 @@ import { OPERATOR_CHAIN } from '../../core/audit/audit-record.ts';
 import { ControlError } from '../../core/ports/operator-controls.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { type CliIo, printWarning } from '../io.ts';
+import { DEFAULT_CONFIG } from '../option-values.ts';
 
 /** Options of every command that works on the shared state; each also offers `--json`. */
 export interface PlaceFlags {
@@ -14,9 +15,6 @@ export interface PlaceFlags {
   readonly redisPrefix?: string;
   readonly url?: string;
 }
-
-/** The daemon's default, too. */
-export const DEFAULT_CONFIG = 'breakwater.yaml';
 
 export function withPlace(command: Command): Command {
   return command

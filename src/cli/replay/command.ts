@@ -4,8 +4,7 @@ import type { ReplayOptions, ReplayRecord } from '../../app.ts';
 import { UsageError } from '../errors.ts';
 import { withExamples, withJson, withRemarks } from '../help.ts';
 import { type CliIo, paint, printJson, printLine } from '../io.ts';
-import { DEFAULT_CONFIG } from '../operate/place.ts';
-import { collect, whole } from '../option-values.ts';
+import { collect, DEFAULT_CONFIG, reading, whole } from '../option-values.ts';
 import { tableLines } from '../table.ts';
 import { judgeHistory } from './history.ts';
 import { runWithProgress } from './progress.ts';
@@ -187,10 +186,6 @@ function rivals(files: readonly string[]): readonly string[] {
   const taken = files.find((file) => file === 'unprotected' || file === 'config');
   if (taken === undefined) return files;
   throw new UsageError(`--against ${taken}: this is the name of a variant.`, `Write ./${taken}.`);
-}
-
-function reading([name, value]: readonly [string, string]): readonly [string, unknown] {
-  return [name, name.endsWith('Ms') && /^\d+$/.test(value) ? Number(value) : value];
 }
 
 function paths(text: string): ReplayOptions['paths'] {

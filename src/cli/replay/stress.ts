@@ -3,8 +3,7 @@ import type { StressOptions, StressRecord } from '../../app.ts';
 import { UsageError } from '../errors.ts';
 import { withExamples, withJson, withRemarks } from '../help.ts';
 import { type CliIo, paint, printJson, printLine } from '../io.ts';
-import { DEFAULT_CONFIG } from '../operate/place.ts';
-import { collect, whole } from '../option-values.ts';
+import { collect, DEFAULT_CONFIG, whole } from '../option-values.ts';
 import { tableLines } from '../table.ts';
 import { runWithProgress } from './progress.ts';
 import { holdingsOf, type PlayFlags, pairs, refuseToPlay, requireFolderOf, writeReport } from './values.ts';
@@ -35,7 +34,7 @@ export function registerStress(program: Command, io: CliIo): void {
     )
     .option(
       '--price <market=price>',
-      'price to start from, where the positions do not tell (repeatable)',
+      'price to start from, instead of what the positions tell (repeatable)',
       collect,
     )
     .option('--beta <market=factor>', 'how far it moves when the majors move by 1 (repeatable)', collect)

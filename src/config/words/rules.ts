@@ -1,3 +1,4 @@
+import { LOG_CHANNEL } from '../../core/ports/delivery.ts';
 import type { AccountSettings } from '../../core/quantities/settings.ts';
 import type {
   ActionSpec,
@@ -93,7 +94,7 @@ function rungsInWords(rungs: readonly Rung[]): string {
 }
 
 function channelsInWords(channels: readonly string[]): string {
-  return channels.every((channel) => channel === 'log')
+  return channels.every((channel) => channel === LOG_CHANNEL)
     ? 'write it to the log'
     : `tell ${listInWords(channels)}`;
 }

@@ -2,6 +2,9 @@ import type { Notice } from './notifier.ts';
 
 /** A notice on its way to the channels. Deliveries are recorded so that any process delivers it once and in order. */
 
+/** The channel that always exists: it cannot be configured, and no other may have its name. */
+export const LOG_CHANNEL = 'log';
+
 export type Message = Omit<Notice, 'kind'> & {
   /** `collected`: one message for all that quiet hours held back. */
   readonly kind: Notice['kind'] | 'test' | 'collected';

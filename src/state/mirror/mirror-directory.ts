@@ -1,7 +1,8 @@
 import { constants } from 'node:fs';
-import { chmod, type FileHandle, lstat, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { chmod, type FileHandle, lstat, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
+import { makeFolder } from './make-folder.ts';
 import type { MirrorPlace } from './mirror-place.ts';
 import { MirrorError } from './mirror-text.ts';
 
@@ -35,7 +36,7 @@ export function createMirrorDirectory(directory: string, ownUid = process.getuid
   const existing = (): Promise<void> => check(() => keepOthersOut(directory, ownUid));
   const made = (): Promise<void> =>
     check(async () => {
-      await mkdir(directory, { recursive: true, mode: ONLY_OWNER.directory });
+      await makeFolder(directory, ONLY_OWNER.directory);
       await keepOthersOut(directory, ownUid);
     });
   const openToRead = async (name: string): Promise<FileHandle | undefined> => {

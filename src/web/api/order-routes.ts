@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { slippageFault } from '../../core/controls/controls.ts';
+import { missingOrder, openOrders } from '../../core/controls/open-orders.ts';
 import {
   closesWhen,
   type MeantOrder,
@@ -142,9 +143,16 @@ const withdraw = route({
       .describe('As it was answered when it was made.'),
   }),
   body: z.strictObject(by),
-  reply: named('OrderWithdrawn', () => ({ order: operatorOrder })),
+  reply: named('OrderWithdrawn', () => ({
+    order: operatorOrder,
+    isSeen: z
+      .boolean()
+      .describe('It was open; otherwise the account has not been polled for a minute, and nobody can tell.'),
+  })),
   async answer(context, { params: { id, orderId }, body: { reason, author: said }, caller }) {
-    await known(context, id);
+    const view = await known(context, id);
+    const missing = missingOrder(orderId, view, context.nowMs());
+    if (missing !== undefined) throw new ApiError(404, 'notFound', `${missing.words} ${missing.cure}`);
     const draft: OperatorOrderDraft = {
       kind: 'withdraw',
       orderId,
@@ -152,7 +160,8 @@ const withdraw = route({
       reason,
       expiresAtMs: context.nowMs() + 10 * MINUTE_MS,
     };
-    return { order: await inForce(() => context.controls.submit(id, draft, `withdraw ${orderId}`)) };
+    const order = await inForce(() => context.controls.submit(id, draft, `withdraw ${orderId}`));
+    return { order, isSeen: openOrders(view).includes(orderId) };
   },
 });
 

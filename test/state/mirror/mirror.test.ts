@@ -351,6 +351,11 @@ describe('a disk', () => {
       await rm(folder, { recursive: true, force: true });
     }
   });
+
+  test('whose directory cannot be made, as below /proc, took a thread of the process for good', async () => {
+    const place = createMirrorDirectory('/proc/breakwater/instance-0');
+    await expect(place.write('process.json', '{}')).rejects.toThrow("mkdir '/proc");
+  });
 });
 
 describe('somebody else on the machine', () => {
