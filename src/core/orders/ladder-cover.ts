@@ -55,7 +55,7 @@ export function judgeLadder(
   const current = own.filter((order) => isCurrent(order, ladder));
   const all = (why: Removal['why']): JudgedCovers =>
     calm ? { place: [], remove: own.map((order) => ({ order, why })) } : NOTHING;
-  const isLoosened = current.length < own.length && current.length === 0 && isLooser(ladder, own);
+  const isLoosened = own.length > 0 && current.length === 0 && isLooser(ladder, own);
   if (isLoosened) return all('stopLoosened');
   const room = roomFor(ladder, current, reducing, scene);
   const wants = missingRungs(ladder, { current, own }, room, scene);

@@ -307,6 +307,7 @@ function countedOrders(scene: SetScene, position: ReadPosition): readonly OwnOrd
 /** Keeps all our orders on a side together, covers included, from raising the net exposure, however they fill. */
 function trimToNet(scene: SetScene, plan: SetPlan): void {
   const { state, read, admitted, settings } = scene;
+  // A flatten closes every position of the market, and may raise its net exposure on the way.
   if (settings.hedge === 'perLeg' || admitted.intents.some((intent) => intent.perLeg)) return;
   const exposure = withHeld(read, state);
   const left = new Map<string, Decimal>();
