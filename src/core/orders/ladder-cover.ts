@@ -1,3 +1,4 @@
+import { leastAmount } from '../intents/targets.ts';
 import type { ReadPosition } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import {
@@ -13,7 +14,6 @@ import {
 import { speedTowards } from './activation-gap.ts';
 import { REPLACED_WITHIN_MS } from './cancel-policy.ts';
 import type { DesiredLadder, DesiredRung } from './ladder.ts';
-import { leastAmount } from './net-exposure.ts';
 import { offsetFromActivation, outstandingBase } from './outstanding.ts';
 import { type JudgedCovers, leavesNoRoom, NOTHING } from './protective-stop.ts';
 import type { Removal, SetScene, Want } from './want.ts';

@@ -1,6 +1,6 @@
 import { isOpen } from '../intents/intent.ts';
 import { hasOwnMargin } from '../intents/own-margin.ts';
-import { reductionAmount } from '../intents/targets.ts';
+import { leastAmount, reductionAmount } from '../intents/targets.ts';
 import { isHeld, isUncertain, withHeld } from '../lanes/absence.ts';
 import type { Intent, ReadPosition } from '../lanes/lane-state.ts';
 import { findPosition } from '../lanes/market-read.ts';
@@ -19,7 +19,7 @@ import { canRemove } from './beside.ts';
 import { fillInFavour, fillNeed, type SetPlan } from './fill-need.ts';
 import { desiredLadder, hasLadder, leftBy } from './ladder.ts';
 import { isCalm, judgeLadder } from './ladder-cover.ts';
-import { closesAsOne, isHedged, leastAmount, mayRaiseNet, netExposure, netRoom } from './net-exposure.ts';
+import { closesAsOne, isHedged, mayRaiseNet, netExposure, netRoom } from './net-exposure.ts';
 import { coverOrders, isSentFor, outstandingBase } from './outstanding.ts';
 import { desiredStop, isAtRest, judgeCovers, type StopRoom } from './protective-stop.ts';
 import type { Removal, SetDifference, SetScene, Want } from './want.ts';

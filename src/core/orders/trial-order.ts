@@ -1,9 +1,10 @@
+import { leastAmount } from '../intents/targets.ts';
 import type { LaneState, MarketRead, ReadPosition } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import { decimalFromNumber, formatDecimal, ONE, toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { mayAddUp } from './beside.ts';
-import { isHedged, leastAmount, mayRaiseNet, netExposure } from './net-exposure.ts';
+import { isHedged, mayRaiseNet, netExposure } from './net-exposure.ts';
 import { shapeProtect } from './order-prices.ts';
 import { isSentFor, offsetFromActivation, outstandingBase } from './outstanding.ts';
 import type { Want } from './want.ts';
