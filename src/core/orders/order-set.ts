@@ -184,7 +184,10 @@ function hasTriggered(order: OwnOrder, open: readonly Intent[], { state, market 
   return open.some((intent) => intent.source === 'cover' && left.gte(targetOf(intent)));
 }
 
-/** Limits an amount to the net exposure left by a trial that may still arrive, unless too little is left to send. */
+/**
+ * Limits an amount to the net exposure left by a trial that may still arrive. If too little is left to send, only
+ * `trimToNet` limits it: the reduction does not wait for the trial.
+ */
 function besideTrials(
   wanted: Decimal,
   budget: Decimal,

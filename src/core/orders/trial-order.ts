@@ -83,7 +83,7 @@ function trialFor(
   if (direction === null || markPrice === null || position.disagreement) return undefined;
   // If it is unknown whether the orders that take the room stand, only a trial can tell, which is audited.
   const isBeyond = !hasRoom(position, scene);
-  if (isBeyond && !(isUncertain(position, scene) && mayAddUp(position, scene))) return undefined;
+  if (isBeyond && !(mayHaveLostReduction(position, scene) && mayAddUp(position, scene))) return undefined;
   const isLong = direction === 'long';
   const factor = isLong ? ONE.minus(decimalFromNumber(FAR)) : ONE.plus(decimalFromNumber(FAR));
   const far = formatDecimal(toDecimal(markPrice).times(factor));
@@ -115,7 +115,7 @@ function trialFor(
 }
 
 /** Whether one of our reductions may be gone, so that it can neither be counted on nor sent again. */
-function isUncertain({ positionId }: ReadPosition, { state, nowMs }: TrialScene): boolean {
+function mayHaveLostReduction({ positionId }: ReadPosition, { state, nowMs }: TrialScene): boolean {
   return state.orders.some(
     (order) =>
       order.role === 'reduce' &&
