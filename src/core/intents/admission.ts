@@ -144,8 +144,7 @@ export function boundChange(state: LaneState, scene: LaneScene): LaneState {
   if (change === null) return state;
   const { settings, nowMs } = scene;
   const tookMs = nowMs - change.startedMs;
-  const isFruitless = change.phase === 'cancel' && change.rounds >= MAX_ROUNDS;
-  if (isFruitless || tookMs >= settings.intentTtlMs) return givenUp(state, change, [], scene);
+  if (isFruitless(change) || tookMs >= settings.intentTtlMs) return givenUp(state, change, [], scene);
   if (tookMs < settings.lateArrivalMs + REDUCTION_WITHIN_MS) return state;
   // The reduction that follows a triggered stop has the key of that stop.
   const stops = new Set(state.covers.map(({ key }) => key));
@@ -158,14 +157,24 @@ export function boundChange(state: LaneState, scene: LaneScene): LaneState {
   return givenUp(state, change, admitted, scene);
 }
 
+function isFruitless({ phase, rounds }: Change): boolean {
+  return phase === 'cancel' && rounds >= MAX_ROUNDS;
+}
+
 /** `left`: keys of what is still completed. */
-function givenUp(state: LaneState, change: Change, left: readonly string[], { audit }: LaneScene): LaneState {
+function givenUp(
+  state: LaneState,
+  change: Change,
+  left: readonly string[],
+  { audit, nowMs }: LaneScene,
+): LaneState {
+  const tookSeconds = Math.round((nowMs - change.startedMs) / 1_000);
   const wanted = state.intents.filter(isOpen);
   const isUnseen = wanted.length > 0 && wanted.every(({ positionId }) => isPresumedClosed(state, positionId));
   audit.emit({
     kind: 'setChanged',
     reason: 'givenUp',
-    words: `not completed after ${change.rounds} cancels: the gate counts again`,
+    words: `not completed after ${isFruitless(change) ? `${change.rounds} cancels` : `${tookSeconds} s`}: the gate counts again`,
     alarm: !isUnseen,
   });
   return { ...state, change: left.length === 0 ? null : { ...change, admitted: left } };

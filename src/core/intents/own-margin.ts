@@ -1,7 +1,13 @@
 import type { Recorder } from '../audit/audit-event.ts';
 import type { LaneScene } from '../lanes/lane-change.ts';
 import type { LaneState, MarketRead, ReadPosition } from '../lanes/lane-state.ts';
-import { findPosition, isSameHolding, type PricedPosition, pricedPosition } from '../lanes/market-read.ts';
+import {
+  findPosition,
+  isSameHolding,
+  type PricedPosition,
+  pricedPosition,
+  TRADING_COST,
+} from '../lanes/market-read.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { KnownMargin } from './targets.ts';
 
@@ -64,8 +70,6 @@ function tell(
 const LONGEST_GAP_MS = 30_000;
 /** A smaller relative change of the size is not conclusive. */
 const LEAST_REDUCTION = 0.1;
-/** Upper bound of the fees and slippage of the trade between the reads, a fraction of its value. */
-const TRADING_COST = 0.002;
 /** If a pool would have moved the liquidation price by less than this part of the mark, nothing can be concluded. */
 const LEAST_MOVE = 0.002;
 /** A move of at most this part of what a pool would have caused: the price stayed where it was. */

@@ -101,6 +101,11 @@ export function distanceTarget(inputs: DistanceInputs, market: MarketSettings): 
   return clampTarget(sizeBase.minus(reduction), sizeBase, market);
 }
 
+/** The smallest amount that an order may have. */
+export function leastAmount({ amountStep, minAmount }: MarketSettings): Decimal {
+  return maxDecimal(toDecimal(amountStep), toDecimal(minAmount));
+}
+
 /** Why a size counts as at its target; `undefined` while something is left to do. */
 export function reachedBy(
   size: Decimal,
@@ -110,9 +115,7 @@ export function reachedBy(
   if (size.lte(target)) return 'target';
   // A target of zero may send the minimum amount, which the exchange trims (specification 4.4, rule 2).
   if (target.eq(ZERO)) return undefined;
-  const left = size.minus(target);
-  const least = maxDecimal(toDecimal(market.amountStep), toDecimal(market.minAmount));
-  return left.lt(least) ? 'dust' : undefined;
+  return size.minus(target).lt(leastAmount(market)) ? 'dust' : undefined;
 }
 
 /** The same for a target that falls with the market: `tolerance`, a part of the reduction asked for, may be left. */

@@ -47,38 +47,34 @@ export function inEpoch(
 }
 
 /** The same for the episodes that cooldown and perHour are counted from. */
-export function ledgerOnClock(ledger: LimitLedger, { nowMs, step }: LaneMoment): LimitLedger {
+export function ledgerOnClock(ledger: LimitLedger, moment: LaneMoment): LimitLedger {
   const { admitted } = ledger;
   if (admitted.length === 0) return ledger;
   const latestMs = Math.max(...admitted.map(({ atMs, endedMs }) => Math.max(atMs, endedMs ?? atMs)));
-  if (latestMs > nowMs + CLOCK_TOLERANCE_MS) {
-    const backMs = nowMs - latestMs;
-    return { ...ledger, admitted: moved(admitted, backMs) as LimitLedger['admitted'] };
-  }
-  if (step === null || Math.max(latestMs, ledger.rebasedMs ?? 0) > step.untilMs) return ledger;
-  return {
-    ...ledger,
-    admitted: moved(admitted, step.byMs) as LimitLedger['admitted'],
-    rebasedMs: nowMs,
-  };
+  return documentOnClock(ledger, latestMs, moment);
 }
 
 /** The same for approval questions: a step of the clock makes no answer late and ends no wait. */
-export function approvalsOnClock(approvals: Approvals, { nowMs, step }: LaneMoment): Approvals {
+export function approvalsOnClock(approvals: Approvals, moment: LaneMoment): Approvals {
   const { questions } = approvals;
   if (questions.length === 0) return approvals;
   const latestMs = Math.max(
     ...questions.map(({ openedMs, askedMs }) => Math.max(openedMs, askedMs ?? openedMs)),
   );
-  if (latestMs > nowMs + CLOCK_TOLERANCE_MS) {
-    return { ...approvals, questions: moved(questions, nowMs - latestMs) as Approvals['questions'] };
-  }
-  if (step === null || Math.max(latestMs, approvals.rebasedMs ?? 0) > step.untilMs) return approvals;
-  return {
-    ...approvals,
-    questions: moved(questions, step.byMs) as Approvals['questions'],
-    rebasedMs: nowMs,
-  };
+  return documentOnClock(approvals, latestMs, moment);
+}
+
+/** `latestMs`: newest time of a past event in it. After a step back that event counts as of now. */
+function documentOnClock<T extends LimitLedger | Approvals>(
+  document: T,
+  latestMs: number,
+  { nowMs, step }: LaneMoment,
+): T {
+  const { rebasedMs = 0, ...times } = document;
+  const movedBy = (byMs: number): T => ({ ...document, ...(moved(times, byMs) as typeof times) });
+  if (latestMs > nowMs + CLOCK_TOLERANCE_MS) return movedBy(nowMs - latestMs);
+  if (step === null || Math.max(latestMs, rebasedMs) > step.untilMs) return document;
+  return { ...movedBy(step.byMs), rebasedMs: nowMs };
 }
 
 /** Newest time of a past event in the lane: none can be later than now. */

@@ -260,20 +260,22 @@ function withObserved(state: LaneState, observed: NonNullable<LaneState['observe
 }
 
 function recordCancels(state: LaneState, audit: LaneScene['audit']): LaneState {
-  const due = state.cancels.filter((task) => task.state === 'open' && isRecorded(task.refusedBy));
-  const unsaid = due.filter((task) => !state.reported.includes(`would:${task.key}:cancel`));
-  if (unsaid.length === 0) return state;
-  for (const task of unsaid) {
+  const marks: string[] = [];
+  for (const { key, ruleId, types, refusedBy, state: progress } of state.cancels) {
+    const mark = `would:${key}:cancel`;
+    if (progress !== 'open' || !isRecorded(refusedBy) || state.reported.includes(mark)) continue;
+    const cancel = { market: state.market, types };
     audit.emit({
       kind: 'wouldCancel',
-      key: task.key,
-      ruleId: task.ruleId,
-      reason: task.refusedBy ?? '',
-      words: isRecorded(task.refusedBy) ? WOULD_WORDS[task.refusedBy] : '',
-      cancel: { market: state.market, types: task.types },
+      key,
+      ruleId,
+      reason: refusedBy,
+      words: WOULD_WORDS[refusedBy],
+      cancel,
     });
+    marks.push(mark);
   }
-  return { ...state, reported: [...state.reported, ...unsaid.map((task) => `would:${task.key}:cancel`)] };
+  return marks.length === 0 ? state : { ...state, reported: [...state.reported, ...marks] };
 }
 
 function stillMeant(reported: readonly string[], state: LaneState): readonly string[] {

@@ -95,7 +95,10 @@ function comparedWith(state: LaneState, read: MarketRead, scene: LaneScene): Lan
   };
 }
 
-/** How long a limit from a list stays valid: a read of this market alone does not show the others. */
+/**
+ * How long a limit from a list stays valid. A read of this market alone does not show the others, and a list without
+ * the limit may lack one of them: for so long it does not prove that the pool is safer.
+ */
 const JOINT_LIMIT_MS = 60_000;
 
 function jointLimitsOf(

@@ -2,7 +2,7 @@ import type { Recorder } from '../audit/audit-event.ts';
 import { figure } from '../fields/field-words.ts';
 import type { LaneScene } from './lane-change.ts';
 import type { LaneState, MarketRead, ReadPosition } from './lane-state.ts';
-import { findPosition, isSameHolding, pricedPosition } from './market-read.ts';
+import { findPosition, isSameHolding, pricedPosition, TRADING_COST } from './market-read.ts';
 
 type LearnedMaintenance = NonNullable<LaneState['learnedMaintenance']>;
 
@@ -10,15 +10,12 @@ type LearnedMaintenance = NonNullable<LaneState['learnedMaintenance']>;
 const LONGEST_GAP_MS = 10_000;
 /** A smaller relative change of the size is not conclusive. */
 const LEAST_CHANGE = 0.1;
-/** Upper bound of the fees and slippage of the trade between the reads, a fraction of its value. */
-const TRADING_COST = 0.002;
 /** Rates within this share of the configured one count as equal. */
 const SAME_SHARE = 0.1;
 const LARGEST_RATE = 0.5;
 
 /**
- * Returns bounds of the maintenance rate implied by the reads around a trade: only the market's move and the cost of
- * the
+ * Returns bounds of the maintenance rate implied by the reads around a trade: only the market's move and the cost of the
  * trade change the buffer `size * |mark - L| + rate * size * L`.
  */
 function rateBetween(

@@ -158,6 +158,9 @@ export function findPosition(read: MarketRead | null, positionId: string): ReadP
   return read?.positions.find((position) => position.positionId === positionId);
 }
 
+/** Upper bound of the fees and slippage of a trade between two reads, a fraction of its value. */
+export const TRADING_COST = 0.002;
+
 /** A position with what is needed to infer its pool from its liquidation price. */
 export interface PricedPosition {
   /** 1: long. */

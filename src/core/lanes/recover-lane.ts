@@ -54,6 +54,7 @@ export function rebase(state: LaneState, settings: AccountSettings, nowMs: numbe
     latestRead: null,
     ...absentOf(state, nowMs),
     ...contestsOf(state, nowMs),
+    ...seenOf(state, nowMs),
     marks: [],
     readAfterMs: nowMs + settings.readLagMs,
     ignoreReadsBeforeMs: nowMs + settings.readLagMs,
@@ -104,6 +105,17 @@ function contestsOf({ contests }: LaneState, nowMs: number): Pick<LaneState, 'co
         ? {}
         : { falls: falls.map((fall) => ({ ...fall, atMs: notLater(fall.atMs) })) }),
     })),
+  };
+}
+
+/** So do the lists that showed a joint limit, and our fills. */
+function seenOf({ jointLimits, costs }: LaneState, nowMs: number): Pick<LaneState, 'jointLimits' | 'costs'> {
+  const notLater = (atMs: number): number => Math.min(atMs, nowMs);
+  return {
+    ...(jointLimits && { jointLimits: jointLimits.map((one) => ({ ...one, atMs: notLater(one.atMs) })) }),
+    ...(costs && {
+      costs: costs.map((one) => ({ ...one, cost: { ...one.cost, filledMs: notLater(one.cost.filledMs) } })),
+    }),
   };
 }
 

@@ -1,9 +1,10 @@
 import { BLOCK_WORDS } from '../intents/intent.ts';
+import { leastAmount } from '../intents/targets.ts';
 import { isRacing } from '../orders/activation-gap.ts';
 import { mayAnyAddUp } from '../orders/beside.ts';
 import { type CancelVerdict, judgeCancel } from '../orders/cancel-policy.ts';
 import { fenceEndMs, liquidationIsLikely } from '../orders/fence.ts';
-import { isHedged, leastAmount, mayHideSide, netRoom } from '../orders/net-exposure.ts';
+import { isHedged, mayHideSide, netRoom } from '../orders/net-exposure.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
 import { isSentFor, offsetFromActivation } from '../orders/outstanding.ts';
 import type { Admitted, Want } from '../orders/want.ts';

@@ -1,5 +1,6 @@
 import type { BlockReason, RemovalReason } from '../audit/audit-event.ts';
 import { slippageOf } from '../intents/intent.ts';
+import { leastAmount } from '../intents/targets.ts';
 import { contestOf } from '../lanes/contest.ts';
 import type { Intent, ReadPosition } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
@@ -22,7 +23,7 @@ import {
 } from './activation-gap.ts';
 import { canRemove, isSpent, resendUnsure, roomTakers } from './beside.ts';
 import { standsInTheWay } from './cancel-policy.ts';
-import { closesAsOne, leastAmount } from './net-exposure.ts';
+import { closesAsOne } from './net-exposure.ts';
 import { type Shape, shapeInFavour, shapeReduce } from './order-prices.ts';
 import { isWellPast, offsetFromActivation, outstandingBase } from './outstanding.ts';
 import type { Removal, SetScene, Want } from './want.ts';

@@ -1,3 +1,4 @@
+import { leastAmount } from '../intents/targets.ts';
 import type { ReadPosition } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import {
@@ -13,7 +14,6 @@ import {
 import { speedTowards } from './activation-gap.ts';
 import { REPLACED_WITHIN_MS } from './cancel-policy.ts';
 import type { DesiredLadder, DesiredRung } from './ladder.ts';
-import { leastAmount } from './net-exposure.ts';
 import { offsetFromActivation, outstandingBase } from './outstanding.ts';
 import { type JudgedCovers, leavesNoRoom, NOTHING } from './protective-stop.ts';
 import type { Removal, SetScene, Want } from './want.ts';
@@ -55,7 +55,7 @@ export function judgeLadder(
   const current = own.filter((order) => isCurrent(order, ladder));
   const all = (why: Removal['why']): JudgedCovers =>
     calm ? { place: [], remove: own.map((order) => ({ order, why })) } : NOTHING;
-  const isLoosened = current.length < own.length && current.length === 0 && isLooser(ladder, own);
+  const isLoosened = own.length > 0 && current.length === 0 && isLooser(ladder, own);
   if (isLoosened) return all('stopLoosened');
   const room = roomFor(ladder, current, reducing, scene);
   const wants = missingRungs(ladder, { current, own }, room, scene);

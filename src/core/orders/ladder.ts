@@ -1,4 +1,5 @@
 import type { BlockReason } from '../audit/audit-event.ts';
+import { leastAmount } from '../intents/targets.ts';
 import type { Cover, CoverAnchor, Intent, LaneState, ReadPosition } from '../lanes/lane-state.ts';
 import { isSameHolding } from '../lanes/market-read.ts';
 import type { CoverBasis, OwnOrder } from '../lanes/own-order.ts';
@@ -15,7 +16,6 @@ import {
 } from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
 import type { Rung } from '../rules/rule.ts';
-import { leastAmount } from './net-exposure.ts';
 import { type OrderPrices, shapeProtect } from './order-prices.ts';
 import {
   anchorOf,

@@ -1,3 +1,4 @@
+import { leastAmount } from '../intents/targets.ts';
 import type { Intent, MarketRead, ReadPosition } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import { type Decimal, maxDecimal, ONE, toDecimal, ZERO } from '../quantities/decimal.ts';
@@ -87,10 +88,6 @@ function standsForCertain(order: OwnOrder): boolean {
 }
 
 const TWO = ONE.plus(ONE);
-
-export function leastAmount(market: MarketSettings): Decimal {
-  return maxDecimal(toDecimal(market.amountStep), toDecimal(market.minAmount));
-}
 
 interface ExposureScene {
   readonly exposure: MarketRead;

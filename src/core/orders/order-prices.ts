@@ -55,10 +55,7 @@ export function shapeReduce(
   market: MarketSettings,
   gap: Decimal = activationGap(view, market),
 ): Shape {
-  const mark = toDecimal(view.markPrice);
-  if (view.markError > (slippage / 2) * Number(view.markPrice)) return { ok: false, why: 'markTooCoarse' };
-  const activation = stepAway(away(view.direction, mark, gap), view.direction, market);
-  return withLimit(view.direction, activation, slippage, market);
+  return shapeTowards({ ...view, towards: view.direction, gap }, slippage, market);
 }
 
 /** Shapes the same stop on the other side of the market, so that one of the two activates whichever way it moves. */
@@ -68,12 +65,20 @@ export function shapeInFavour(
   market: MarketSettings,
   gap: Decimal,
 ): Shape {
-  const mark = toDecimal(view.markPrice);
-  if (view.markError > (slippage / 2) * Number(view.markPrice)) return { ok: false, why: 'markTooCoarse' };
-  const towards = opposite(view.direction);
-  const activation = stepAway(away(towards, mark, gap), towards, market);
-  const shape = withLimit(view.direction, activation, slippage, market);
+  const shape = shapeTowards({ ...view, towards: opposite(view.direction), gap }, slippage, market);
   return shape.ok ? { ok: true, prices: { ...shape.prices, inFavour: true } } : shape;
+}
+
+/** `towards`: the direction of a position that the move to the activation would hurt. */
+function shapeTowards(
+  view: MarketView & { readonly towards: Direction; readonly gap: Decimal },
+  slippage: number,
+  market: MarketSettings,
+): Shape {
+  const { direction, markPrice, markError, towards, gap } = view;
+  if (markError > (slippage / 2) * Number(markPrice)) return { ok: false, why: 'markTooCoarse' };
+  const activation = stepAway(away(towards, toDecimal(markPrice), gap), towards, market);
+  return withLimit(direction, activation, slippage, market);
 }
 
 export function opposite(direction: Direction): Direction {

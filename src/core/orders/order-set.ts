@@ -1,6 +1,6 @@
 import { isOpen } from '../intents/intent.ts';
 import { hasOwnMargin } from '../intents/own-margin.ts';
-import { reductionAmount } from '../intents/targets.ts';
+import { leastAmount, reductionAmount } from '../intents/targets.ts';
 import { isHeld, isUncertain, withHeld } from '../lanes/absence.ts';
 import type { Intent, ReadPosition } from '../lanes/lane-state.ts';
 import { findPosition } from '../lanes/market-read.ts';
@@ -19,7 +19,7 @@ import { canRemove } from './beside.ts';
 import { fillInFavour, fillNeed, type SetPlan } from './fill-need.ts';
 import { desiredLadder, hasLadder, leftBy } from './ladder.ts';
 import { isCalm, judgeLadder } from './ladder-cover.ts';
-import { closesAsOne, isHedged, leastAmount, mayRaiseNet, netExposure, netRoom } from './net-exposure.ts';
+import { closesAsOne, isHedged, mayRaiseNet, netExposure, netRoom } from './net-exposure.ts';
 import { coverOrders, isSentFor, outstandingBase } from './outstanding.ts';
 import { desiredStop, isAtRest, judgeCovers, type StopRoom } from './protective-stop.ts';
 import type { Removal, SetDifference, SetScene, Want } from './want.ts';
@@ -184,7 +184,10 @@ function hasTriggered(order: OwnOrder, open: readonly Intent[], { state, market 
   return open.some((intent) => intent.source === 'cover' && left.gte(targetOf(intent)));
 }
 
-/** Limits an amount to the net exposure left by a trial that may still arrive, unless too little is left to send. */
+/**
+ * Limits an amount to the net exposure left by a trial that may still arrive. If too little is left to send, only
+ * `trimToNet` limits it: the reduction does not wait for the trial.
+ */
 function besideTrials(
   wanted: Decimal,
   budget: Decimal,
@@ -307,6 +310,7 @@ function countedOrders(scene: SetScene, position: ReadPosition): readonly OwnOrd
 /** Keeps all our orders on a side together, covers included, from raising the net exposure, however they fill. */
 function trimToNet(scene: SetScene, plan: SetPlan): void {
   const { state, read, admitted, settings } = scene;
+  // A flatten closes every position of the market, and may raise its net exposure on the way.
   if (settings.hedge === 'perLeg' || admitted.intents.some((intent) => intent.perLeg)) return;
   const exposure = withHeld(read, state);
   const left = new Map<string, Decimal>();

@@ -1,4 +1,5 @@
 import type { BlockReason } from '../audit/audit-event.ts';
+import { leastAmount } from '../intents/targets.ts';
 import type { Cover, CoverAnchor, LaneState, ReadPosition } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import {
@@ -14,7 +15,6 @@ import {
 import type { OwnStop } from '../quantities/snapshot.ts';
 import { speedTowards } from './activation-gap.ts';
 import { PROOF_MS, REPLACED_WITHIN_MS } from './cancel-policy.ts';
-import { leastAmount } from './net-exposure.ts';
 import { type OrderPrices, shapeProtect } from './order-prices.ts';
 import { offsetFromActivation, outstandingBase, standsUnreached } from './outstanding.ts';
 import type { Removal, SetScene, Want } from './want.ts';

@@ -1,9 +1,10 @@
+import { leastAmount } from '../intents/targets.ts';
 import type { LaneState, MarketRead, ReadPosition } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import { decimalFromNumber, formatDecimal, ONE, toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { mayAddUp } from './beside.ts';
-import { isHedged, leastAmount, mayRaiseNet, netExposure } from './net-exposure.ts';
+import { isHedged, mayRaiseNet, netExposure } from './net-exposure.ts';
 import { shapeProtect } from './order-prices.ts';
 import { isSentFor, offsetFromActivation, outstandingBase } from './outstanding.ts';
 import type { Want } from './want.ts';
@@ -82,7 +83,7 @@ function trialFor(
   if (direction === null || markPrice === null || position.disagreement) return undefined;
   // If it is unknown whether the orders that take the room stand, only a trial can tell, which is audited.
   const isBeyond = !hasRoom(position, scene);
-  if (isBeyond && !(isUncertain(position, scene) && mayAddUp(position, scene))) return undefined;
+  if (isBeyond && !(mayHaveLostReduction(position, scene) && mayAddUp(position, scene))) return undefined;
   const isLong = direction === 'long';
   const factor = isLong ? ONE.minus(decimalFromNumber(FAR)) : ONE.plus(decimalFromNumber(FAR));
   const far = formatDecimal(toDecimal(markPrice).times(factor));
@@ -114,7 +115,7 @@ function trialFor(
 }
 
 /** Whether one of our reductions may be gone, so that it can neither be counted on nor sent again. */
-function isUncertain({ positionId }: ReadPosition, { state, nowMs }: TrialScene): boolean {
+function mayHaveLostReduction({ positionId }: ReadPosition, { state, nowMs }: TrialScene): boolean {
   return state.orders.some(
     (order) =>
       order.role === 'reduce' &&

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { ApprovalQuestion, Approvals } from '../../../src/core/approvals/question.ts';
 import { NO_QUESTIONS } from '../../../src/core/approvals/question.ts';
+import { HOUR_MS } from '../../../src/core/costs/action-cost.ts';
+import { followCosts } from '../../../src/core/costs/follow-costs.ts';
 import type { LimitLedger } from '../../../src/core/intents/gate.ts';
 import {
   approvalsOnClock,
@@ -9,7 +11,9 @@ import {
   onClock,
 } from '../../../src/core/lanes/lane-clock.ts';
 import { type LaneState, newLane } from '../../../src/core/lanes/lane-state.ts';
-import { MARKET, settings } from './fixtures.ts';
+import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
+import { at, Driver } from './driver.ts';
+import { action, half, MARKET, protect, settings } from './fixtures.ts';
 
 const OLD_MS = 1_760_000_000_000;
 const LANE: LaneState = {
@@ -26,13 +30,13 @@ const contestedAt = (atMs: number): LaneState => ({
   ],
 });
 
-const at = (nowMs: number, byMs?: number): LaneMoment => ({
+const moment = (nowMs: number, byMs?: number): LaneMoment => ({
   nowMs,
   step: byMs === undefined ? null : { byMs, untilMs: nowMs - byMs },
 });
 
 describe("the store's clock steps ahead", () => {
-  const now = at(OLD_MS + 60_100, 60_000);
+  const now = moment(OLD_MS + 60_100, 60_000);
 
   test('shifts every time of a lane, and no duration', () => {
     const moved = onClock(LANE, settings, now);
@@ -74,21 +78,58 @@ describe("the store's clock steps ahead", () => {
 
 test("the store's clock steps back: waits of a lane start now and last no longer than usual", () => {
   const nowMs = OLD_MS - 60_000;
-  const back = onClock(LANE, settings, at(nowMs));
+  const back = onClock(LANE, settings, moment(nowMs));
   expect(back.doubt?.sinceMs).toBe(nowMs);
   expect(back.readAfterMs).toBe(nowMs);
   expect(back.retryAtMs.reduce).toBeLessThanOrEqual(nowMs + settings.fillWithinMs);
-  expect(onClock(back, settings, at(nowMs + 1))).toBe(back);
+  expect(onClock(back, settings, moment(nowMs + 1))).toBe(back);
 });
 
 test("the store's clock steps back: what others did is not remembered longer", () => {
   const nowMs = OLD_MS - 60_000;
-  const [contest] = onClock(contestedAt(OLD_MS), settings, at(nowMs)).contests ?? [];
+  const [contest] = onClock(contestedAt(OLD_MS), settings, moment(nowMs)).contests ?? [];
   expect(contest).toMatchObject({ addsMs: [nowMs, nowMs], falls: [{ atMs: nowMs }] });
 });
 
+describe("the store's clock steps back an hour", () => {
+  const pooled = { ...at({ liquidation: '400' }), jointLiquidationPrice: '950' as DecimalString };
+
+  /** What a driver holds, seen on a clock that is an hour behind. */
+  function setBack(driver: Driver): Driver {
+    driver.nowMs -= HOUR_MS;
+    driver.state = onClock(driver.state, driver.context.settings, { nowMs: driver.nowMs, step: null });
+    return driver;
+  }
+
+  test('a joint limit that no list shows any more bounded stops for an hour longer', () => {
+    const driver = new Driver();
+    driver.nowMs += HOUR_MS;
+    setBack(driver.read(pooled))
+      .later(61_000)
+      .read(at({ liquidation: '400' }))
+      .ask(action(protect));
+    // 60 % of the way from 1000 to 400.
+    expect(driver.place().request.activationPrice).toBe('640');
+  });
+
+  test('what the market did in the hour after a fill was told an hour too late', () => {
+    const driver = new Driver();
+    driver.nowMs += HOUR_MS;
+    driver.read(at({})).ask(action(half));
+    driver.place();
+    driver.later(1_000).read(at({ size: '0.5', mark: '990' }));
+    const { state: lane } = setBack(driver);
+    const nowMs = driver.nowMs + HOUR_MS;
+    const markOf = () => '900' as DecimalString;
+    const followed = followCosts(lane, { accountId: 'desk', nowMs, markOf, orders: [] });
+    expect(followed?.events).toMatchObject([
+      { reason: 'hourLater', cost: { nextHour: { markPrice: '900' } } },
+    ]);
+  });
+});
+
 test('without a step the lane stays unchanged', () => {
-  expect(onClock(LANE, settings, at(OLD_MS + 3_600_000))).toBe(LANE);
+  expect(onClock(LANE, settings, moment(OLD_MS + 3_600_000))).toBe(LANE);
 });
 
 describe('times that limits count from', () => {
@@ -99,7 +140,7 @@ describe('times that limits count from', () => {
   };
 
   test('a step ahead shortens no cooldown', () => {
-    const now = at(OLD_MS + 3_600_000, 3_600_000);
+    const now = moment(OLD_MS + 3_600_000, 3_600_000);
     const moved = ledgerOnClock(ledger, now);
     expect(moved.admitted[0]).toMatchObject({ atMs: now.nowMs - 5_000, endedMs: now.nowMs - 2_000 });
     expect(ledgerOnClock(moved, { ...now, nowMs: now.nowMs + 100 })).toBe(moved);
@@ -107,7 +148,7 @@ describe('times that limits count from', () => {
 
   test('a step back lengthens no cooldown', () => {
     const nowMs = OLD_MS - 60_000;
-    const [moved] = ledgerOnClock(ledger, at(nowMs)).admitted;
+    const [moved] = ledgerOnClock(ledger, moment(nowMs)).admitted;
     expect(moved).toMatchObject({ atMs: nowMs - 3_000, endedMs: nowMs });
   });
 });
@@ -127,7 +168,7 @@ describe('times of approval questions', () => {
   });
 
   test('a step ahead ends no wait, and shifts it once', () => {
-    const now = at(OLD_MS + 3_600_000, 3_600_000);
+    const now = moment(OLD_MS + 3_600_000, 3_600_000);
     const moved = approvalsOnClock(asked(), now);
     expect(moved).toMatchObject({ version: 1, rebasedMs: now.nowMs });
     expect(moved.questions[0]).toMatchObject({
@@ -144,15 +185,15 @@ describe('times of approval questions', () => {
     ['asked last', { askedMs: OLD_MS }, -5_000],
   ])('a step back makes no wait longer: what was %s is dated now', (_what, changed, agoMs) => {
     const nowMs = OLD_MS - 1_001;
-    const set = approvalsOnClock(asked(changed), at(nowMs));
+    const set = approvalsOnClock(asked(changed), moment(nowMs));
     expect(set.version).toBe(1);
     expect(set.questions[0]).toMatchObject({ openedMs: nowMs + agoMs, untilMs: nowMs + 55_000 });
     const within = asked(changed);
-    expect(approvalsOnClock(within, at(OLD_MS - 1_000))).toBe(within);
+    expect(approvalsOnClock(within, moment(OLD_MS - 1_000))).toBe(within);
   });
 
   test('a question asked since the step stays unchanged', () => {
-    const now = at(OLD_MS + 3_600_000, 3_600_000);
+    const now = moment(OLD_MS + 3_600_000, 3_600_000);
     const later = asked({ askedMs: OLD_MS + 1 });
     expect(approvalsOnClock(later, now)).toBe(later);
   });

@@ -114,3 +114,14 @@ test('a pause that is lifted before the lane runs again ends nothing', () => {
   expect(driver.place().order.role).toBe('reduce');
   expect(driver.reasons('setChanged')).toEqual([]);
 });
+
+test('a change that took too long was said to have failed after one cancel, which was accepted', () => {
+  const cover = action(protect, { ruleId: 'cover' });
+  const { driver } = pausedInChange([cover], [cover]);
+  read(driver, at({ mark: '1020' }));
+  driver.refuse({ name: 'rateLimited', retryAfterMs: 3_000 });
+  driver.later(driver.context.settings.lateArrivalMs + 12_000).read(at({ mark: '1020' }));
+  driver.next();
+  const words = driver.events.filter(({ reason }) => reason === 'givenUp').map((event) => event.words);
+  expect(words).toEqual(['not completed after 17 s: the gate counts again']);
+});
