@@ -219,11 +219,15 @@ function checkOptions(options: ExchangeClientOptions): void {
 
 /** Rejects numbers with which calls would hang, end at once or never be sent. */
 function checkNumbers(options: ExchangeClientOptions, fail: (text: string) => never): void {
-  const { nonce, limiter } = options;
-  const { ordinal = 0, ordinals = 10 } = nonce;
+  const { nonce, limiter, retry = {} } = options;
+  const { ordinal = 0, ordinals = 10, start = 0, leaseMs = 1 } = nonce;
   if (!Number.isInteger(ordinals) || ordinals < 1 || ordinals > 50) fail('nonce.ordinals: must be 1 to 50');
   if (!Number.isInteger(ordinal) || ordinal < 0 || ordinal >= ordinals) {
     fail(`nonce.ordinal: must be a whole number from 0 to ${ordinals - 1}`);
+  }
+  if (!(start >= 0 && start < Infinity)) fail('nonce.start: must be a number of at least 0');
+  if (!(Number.isInteger(leaseMs) && leaseMs > 0)) {
+    fail('nonce.leaseMs: must be whole milliseconds greater than zero');
   }
   const { reservedShare = 0 } = limiter;
   if (!(reservedShare >= 0 && reservedShare < 1))
@@ -236,8 +240,11 @@ function checkNumbers(options: ExchangeClientOptions, fail: (text: string) => ne
     fail('pool.connections: must be a whole number greater than zero');
   }
   if (!(maxReplyBytes > 0)) fail('pool.maxReplyBytes: must be greater than zero');
-  const { maxAttempts = 1 } = options.retry ?? {};
+  const { maxAttempts = 1, firstBackoffMs = 0, maxBackoffMs = 0 } = retry;
   if (!(maxAttempts >= 1)) fail('retry.maxAttempts: must be at least 1');
+  for (const [name, ms] of Object.entries({ firstBackoffMs, maxBackoffMs })) {
+    if (!(ms >= 0)) fail(`retry.${name}: must be milliseconds, at least 0`);
+  }
 }
 
 const HEADER_TEXT = /^[\x21-\x7e]+$/;

@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { open } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 import { ACCOUNTS, closeAfterTest } from '../contract/support/world.ts';
+import { freePort } from '../support/redis.ts';
 import { inTurn } from '../support/slice.ts';
 import { openScene, ours } from './scene.ts';
 import { type DaemonWorld, eventually, openDaemonWorld } from './world.ts';
@@ -23,15 +23,6 @@ const RULES = `  - id: rule
 `;
 /** Size of the log while nobody reads it, in bytes: far more than a pipe holds. */
 const FULL = 1024 * 1024;
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 interface Child {
   readonly process: ChildProcess;

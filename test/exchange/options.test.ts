@@ -65,6 +65,15 @@ const ROWS: readonly (readonly [string, Changes, RegExp | 'fine'])[] = [
   ['one ordinal too far', { nonce: { ordinal: 10 } }, /^nonce.ordinal: must be a whole number from 0 to 9$/],
   ['a negative ordinal', { nonce: { ordinal: -1 } }, /^nonce.ordinal: /],
   ['a broken ordinal', { nonce: { ordinal: 0.5 } }, /^nonce.ordinal: /],
+  ['no lease', { nonce: { leaseMs: 0 } }, /^nonce.leaseMs: must be whole milliseconds greater than zero$/],
+  ['no number of a lease', { nonce: { leaseMs: Number.NaN } }, /^nonce.leaseMs/],
+  ['half a millisecond of a lease', { nonce: { leaseMs: 0.5 } }, /^nonce.leaseMs/],
+  ['a lease without an end', { nonce: { leaseMs: Infinity } }, /^nonce.leaseMs/],
+  ['a millisecond of a lease', { nonce: { leaseMs: 1 } }, 'fine'],
+  ['a negative least nonce', { nonce: { start: -1 } }, /^nonce.start: must be a number of at least 0$/],
+  ['an endless least nonce', { nonce: { start: Infinity } }, /^nonce.start/],
+  ['no number of a least nonce', { nonce: { start: Number.NaN } }, /^nonce.start/],
+  ['a least nonce', { nonce: { start: 1_700_000_000_000_000 } }, 'fine'],
   ['all reserved', { limiter: { reservedShare: 1 } }, /^limiter.reservedShare/],
   ['nothing reserved', { limiter: { reservedShare: 0 } }, 'fine'],
   ['less than nothing reserved', { limiter: { reservedShare: -0.1 } }, /^limiter.reservedShare/],
@@ -83,6 +92,13 @@ const ROWS: readonly (readonly [string, Changes, RegExp | 'fine'])[] = [
   ['replies of a byte', { rest: { pool: { maxReplyBytes: 1 } } }, 'fine'],
   ['no attempt', { rest: { retry: { maxAttempts: 0 } } }, /^retry.maxAttempts: must be at least 1$/],
   ['one attempt', { rest: { retry: { maxAttempts: 1 } } }, 'fine'],
+  [
+    'a negative wait',
+    { rest: { retry: { firstBackoffMs: -1 } } },
+    /^retry.firstBackoffMs: must be milliseconds, at least 0$/,
+  ],
+  ['no number of a wait', { rest: { retry: { maxBackoffMs: Number.NaN } } }, /^retry.maxBackoffMs/],
+  ['no wait', { rest: { retry: { firstBackoffMs: 0, maxBackoffMs: 0 } } }, 'fine'],
 ];
 
 test.each(ROWS)('options with %s', async (_what, changes, expected) => {

@@ -214,13 +214,13 @@ export class Caller {
   async #turn(endpoint: Endpoint, protective: boolean, scope: CallScope): Promise<Turn | undefined> {
     const { nonces, slots } = this.#parts;
     const isPost = endpoint.method === 'POST';
-    const laneFirst = nonces.mode === 'increasing';
-    if (!laneFirst && !(await slots.take(protective, scope))) return undefined;
+    const mutexFirst = nonces.mode === 'increasing';
+    if (!mutexFirst && !(await slots.take(protective, scope))) return undefined;
     const ticket = isPost ? await nonces.take({ kind: endpoint.kind, protective, scope }) : undefined;
     const hasNonce = !isPost || ticket !== undefined;
-    if (hasNonce && (!laneFirst || (await slots.take(protective, scope)))) return { ticket };
+    if (hasNonce && (!mutexFirst || (await slots.take(protective, scope)))) return { ticket };
     ticket?.release();
-    if (!laneFirst) slots.release();
+    if (!mutexFirst) slots.release();
     return undefined;
   }
 

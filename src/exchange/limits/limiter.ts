@@ -216,7 +216,7 @@ class Budget {
   readonly #clock: Clock;
   readonly #blocks = { normal: NO_PERMITS, watching: NO_PERMITS, protective: NO_PERMITS };
   readonly #refilling: Partial<Record<CallPriority, Promise<PermitGrant>>> = {};
-  #waiting = 0;
+  readonly #waiting = { normal: 0, watching: 0, protective: 0 };
   #blockSize = 1;
   /** Uses in the current and the previous period: enough to judge how near the limit this client is. */
   #uses = { period: 0, current: 0, previous: 0 };
@@ -242,11 +242,11 @@ class Budget {
 
   /** Runs one refill at a time for each kind of caller; later callers wait for it. */
   async refill(kind: CallPriority, take: (count: number) => Promise<PermitGrant>): Promise<PermitGrant> {
-    this.#waiting += 1;
+    this.#waiting[kind] += 1;
     try {
       return await (this.#refilling[kind] ??= this.#refill(kind, take));
     } finally {
-      this.#waiting -= 1;
+      this.#waiting[kind] -= 1;
     }
   }
 
@@ -276,7 +276,8 @@ class Budget {
       const usedUpInTime = this.#blocks[kind].untilMs > startedMs;
       this.#blockSize = usedUpInTime ? this.#blockSize * 2 : Math.max(1, this.#blockSize / 2);
       this.#blockSize = Math.min(this.#blockSize, Math.max(1, Math.floor(this.limit * MAX_BLOCK_SHARE)));
-      const count = kind === 'normal' ? Math.max(this.#waiting, Math.ceil(this.#blockSize)) : this.#waiting;
+      const waiting = this.#waiting[kind];
+      const count = kind === 'normal' ? Math.max(waiting, Math.ceil(this.#blockSize)) : waiting;
       const grant = await take(count);
       if (grant.granted > 0) {
         this.#blocks[kind] = { left: grant.granted, untilMs: startedMs + BLOCK_VALIDITY_MS };

@@ -42,7 +42,8 @@ export class ControlServer {
     this.#app = fastify({ bodyLimit: MAX_BODY_BYTES, forceCloseConnections: true });
     this.#app.addHook('onRequest', (request, _reply, done) => {
       const { host, origin, authorization } = request.headers;
-      if (!isFromHere(host, origin)) return done(FOREIGN);
+      const isOwnPage = origin === undefined || origin === `http://${host}`;
+      if (!isOwnPage || (token === undefined && !isLoopback(host))) return done(FOREIGN);
       const isOpen = token === undefined || request.routeOptions.url === '/health';
       done(isOpen || isGiven(token, authorization) ? undefined : TOKEN_NEEDED);
     });
@@ -78,7 +79,7 @@ export class ControlServer {
 const HERE: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]']);
 const FOREIGN = new SimulatorError(
   'foreign-page',
-  'the control API answers only what addresses it as 127.0.0.1 or localhost, and no page of another site',
+  'the control API answers no page of another site, and without a token only to 127.0.0.1 or localhost',
 );
 
 const TOKEN_NEEDED = new SimulatorError(
@@ -92,13 +93,10 @@ function isGiven(token: string, authorization = ''): boolean {
 }
 
 /**
- * Whether a request comes from this site. Pages of other sites can reach the port by a form or by a host name that
- * resolves to it; browsers reveal both in `Origin` and `Host`.
+ * Without a token a host name that resolves to the port would let pages of other sites in: a browser reveals the name
+ * in `Host`. They cannot know a token. Their forms are recognized by `Origin`.
  */
-function isFromHere(host: string | undefined, origin: string | undefined): boolean {
-  if (!HERE.has(URL.parse(`http://${host ?? ''}`)?.hostname ?? '')) return false;
-  return origin === undefined || origin === `http://${host}`;
-}
+const isLoopback = (host = ''): boolean => HERE.has(URL.parse(`http://${host}`)?.hostname ?? '');
 
 function statusRoutes(describe: () => unknown): readonly ControlRoute[] {
   return routes({

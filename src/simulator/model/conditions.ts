@@ -44,18 +44,29 @@ function begin(world: ExchangeState, condition: MarketCondition, untilMs: number
       ? invalid('market', `There is no market ${condition.market}`)
       : apply(world, market, condition);
   if (!outcome.ok) write(world, condition, `refused: ${Object.values(outcome.errors).flat().join(' ')}`);
-  else if (market !== undefined && untilMs !== undefined) {
-    const { thinness, skew } = market;
-    world.agenda.schedule(untilMs, () => {
-      // A later condition that replaced this depth or basis stays.
-      if (condition.kind === 'depth' && market.thinness === thinness)
-        setDepth(world, market, { kind: 'depth' });
-      if (condition.kind === 'basis' && market.skew === skew)
-        skewMark(world, market, { ...condition, ratio: ZERO });
-      if (condition.kind === 'halt') setStatus(world, market, 'open', condition.kind);
-    });
+  else if (market !== undefined) {
+    if (condition.kind === 'halt') market.haltEndMs = Math.max(market.haltEndMs, untilMs ?? Infinity);
+    if (untilMs !== undefined) scheduleEnd(world, market, condition, untilMs);
   }
   return outcome;
+}
+
+/** Ends the condition, unless a later one replaced it (depth, basis) or outlasts it (halt). */
+function scheduleEnd(
+  world: ExchangeState,
+  market: Market,
+  condition: MarketCondition,
+  untilMs: number,
+): void {
+  const { thinness, skew } = market;
+  world.agenda.schedule(untilMs, () => {
+    if (condition.kind === 'depth' && market.thinness === thinness)
+      setDepth(world, market, { kind: 'depth' });
+    if (condition.kind === 'basis' && market.skew === skew)
+      skewMark(world, market, { ...condition, ratio: ZERO });
+    if (condition.kind === 'halt' && market.haltEndMs === untilMs)
+      setStatus(world, market, 'open', condition.kind);
+  });
 }
 
 function apply(world: ExchangeState, market: Market, condition: MarketCondition): Applied {
@@ -178,6 +189,7 @@ function setStatus(
 ): Applied {
   if (market.status === 'delisted') return invalid('market', 'The market is delisted');
   market.status = status;
+  if (status === 'open') market.haltEndMs = 0;
   world.dirtyMarkets.add(market);
   return write(world, { kind, market: market.spec.name }, status);
 }

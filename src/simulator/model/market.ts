@@ -41,6 +41,7 @@ export function createMarket(spec: MarketSpec): Market {
   const market: Market = {
     spec,
     status: 'open',
+    haltEndMs: 0,
     thinness: NORMAL_BOOK,
     skew: NO_SKEW,
     orderClass: spec.kind === 'perpetual' ? 'futures' : 'margin',

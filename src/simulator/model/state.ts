@@ -142,6 +142,8 @@ export interface BandEdge {
 export interface Market {
   spec: MarketSpec;
   status: MarketStatus;
+  /** End of the longest halt in force, `Infinity` if it has none; 0 while the market is not halted. */
+  haltEndMs: number;
   /** Current reduction of the book: factor on the amounts, least spread as a fraction of the price. */
   thinness: { readonly factor: Decimal; readonly spread: Decimal };
   /** Additional basis as a fraction of the last price; changes linearly from `startMs` to `endMs`. */

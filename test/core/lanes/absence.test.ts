@@ -12,11 +12,8 @@ import { recover, startEpoch } from '../../../src/core/lanes/recover-lane.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
 import { hasNothingToDo } from '../../../src/pipeline/act/lane-at-rest.ts';
-import { at, Driver, gone } from './driver.ts';
+import { at, Driver, ends, gone } from './driver.ts';
 import { action, all, half, inMarket, protect, readAt, readPositionOf } from './fixtures.ts';
-
-const ends = (driver: Driver): string[] =>
-  driver.intents().map(({ end }) => (end === null ? 'open' : `${end.how}:${end.why}`));
 
 /** A list with a record set aside. */
 function partly(driver: Driver, ...positions: readonly ReadPosition[]): Driver {

@@ -3,7 +3,7 @@ import { observeRequests } from '../../../src/core/lanes/lane-observe.ts';
 import type { ReadPosition } from '../../../src/core/lanes/lane-state.ts';
 import { recover, startEpoch } from '../../../src/core/lanes/recover-lane.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
-import { at, Driver, failure, gone } from './driver.ts';
+import { at, Driver, ends, failure, gone, targets } from './driver.ts';
 import { action, all, half, protect, readPositionOf } from './fixtures.ts';
 
 /** Sequences that once led to a wrong order or to none; each title says what must hold. */
@@ -13,16 +13,6 @@ const untilTenPercent: ActionSpec = {
   target: { kind: 'untilDistance', distance: 0.1 },
   slippageSteps: [0.005],
 };
-
-function ends(driver: Driver): string[] {
-  return driver
-    .intents()
-    .map((intent) => (intent.end === null ? 'open' : `${intent.end.how}:${intent.end.why}`));
-}
-
-function targets(driver: Driver): (string | null)[] {
-  return driver.intents().map((intent) => intent.targetBase);
-}
 
 /** The usual position reversed: short, with the liquidation price above the mark. */
 function turned(changed: Partial<ReadPosition> = {}): ReadPosition {

@@ -172,3 +172,13 @@ export function at(changes: {
     distance: distance === undefined ? 'none' : distance,
   });
 }
+
+/** How each intent of the lane ended, or that it is open. */
+export function ends(driver: Driver): string[] {
+  return driver.intents().map(({ end }) => (end === null ? 'open' : `${end.how}:${end.why}`));
+}
+
+/** The size that each intent of the lane reduces to. */
+export function targets(driver: Driver): (string | null)[] {
+  return driver.intents().map(({ targetBase }) => targetBase);
+}

@@ -9,7 +9,7 @@ import { standingStops } from '../../../src/core/orders/protective-stop.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
 import type { ActionRequest } from '../../../src/core/rules/subject.ts';
-import { at, Driver, failure, gone } from './driver.ts';
+import { at, Driver, ends, failure, gone, targets } from './driver.ts';
 import {
   acknowledgeNoPriorOrders,
   action,
@@ -26,16 +26,6 @@ const untilTenPercent: ActionSpec = {
   target: { kind: 'untilDistance', distance: 0.1 },
   slippageSteps: [0.005],
 };
-
-function targets(driver: Driver): (string | null)[] {
-  return driver.intents().map((intent) => intent.targetBase);
-}
-
-function ends(driver: Driver): string[] {
-  return driver
-    .intents()
-    .map((intent) => (intent.end === null ? 'open' : `${intent.end.how}:${intent.end.why}`));
-}
 
 const long = readPositionOf({ positionId: '1', positionSide: 'LONG', sizeBase: '1' as DecimalString });
 const short = readPositionOf({

@@ -268,9 +268,7 @@ test('after an outage longer than its renewals an intent is tried again, althoug
   for (const weather of ['limited', 'erring', 'unreachable', 'noReads'] as const) {
     const settings = { ...usual, intentTtlMs: TTL_MS, maxRenewals: RENEWALS };
     const sky = new Sky({ weather, target: { kind: 'by', fraction: 0.5 }, settings });
-    sky.weather = 'fair';
     sky.size = 1;
-    sky.weather = weather;
     for (let second = 0; second < 60; second++) sky.poll();
     sky.weather = 'fair';
     for (let second = 0; second < 30; second++) sky.poll();

@@ -15,6 +15,7 @@ import {
   probabilityWithin,
 } from '../../../src/core/risk/forecast.ts';
 import { erfc, erfcx, normalCdf } from '../../../src/core/risk/normal.ts';
+import { Dice } from '../../support/dice.ts';
 import { runsOf } from '../../support/slice.ts';
 
 const HOUR = 3_600_000;
@@ -25,18 +26,8 @@ const walk = (sigmaPerDay: number, driftPerDay: number, days: number): Outlook =
   adverseMove: driftPerDay * days,
 });
 
-/** A reproducible uniform stream (mulberry32), and normal deviates made from it. */
-function randomStream(seed: number): () => number {
-  let a = seed;
-  return () => {
-    a = (a + 0x6d2b79f5) | 0;
-    let t = Math.imul(a ^ (a >>> 15), 1 | a);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-const gaussian = (random: () => number): number =>
-  Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+const gaussian = (dice: Dice): number =>
+  Math.sqrt(-2 * Math.log(1 - dice.next())) * Math.cos(2 * Math.PI * dice.next());
 
 describe('normal distribution', () => {
   // Reference values to 15 digits from tables (DLMF 7.23 lists such), both tails.
@@ -124,7 +115,7 @@ describe('first passage', () => {
     ['adverse drift', 0.05, 0.04, 0.03],
     ['strong drift', 0.1, 0.03, 0.1],
   ])('agrees with Monte Carlo within its error: %s', (_, b, sigma, drift) => {
-    const random = randomStream(20_240_131);
+    const dice = new Dice(20_240_131);
     const [paths, steps] = [20_000, 60];
     const dt = 1 / steps;
     let crossed = 0;
@@ -132,7 +123,7 @@ describe('first passage', () => {
       let x = 0;
       let survives = 1;
       for (let step = 0; step < steps && survives > 0; step++) {
-        const next = x + drift * dt + sigma * Math.sqrt(dt) * gaussian(random);
+        const next = x + drift * dt + sigma * Math.sqrt(dt) * gaussian(dice);
         // Between two samples the bridge may have touched the barrier; this is exact for a Brownian path.
         const touched = next >= b ? 1 : Math.exp((-2 * (b - x) * (b - next)) / (sigma * sigma * dt));
         survives *= 1 - touched;
@@ -302,12 +293,12 @@ describe('estimates from irregular samples', () => {
   };
 
   test('recover volatility and drift of a seeded walk', () => {
-    const random = randomStream(7);
+    const dice = new Dice(7);
     let log = 10;
     let state = observe(undefined, Math.exp(log), undefined, 20 * DAY);
     for (let i = 0; i < 20_000; i++) {
-      const stepMs = 1_000 + random() * 120_000;
-      log += (0.5 * stepMs) / DAY + 0.04 * Math.sqrt(stepMs / DAY) * gaussian(random);
+      const stepMs = 1_000 + dice.next() * 120_000;
+      log += (0.5 * stepMs) / DAY + 0.04 * Math.sqrt(stepMs / DAY) * gaussian(dice);
       state = observe(state, Math.exp(log), stepMs, 20 * DAY);
     }
     const motion = motionOf(state);

@@ -6,6 +6,7 @@ import {
   observe,
   probabilityWithin,
 } from '../../../src/core/risk/forecast.ts';
+import { Dice } from '../../support/dice.ts';
 
 /** Of events forecast as 20 % likely, 10 to 40 % happen. */
 const CALLED = 0.2;
@@ -37,17 +38,6 @@ function barrierOf(state: ForecastState, mark: number, dangerous: 'fall' | 'rise
 
 const share = ({ called, happened }: Tally): number => happened / called;
 
-/** A reproducible uniform stream (mulberry32). */
-function randomStream(seed: number): () => number {
-  let a = seed;
-  return () => {
-    a = (a + 0x6d2b79f5) | 0;
-    let t = Math.imul(a ^ (a >>> 15), 1 | a);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
 interface Second {
   readonly end: number;
   readonly low: number;
@@ -61,8 +51,9 @@ const PERSISTENCE_S = 1_800;
  * within about half an hour, as in real markets.
  */
 function restlessPath(seed: number, seconds: number): readonly Second[] {
-  const random = randomStream(seed);
-  const gaussian = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  const dice = new Dice(seed);
+  const gaussian = (): number =>
+    Math.sqrt(-2 * Math.log(1 - dice.next())) * Math.cos(2 * Math.PI * dice.next());
   const path: Second[] = [];
   let mood = 0;
   let end = 0;
@@ -70,7 +61,7 @@ function restlessPath(seed: number, seconds: number): readonly Second[] {
     mood += -mood / PERSISTENCE_S + 0.4 * Math.sqrt(2 / PERSISTENCE_S) * gaussian();
     const sigma = 0.000_2 * Math.exp(mood);
     const step = sigma * gaussian();
-    const reach = (): number => Math.sqrt(step * step - 2 * sigma * sigma * Math.log(1 - random()));
+    const reach = (): number => Math.sqrt(step * step - 2 * sigma * sigma * Math.log(1 - dice.next()));
     path.push({ end: end + step, low: end + (step - reach()) / 2, high: end + (step + reach()) / 2 });
     end += step;
   }
@@ -110,11 +101,11 @@ describe('forecasts of the seconds to come', () => {
 
   /** An hour of calm at one sample a second, then a fall at the speed of the worst minute of 2020. */
   const intoCrash = (fallingS: number): ForecastState => {
-    const random = randomStream(5);
+    const dice = new Dice(5);
     let log = 0;
     let state = observe(undefined, 1, undefined);
     for (let second = 1; second <= 3_600 + fallingS; second++) {
-      log += second > 3_600 ? -0.0016 : 0.000_05 * (random() - 0.5);
+      log += second > 3_600 ? -0.0016 : 0.000_05 * (dice.next() - 0.5);
       state = observe(state, Math.exp(log), 1_000);
     }
     return state ?? expect.fail();

@@ -107,6 +107,26 @@ describe('requests to the store', () => {
     expect(shared.taken.map(({ count }) => count)).toEqual(counts);
   });
 
+  test('calls take no permits for those of another priority that wait, and leave the reserve to later ones', async () => {
+    let used = 0;
+    const { shared, granted, pass } = openLimiter({
+      answer: ({ count, share }) => {
+        const given = Math.max(0, Math.min(count, 100 * share - used));
+        used += given;
+        return { granted: given, retryInMs: given > 0 ? 0 : 10_000, isPause: false };
+      },
+    });
+    const calls = PRIORITIES.flatMap((priority) => Array.from({ length: 20 }, () => granted(priority)));
+    expect(await Promise.all(calls)).not.toContain(false);
+    expect(shared.taken.map(({ share, count }) => [share, count])).toEqual([
+      [0.75, 20],
+      [0.75, 20],
+      [1, 20],
+    ]);
+    await pass(300);
+    expect(await granted('protective')).toBe(true);
+  });
+
   test('permits lapse 300 ms after they were asked for, however late the answer', async () => {
     const { shared, granted, pass, queue } = openLimiter({
       answer: async (request) => {

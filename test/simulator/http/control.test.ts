@@ -78,6 +78,19 @@ describe('beyond the loopback', () => {
     const headers = { authorization: `Bearer ${controlToken}` };
     expect((await send(`${running.controlUrl}/state`, { headers })).status).toBe(200);
   });
+
+  test('with its token it answers under any name, as from another container, but no page of another site', async () => {
+    const running = await simulator({ accounts: [LONG], host: '0.0.0.0' });
+    const statusOf = async (path: string, headers: Record<string, string>): Promise<number> =>
+      (await send(`${running.controlUrl}${path}`, { headers: { host: 'simulator:8081', ...headers } }))
+        .status;
+    const authorization = `Bearer ${running.controlToken}`;
+    expect(await statusOf('/state', { authorization })).toBe(200);
+    expect(await statusOf('/state', { authorization, origin: 'http://simulator:8081' })).toBe(200);
+    expect(await statusOf('/state', { authorization, origin: 'https://evil.example' })).toBe(403);
+    expect(await statusOf('/state', {})).toBe(401);
+    expect(await statusOf('/health', {})).toBe(200);
+  });
 });
 
 describe('discovery', () => {

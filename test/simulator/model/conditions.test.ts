@@ -208,6 +208,26 @@ describe('a market that is halted', () => {
     ]);
   });
 
+  it.each([
+    ['two that overlap', ['halt 0 30', 'halt 20 50'], [50, 60]],
+    ['one within another', ['halt 0 50', 'halt 20 30'], [50, 60]],
+    ['one that begins as another ends', ['halt 30 50', 'halt 0 30'], [50, 60]],
+    ['one without an end', ['halt 0 30', 'halt 20'], []],
+    ['one after a halt that was ended by hand', ['halt 0 40', 'reopen 10', 'halt 20 50'], [10, 50, 60]],
+  ])('stays halted until its last halt ends: %s', (_which, conditions, openAtS) => {
+    const model = shallow();
+    for (const condition of conditions) {
+      const [kind, ...times] = condition.split(' ') as ['halt' | 'reopen', ...string[]];
+      const [fromMs, untilMs] = times.map((second) => START_MS + Number(second) * 1_000);
+      accepted(model.setCondition({ kind, market: MARKET }, { fromMs, untilMs }));
+    }
+    const takesOrders = (second: number): boolean => {
+      model.advanceTo(START_MS + second * 1_000);
+      return model.placeCollateralOrder('a', stop({ amount: d('0.1') })).ok;
+    };
+    expect([0, 10, 20, 30, 40, 50, 60].filter(takesOrders)).toEqual(openAtS);
+  });
+
   it('accepts cancels of customers', () => {
     const model = shallow();
     accepted(model.placeCollateralOrder('a', stop()));

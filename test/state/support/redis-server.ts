@@ -1,24 +1,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { freePort } from '../../../src/redis-server/redis-server.ts';
 
 export interface PrivateRedis {
   readonly url: string;
   connect(): Redis;
   stop(): Promise<void>;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return address !== null && typeof address === 'object' ? address.port : 0;
 }
 
 /** A Redis server for one test file, on a free loopback port, without persistence. */
