@@ -28,7 +28,10 @@ export function createEmail(options: EmailOptions, { name, links, http }: Channe
       transport ??= openTransport(options);
       const mail = { ...emailOf(outgoing, links), from, to: [...to] };
       try {
-        const sent = await inTime((await transport).sendMail(mail), timeoutMs, signal);
+        const mailer = await transport;
+        // A signal that is aborted already calls no listener any more.
+        signal?.throwIfAborted();
+        const sent = await inTime(mailer.sendMail(mail), timeoutMs, signal);
         return { kind: 'delivered', reference: sent.messageId };
       } catch (error) {
         if (signal?.aborted === true) throw signal.reason;
