@@ -33,6 +33,7 @@ export function createTelegram(
 ): Channel {
   const url = `${apiUrl}/bot${token}/sendMessage`;
   let { chat } = options;
+  // A group that moved is not listed until the config has its new id: nobody there is obeyed, so it gets no buttons.
   const mayControl = (to: string): boolean =>
     options.commands?.some((one) => one.chat === to && one.scopes.includes('control')) === true;
   const post = async (outgoing: Outgoing, signal?: AbortSignal): Promise<Verdict> => {

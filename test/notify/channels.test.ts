@@ -311,18 +311,27 @@ describe('Telegram', () => {
     expect(escapeHtml('<&>"')).toBe('&lt;&amp;&gt;&quot;');
   });
 
+  const MOVED = {
+    ok: false,
+    error_code: 400,
+    description: 'Bad Request: group chat was upgraded to a supergroup chat',
+    parameters: { migrate_to_chat_id: -100777 },
+  };
+
   test('a group that moved is followed, once and from then on', async () => {
-    const moved = {
-      ok: false,
-      error_code: 400,
-      description: 'Bad Request: group chat was upgraded to a supergroup chat',
-      parameters: { migrate_to_chat_id: -100777 },
-    };
-    receiver.answer({ status: 400, body: JSON.stringify(moved) }, { body: FINE.telegram });
+    receiver.answer({ status: 400, body: JSON.stringify(MOVED) }, { body: FINE.telegram });
     const channel = open4.telegram();
     expect(await channel.send(outgoing())).toEqual({ kind: 'delivered', reference: '77' });
     await channel.send(outgoing());
     expect(receiver.received.map(({ json }) => json['chat_id'])).toEqual([-1001, -100777, -100777]);
+  });
+
+  test('a group that moved has no buttons, as the bot obeys nobody in a chat that is not listed', async () => {
+    receiver.answer({ status: 400, body: JSON.stringify(MOVED) }, { body: FINE.telegram });
+    const commands = [{ chat: '-1001', scopes: ['control'] }];
+    const place = { type: 'telegram', apiUrl: receiver.url, token: TOKEN, chat: '-1001', commands } as const;
+    await open(place).send(outgoing());
+    expect(receiver.received.map(({ json }) => Object.hasOwn(json, 'reply_markup'))).toEqual([true, false]);
   });
 
   test.each([
