@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { isLoopback } from '../core/text/loopback.ts';
 import type { Secret } from './secret.ts';
 import { type Resolved, resolved, type SecretContext } from './secrets.ts';
 import { complain } from './shape/read.ts';
@@ -162,8 +163,4 @@ function checkUsers(
     }
     if (tokenHash !== undefined) owners.set(tokenHash, user);
   }
-}
-
-function isLoopback(host: string): boolean {
-  return /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1)$/.test(host);
 }

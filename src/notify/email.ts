@@ -1,5 +1,6 @@
 import type { NodemailerError, SendMailOptions, Transporter } from 'nodemailer';
 import type { DeliveryFailure } from '../core/ports/delivery.ts';
+import { isLoopback } from '../core/text/loopback.ts';
 import { type Channel, type DeliveryAttempt, firstReference, type Outgoing } from './channel.ts';
 import { type ChannelParts, failed, safeWords } from './http-sender.ts';
 import { cut, isCalm, type LinkTemplate, plainText, wordingOf } from './message-layout.ts';
@@ -56,12 +57,11 @@ async function openTransport({
   const { createTransport } = await import('nodemailer');
   const { protocol, hostname, port } = new URL(serverUrl);
   const secure = protocol === 'smtps:';
-  const isNear = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
   return createTransport({
     host: hostname.replace(/^\[|\]$/g, ''),
     port: port === '' ? (secure ? 465 : 587) : Number(port),
     secure,
-    requireTLS: !isNear,
+    requireTLS: !isLoopback(hostname),
     ...(user === undefined ? {} : { auth: { user, pass: password ?? '' } }),
     ...(proxy === undefined ? {} : { proxy }),
     connectionTimeout: timeoutMs,
