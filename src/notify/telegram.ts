@@ -1,3 +1,4 @@
+import { escapeHtml } from '../core/text/escape-html.ts';
 import { actionTargets } from './action-links.ts';
 import { type Channel, type DeliveryAttempt, firstReference, type Outgoing } from './channel.ts';
 import { wholeParts } from './fitting.ts';
@@ -119,14 +120,6 @@ function htmlText(outgoing: Outgoing, templates: readonly LinkTemplate[]): strin
 function line(text: string, mark = (html: string): string => html): readonly [plain: string, html: string] {
   const shown = cut(text, MAX_LINE);
   return [shown, mark(escapeHtml(shown))];
-}
-
-export function escapeHtml(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;');
 }
 
 interface Verdict {
