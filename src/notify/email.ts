@@ -94,7 +94,7 @@ async function inTime<T>(
 
 const MAX_SUBJECT = 200;
 
-export function emailOf(
+function emailOf(
   outgoing: Outgoing,
   templates: readonly LinkTemplate[],
 ): Pick<

@@ -42,7 +42,7 @@ const STATE_WORDS: Readonly<Record<Message['kind'], string>> = {
 };
 
 /** A summary is about no single account; it has a sentence and lines. */
-export function isSummary({ kind }: Pick<Message, 'kind'>): boolean {
+function isSummary({ kind }: Pick<Message, 'kind'>): boolean {
   return kind === 'digest' || kind === 'collected';
 }
 

@@ -14,7 +14,7 @@ export function marketWarnings(config: UncheckedConfig): readonly Problem[] {
 }
 
 /** Returns the markets, as names and patterns, whose positions a rule may reduce or protect. */
-export function actingMarkets(rule: RuleSpec): readonly string[] {
+function actingMarkets(rule: RuleSpec): readonly string[] {
   const markets = actionsOf(rule).flatMap((action): readonly string[] => {
     if (action.kind !== 'reduce' && action.kind !== 'protect') return [];
     return rule.on === 'position' ? (rule.where.market ?? ['*']) : (action.positions ?? ['*']);
