@@ -26,7 +26,7 @@ const marketSchema = section(
     money: ticker()
       .exactOptional()
       .describe(
-        'Currency in which the market settles; without it, what follows the last underscore of its name.',
+        'Currency in which the market settles; without it, what follows the last underscore of its name. Figures of perpetuals (`_PERP`) are shown without a currency then.',
       ),
     referencePrice: decimalText()
       .exactOptional()
