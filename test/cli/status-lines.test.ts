@@ -95,7 +95,7 @@ test('the worst account stands first, the nearest to harm before others in the s
 });
 
 test('PERP, the end of the names of perpetuals, stood as a currency behind what is at risk', () => {
-  const [row] = shown(many(2)).filter((line) => line.startsWith('desk-1 '));
+  const row = shown(many(2)).find((line) => line.startsWith('desk-1 '));
   expect(row).toMatch(/ 44\.3K +calm: /);
 });
 
