@@ -2,6 +2,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { isWaiting, nameOf } from './test/support/waiting.ts';
 
 /** Hundreds of the processes that tests start load the same sources; compiling them is most of a start. */
 process.env['NODE_COMPILE_CACHE'] ??= path.join(import.meta.dirname, 'node_modules/.cache/node-compile');
@@ -11,39 +12,24 @@ const LIVE = [
   'test/daemon/{crowd,examine-config,scale,stress-thread}.test.ts',
   'test/docs/first-hour.test.ts',
   'test/exchange/call/bounds.test.ts',
+  'test/fuzz/fuzz.test.ts',
   'test/world/equivalence.test.ts',
 ];
-/** So do these, and they keep a core busy meanwhile. */
-const LIVE_AND_BUSY = ['test/fuzz/fuzz.test.ts', 'test/grafana/*.test.ts'];
 
 /** They mock modules: each file needs modules of its own. */
 const MOCKING = ['test/replay/report/of-a-run.test.ts'];
-
-/** They mostly wait. Names below `test/`, or their beginnings. */
-const WAITING = [
-  'cli/orders',
-  'contract/faults',
-  'crash/',
-  'daemon/',
-  'demo/demo',
-  'faults/real',
-  'outages/',
-  'page/answers',
-  'page/daemon',
-  'pipeline/act/waiting',
-  'queues/',
-  'security/slow',
-  'web/events',
-];
 
 /**
  * The longest, longest first. Vitest knows how long files took before; on a clone that has run none it goes by their
  * size, and would begin with these last, when nothing is left to run beside them.
  */
 const FIRST = [
+  'world/equivalence',
   'docs/first-hour',
+  'fuzz/fuzz',
   'daemon/without-redis',
   'faults/real',
+  'grafana/panels',
   'page/answers',
   'daemon/instances',
   'demo/demo',
@@ -81,24 +67,15 @@ const FIRST = [
   'scripts/start',
 ];
 
-const TESTS = path.join(import.meta.dirname, 'test');
-
-function nameOf({ moduleId }: TestSpecification): string {
-  return path.relative(TESTS, moduleId).replace('.test.ts', '');
-}
-
-function isWaiting(file: TestSpecification): boolean {
-  return WAITING.some((beginning) => nameOf(file).startsWith(beginning));
-}
-
 /** The longest first, and at all times as many that wait as keep a core busy: neither is left over at the end. */
 class Interleaved extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = this.#longestFirst(await super.sort(files));
+    const waits = ({ moduleId }: TestSpecification): boolean => isWaiting(moduleId);
     const places = new Map<TestSpecification, number>();
     for (const [group, { name }] of GROUPS.entries()) {
       const ofGroup = sorted.filter(({ project }) => project.name === name);
-      const [waiting, working] = [ofGroup.filter(isWaiting), ofGroup.filter((file) => !isWaiting(file))];
+      const [waiting, working] = [ofGroup.filter(waits), ofGroup.filter((file) => !waits(file))];
       for (const list of [waiting, working]) {
         for (const [index, file] of list.entries()) places.set(file, group + index / list.length);
       }
@@ -109,7 +86,7 @@ class Interleaved extends BaseSequencer {
   #longestFirst(files: TestSpecification[]): TestSpecification[] {
     if (files.some((file) => this.ctx.cache.getTestSpecificationResult(file) !== undefined)) return files;
     const rank = (file: TestSpecification): number => {
-      const place = FIRST.indexOf(nameOf(file));
+      const place = FIRST.indexOf(nameOf(file.moduleId));
       return place === -1 ? FIRST.length : place;
     };
     return files.toSorted((a, b) => rank(a) - rank(b));
@@ -127,18 +104,19 @@ interface Group {
   readonly isolate?: boolean;
 }
 
-/** Chosen for two cores. */
+/** For two cores: most files wait for something most of the time. */
+const WORKERS = 6;
+
 const GROUPS: readonly Group[] = [
-  { name: 'mocking', include: MOCKING, maxWorkers: 4, order: 0, isolate: true },
+  { name: 'mocking', include: MOCKING, maxWorkers: WORKERS, order: 0, isolate: true },
   {
     name: 'together',
     include: ['test/**/*.test.ts'],
-    exclude: [MOCKING, LIVE, LIVE_AND_BUSY],
-    maxWorkers: 4,
+    exclude: [MOCKING, LIVE],
+    maxWorkers: WORKERS,
     order: 0,
   },
   { name: 'live', include: LIVE, maxWorkers: 2, order: 1, isolate: true },
-  { name: 'live and busy', include: LIVE_AND_BUSY, maxWorkers: 2, order: 1, isolate: true },
 ];
 
 function projectOf(group: Group): TestProjectInlineConfiguration {
@@ -164,8 +142,8 @@ export default defineConfig({
     pool: 'forks',
     // Node loads TypeScript by itself. What Vite makes of modules is slower: each import becomes the getter of an object.
     experimental: { viteModuleRunner: false },
-    // For hangs. A test that works for seconds has a longer one of its own.
-    testTimeout: 30_000,
+    // For hangs: what takes seconds here may take ten times as long on a busy machine.
+    testTimeout: 120_000,
     hookTimeout: 30_000,
     teardownTimeout: 10_000,
     // One second, the default, is short for a thousand connections on a busy machine.

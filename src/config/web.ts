@@ -36,7 +36,7 @@ export const webSchema = section(
     controlToken: secretRef()
       .exactOptional()
       .describe(
-        'Control token, at least 16 characters: who has it may pause, resume, silence, acknowledge, answer questions, submit orders by hand, make deposit links and change queues through the page and the API, and may read. Without it nothing can be changed there.',
+        'Control token, at least 16 characters: who has it may pause, resume, silence, acknowledge, answer questions, submit operator orders, make deposit links and change queues through the page and the API, and may read. Without it nothing can be changed there.',
       ),
     publicUrl: baseUrl('https:', 'http:')
       .exactOptional()
@@ -49,7 +49,7 @@ export const webSchema = section(
         section(
           {
             scopes: list(oneOf('read', 'control', 'operate'), 1).describe(
-              '`read`: look. `control`: pause, resume, silence, acknowledge, answer questions (approve, veto). `operate`: submit orders by hand (reduce, flatten), make deposit links, repeat and remove failed jobs. Each of the last two includes the first.',
+              '`read`: look. `control`: pause, resume, silence, acknowledge, answer questions (approve, veto). `operate`: submit operator orders (reduce, flatten), make deposit links, repeat and remove failed jobs. Each of the last two includes the first.',
             ),
             tokenHash: text({
               expected: 'sha256: and 64 hexadecimal digits, as `breakwater token` prints it',

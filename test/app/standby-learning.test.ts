@@ -64,13 +64,13 @@ async function decide(state: State, accountId: string, episode: number): Promise
   await commit(state, { base, documents, audit: [note(`decided ${episode}`)] });
 }
 
-describe('what others decide is known here before the shared store is lost', () => {
+describe('a process knows the decisions of others before the shared store is lost', () => {
   let scene: ReturnType<typeof open>;
   beforeEach(() => {
     scene = open(['desk']);
   });
 
-  test('of an account that this process never polled, and again when that changes', async () => {
+  test('loads an account that it never polled, and again after it changes', async () => {
     const { own, other, standby, look, pass } = scene;
     await decide(other, 'desk', 1);
     await look();
@@ -81,7 +81,7 @@ describe('what others decide is known here before the shared store is lost', () 
     expect(episodeOf(await load(own, 'desk'))).toBe(2);
   });
 
-  test('and is read once; polls that decide nothing are not read at all', async () => {
+  test('reads a decision once, and does not read polls that decide nothing', async () => {
     const { other, asked, look, pass } = scene;
     await decide(other, 'desk', 1);
     await look();
@@ -92,7 +92,7 @@ describe('what others decide is known here before the shared store is lost', () 
     expect(asked).toEqual({ views: 0, stands: ['desk'] });
   });
 
-  test('also of a market behind which this process has committed another one since', async () => {
+  test('reads a commit to another market behind a later commit of this process', async () => {
     const { own, other, standby, look, pass } = scene;
     await decide(other, 'desk', 1);
     await look();
@@ -111,7 +111,7 @@ describe('what others decide is known here before the shared store is lost', () 
     expect([lanes.get('ETH_PERP')?.attempt, lanes.get('BTC_PERP')?.attempt]).toEqual([3, 5]);
   });
 
-  test('at most once a second, and not by a process that is the only one', async () => {
+  test('compares at most once a second, and not while it is the only process', async () => {
     const { standby, asked, look, pass } = scene;
     await look();
     pass(SECOND_MS - 1);
@@ -124,7 +124,7 @@ describe('what others decide is known here before the shared store is lost', () 
   });
 });
 
-test('of many accounts some are compared at a time, and all of them by turns', async () => {
+test('compares part of many accounts at a time, and all of them in turn', async () => {
   const ids = Array.from({ length: 1_000 }, (_, number) => `account-${number}`);
   const { asked, look, pass } = open(ids);
   const seen = new Set<string>();

@@ -10,7 +10,7 @@ import { EventQueue } from '../../src/world/event-queue.ts';
 import { Machine, MachineProcess } from '../../src/world/machine.ts';
 import { load } from '../state/support/place.ts';
 
-/** The end of being alone: what becomes of polls, of lanes, and of records that could not continue their chain. */
+/** Handing back after a time alone: polls, lanes, and records that could not continue their chain. */
 
 const OPTIONS = { clock: systemClock, sharedNowMs: () => systemClock.nowMs() };
 const SEGMENT = [{ number: 1, text: '{"words":"sold"}', hash: 'h' }];
@@ -22,7 +22,7 @@ afterEach(async () => {
   opened = [];
 });
 
-/** A process that shares its store, unless it is alone, and has records to attach of these accounts. */
+/** A process that shares its store (unless `isAlone`) and has records of these accounts to attach. */
 function open(accountIds: readonly string[], { isAlone = false } = {}) {
   const { backend: shared } = createMemoryPlace(OPTIONS);
   const backend = createStandby(shared, OPTIONS);
@@ -55,7 +55,7 @@ function open(accountIds: readonly string[], { isAlone = false } = {}) {
   return { shared, backend, state, standby, events, attached, probes: () => probes };
 }
 
-test('an account whose records cannot be attached holds up no other, is told once, and is tried until they are', async () => {
+test('an account whose records cannot be attached blocks no other, is reported once, and is retried until they are', async () => {
   const { shared, backend, state, events, attached, probes } = open(['refused', 'well']);
   await load(state, 'refused');
   const view = shared.view.bind(shared);
@@ -83,7 +83,7 @@ test('an account whose records cannot be attached holds up no other, is told onc
   expect(await attached('well')).toBe(1);
 });
 
-test('a stop waits for what is being attached, and begins no other', async () => {
+test('a stop waits for the attachment under way, and begins no other', async () => {
   const { shared, backend, standby, events, attached } = open(['first', 'second']);
   const { promise: isWriting, resolve: writes } = Promise.withResolvers<void>();
   const { promise: mayGoOn, resolve: goOn } = Promise.withResolvers<void>();
@@ -107,7 +107,7 @@ test('a stop waits for what is being attached, and begins no other', async () =>
   expect(events).toEqual([]);
 });
 
-test('lanes that were taken alone are not held any more from when that is handed back', async () => {
+test('lanes taken while alone count as free from the hand-back on', async () => {
   const startedMs = systemClock.monotonicMs();
   const { backend, standby } = open([], { isAlone: true });
   expect(standby.turns.lanesSinceMs).toBe(Number.NEGATIVE_INFINITY);
@@ -122,7 +122,7 @@ describe('a process that is alone, in virtual time', () => {
   const ID = 'any';
   const never = (): Promise<never> => new Promise(() => undefined);
 
-  /** It polls one account that it does not know, which takes no time unless `endPoll` says so. */
+  /** Polls one unknown account; a poll takes no time unless `endPoll` makes it. */
   function openAlone() {
     const queue = new EventQueue();
     const { clock, timers } = new MachineProcess(queue, new Machine(queue, 0));
@@ -188,7 +188,7 @@ describe('a process that is alone, in virtual time', () => {
     };
   }
 
-  test('polls as ever while lanes do not end, and begins lanes at once when the store is lost again', async () => {
+  test('keeps polling while lanes do not end, and begins lanes at once when the store is lost again', async () => {
     const { scene, backend, standby, gapsMs, pass } = openAlone();
     scene.lanesEnd = never;
     await pass(STEADY_MS + 2 * PROBE_MS);
@@ -206,7 +206,7 @@ describe('a process that is alone, in virtual time', () => {
     expect(standby.turns.isSettling).toBe(false);
   });
 
-  test('hands back when lanes have ended, begins none for three seconds before, and waits no longer than ten', async () => {
+  test('hands back once lanes have ended: begins none for three seconds before, and waits ten at most', async () => {
     const { scene, backend, standby, gapsMs, pass } = openAlone();
     const { promise: lanesEnd, resolve: endLanes } = Promise.withResolvers<void>();
     scene.lanesEnd = () => lanesEnd;
@@ -235,7 +235,7 @@ describe('a process that is alone, in virtual time', () => {
     expect(stuck.backend.isAlone).toBe(false);
   });
 
-  test('polls as ever until what it did is handed back, then waits for a poll, for a second at most, and begins no lane', async () => {
+  test('polls until its work is handed back, then waits up to a second for a running poll, and begins no lane', async () => {
     const { scene, backend, standby, polledMs, gapsMs, pass } = openAlone();
     const { promise: joins, resolve: join } = Promise.withResolvers<void>();
     scene.join = () => joins;
@@ -257,7 +257,7 @@ describe('a process that is alone, in virtual time', () => {
     expect(polledMs).toHaveLength(polls);
   });
 
-  test('goes on as before where the store is lost while it is handed back', async () => {
+  test('goes on as before when the store is lost during the hand-back', async () => {
     const { scene, events, clock, backend, standby, gapsMs, pass } = openAlone();
     const takesMs = 1_500;
     backend.handBack = async () => {
@@ -273,7 +273,7 @@ describe('a process that is alone, in virtual time', () => {
     expect(Math.max(...gapsMs().slice(-5))).toBeLessThanOrEqual(EVERY_MS);
   });
 
-  test('an account that came with a new config was not polled until Redis was back', async () => {
+  test('polls an account that a new config adds before Redis is back', async () => {
     const { scene, polledMs, pass } = openAlone();
     scene.isUp = false;
     const { schedules } = scene;
@@ -287,7 +287,7 @@ describe('a process that is alone, in virtual time', () => {
     expect(polledMs.length).toBeGreaterThan(before);
   });
 
-  test('after a hand-back and another loss within a second each account was polled twice as often', async () => {
+  test('polls each account at the same rate after a hand-back and another loss within a second', async () => {
     const { scene, backend, polledMs, pass } = openAlone();
     while (backend.isAlone) await pass(50);
     scene.isUp = false;

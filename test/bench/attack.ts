@@ -12,12 +12,13 @@ import type { AttackersReady, AttackOrder, AttackReport } from './attackers.ts';
 import { median, report } from './rounds.ts';
 
 /**
- * Whether the daemon protects under attack as it does without: `breakwater run` with all its roles in one process, in
- * enforce mode, against the simulated exchange over HTTP, with a Redis of its own. One move of the price breaches all
- * accounts; for each, from that move to its first order, both as the exchange's ledger has them, so that the wait for
- * the poll is part of it. In pairs, calm and attacked by turns: idle and slow connections, floods on every path with
- * wrong tokens and scrapes, listeners that do not read, receivers of notices that are hostile, and replies of the exchange
- * to another account that are damaged, huge or never come. The attackers may take a fifth of a core (BENCH_ATTACK_SHARE), which their process enforces upon itself.
+ * Whether the daemon protects as fast under attack as without: `breakwater run` with all its roles in one process, in
+ * enforce mode, against the simulated exchange over HTTP, with its own Redis. One move of the price breaches all
+ * accounts. Measured for each account: from that move to its first order, both by the exchange's ledger, so the wait
+ * for the poll is included. Rounds alternate, calm and attacked. The attack: idle and slow connections, floods on every
+ * path with wrong tokens and scrapes, listeners that do not read, hostile receivers of notices, and damaged, huge or
+ * missing replies of the exchange to another account. The attackers may take a fifth of a core (BENCH_ATTACK_SHARE);
+ * their process enforces that limit itself.
  */
 const ACCOUNTS = Number(process.env['BENCH_ACCOUNTS'] ?? '20');
 const PAIRS = Number(process.env['BENCH_ROUNDS'] ?? '10');
@@ -50,10 +51,10 @@ process.once('exit', () => daemon.kill('SIGKILL'));
 await until(() => pollsOf('a0') > 5, 'polls');
 
 type Half = 'calm' | 'attack';
-/** Milliseconds until the order of an account. */
+/** Milliseconds until the first order, by account. */
 interface Breach {
   readonly fromMove: number;
-  /** Without the wait for the poll: from the first request for its positions after the move. */
+  /** From the first request for its positions after the move: without the wait for the poll. */
   readonly fromRead: number;
 }
 const passed: Record<Half, Breach[][]> = { calm: [], attack: [] };
@@ -132,7 +133,7 @@ async function end(): Promise<void> {
   simulator.clearFaults();
 }
 
-/** Opens all positions anew, breaches them at once, and waits until each is closed. Milliseconds for each account. */
+/** Reopens all positions, breaches them at once, and waits until each is closed. Returns milliseconds per account. */
 async function breach(): Promise<Breach[]> {
   simulator.setPrice(PERPETUAL, String(PRICE));
   for (const id of ids) reopen(id);
@@ -163,7 +164,7 @@ async function breach(): Promise<Breach[]> {
   return times;
 }
 
-/** By account, of our own stops alone. */
+/** Time of the daemon's first stop, by account. */
 function firstOrders(afterSeq: number): ReadonlyMap<string, number> {
   const placed = new Map<string, number>();
   for (const { accountId, atMs, side } of model.ledger({ kinds: ['order_placed'], afterSeq })) {
@@ -178,13 +179,13 @@ function readAfter(account: string, setAtMs: number): number {
   return reads.find(({ atMs, path: asked }) => asked === POSITIONS && atMs >= setAtMs)?.atMs ?? Number.NaN;
 }
 
-/** As at the start: the money that it lost comes back, and a position of the same size. */
+/** Restores the start: the money lost and a position of the same size. */
 function reopen(id: string): void {
   const seed = seeds.get(id);
   const position = seed?.positions?.[0];
   if (seed === undefined || position === undefined || model.openPositions(id, PERPETUAL).length > 0) return;
   simulator.exchange.change(() => {
-    // Orders of its owner pay fees and the spread.
+    // The owner's orders pay fees and the spread.
     const wanted = (seed.collateral?.['USDT'] ?? ZERO).times(decimal('1.03'));
     const amount = wanted.minus(model.account(id).equity);
     if (amount.gt(ZERO)) {

@@ -3,18 +3,18 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Everybody who attacks the daemon in `attack.ts`, in a process of its own that measures its processor time and stops
- * for a while whenever it has taken more than its share. Told what to do by its parent: `{ attack: true, webUrl }`.
+ * All attackers of the daemon in `attack.ts`, in one process that measures its processor time and pauses whenever it
+ * has used more than its share. The parent controls it: `{ attack: true, webUrl }`.
  */
 export interface AttackOrder {
   readonly attack: boolean;
   readonly webUrl: string;
 }
 
-/** What the attackers did since they were told to begin. */
+/** What the attackers have done since they began. */
 export interface AttackReport {
   readonly cpuShare: number;
-  /** What it may be at most. */
+  /** The most processor time they may use. */
   readonly cpuShareCap: number;
   readonly requests: number;
   /** Answers by status; 0: the connection was closed. */
@@ -29,7 +29,7 @@ export interface AttackersReady {
 
 const SHARE = Number(process.env['BENCH_ATTACK_SHARE'] ?? '0.2');
 const SLICE_MS = 100;
-/** Linux has all of 127.0.0.0/8 as own addresses. */
+/** Linux accepts all of 127.0.0.0/8 as local addresses. */
 const ADDRESSES = Array.from({ length: 6 }, (_, index) => `127.0.0.${index + 2}`);
 const IDLE_EACH = 60;
 const SLOW_EACH = 20;
@@ -62,7 +62,7 @@ const CHANGES = [
 
 let cpuBefore = process.cpuUsage();
 let startedMs = performance.now();
-/** Aborted: nobody attacks. */
+/** Aborted: no attack is running. */
 let over = new AbortController();
 over.abort();
 let running: Promise<unknown> = Promise.resolve();
@@ -75,7 +75,7 @@ function cpuMs(): number {
   return (user + system) / 1_000;
 }
 
-/** Waits until the share allows more. Kept work shares the process: all of them wait here. */
+/** Waits until the share allows more. Kept work counts towards the share, so all attackers wait here. */
 async function allowed(signal: AbortSignal): Promise<void> {
   while (!signal.aborted && cpuMs() > SHARE * (performance.now() - startedMs)) await sleep(SLICE_MS);
 }
@@ -90,7 +90,7 @@ function opened(webUrl: string, localAddress: string): Socket {
   return socket;
 }
 
-/** Says nothing, or goes on with a head that never ends; begins anew when it is let go. */
+/** Sends nothing, or a request head that never ends; starts again when the server drops it. */
 async function slow(
   order: AttackOrder,
   from: string,
@@ -117,7 +117,7 @@ async function flood(order: AttackOrder, from: string, at: number, signal: Abort
     const status = await asked(order, from, {
       path: paths[turn % paths.length] ?? '/',
       method: isChange ? 'POST' : 'GET',
-      // A third of those who only read try a token, too.
+      // A third of the readers also try a token.
       token: isChange || turn % 3 === 1 ? `guess-${turn}-${from}` : undefined,
     });
     answers[status] = (answers[status] ?? 0) + 1;
@@ -157,7 +157,7 @@ async function asked(
   });
 }
 
-/** Keeps a stream of events open and reads none of it. */
+/** Keeps an event stream open and never reads it. */
 async function listen(order: AttackOrder, from: string, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await allowed(signal);
@@ -172,8 +172,8 @@ async function listen(order: AttackOrder, from: string, signal: AbortSignal): Pr
 const LONG = ['a:'.repeat(8_000), '://'.repeat(5_000), '['.repeat(16_000), '<'.repeat(16_000)];
 
 /**
- * Receivers that take every notice; under attack they ask for patience, never answer, answer byte by byte, or with what
- * takes long to look at.
+ * Receivers that accept every notice. Under attack they ask for patience, never answer, answer byte by byte, or send an
+ * answer that takes long to parse.
  */
 function receiverOfNotices(): Server {
   return createServer((message, response) => {
@@ -183,7 +183,7 @@ function receiverOfNotices(): Server {
       return;
     }
     notices += 1;
-    // Seldom and short: while a channel waits the daemon is spared all else, and the calm half is not to wait.
+    // Rare and short: while a channel waits the daemon does less work, and the calm half must not wait.
     const kind = notices % 40 === 39 ? 'patience' : notices % 4;
     if (kind === 0) return;
     if (kind === 'patience') {
@@ -224,7 +224,7 @@ async function end(): Promise<AttackReport> {
   const cpuShare = cpuMs() / (performance.now() - startedMs);
   over.abort();
   for (const socket of sockets) socket.destroy();
-  // What still waits for an answer is sent again, and taken.
+  // Requests still unanswered are sent again, and accepted.
   receiver.closeAllConnections();
   await running;
   return { cpuShare, cpuShareCap: SHARE, requests, answers, connections, notices };

@@ -9,8 +9,8 @@ import { createMemoryNonceStore } from '../../src/state/nonce/nonce-memory.ts';
 import { interleavedRounds, keepInFlight, median, report } from './rounds.ts';
 
 /**
- * A signed, validated call against a raw undici POST of the same bytes to the same server, 50 in flight.
- * The raw one reads the body as text and looks no further.
+ * A signed, validated call against a raw undici POST of the same bytes to the same server, 50 in flight. The raw call
+ * reads the body as text and does not parse it.
  */
 const IN_FLIGHT = 50;
 const CALLS = 8000;

@@ -3,8 +3,8 @@ import { decimal } from '../../src/core/quantities/decimal.ts';
 import { startSimulatedExchange } from '../../src/simulator/start-simulated-exchange.ts';
 
 /**
- * The simulated exchange in a process of its own: so many accounts, each with three positions far from liquidation, and
- * prices that hardly move. Ends when its input ends, so that it never outlives the process that started it.
+ * The simulated exchange in its own process: many accounts, each with three positions far from liquidation, and prices
+ * that hardly move. Ends when its input ends, so it never outlives its parent.
  */
 export interface CalmExchange {
   readonly baseUrl: string;
@@ -42,7 +42,7 @@ process.stdin.resume();
 process.stdin.on('end', () => {
   clearInterval(ticker);
   const orders = simulator.ledger().filter(({ kind }) => kind === 'order_placed').length;
-  // Where rules fire, other things are measured than were meant.
+  // A firing rule would change what is measured.
   if (orders > 0) process.stderr.write(`the exchange received ${orders} orders; none was meant\n`);
   process.exitCode = orders > 0 ? 1 : 0;
   void simulator.close();

@@ -2,13 +2,13 @@ import { report } from './rounds.ts';
 import { type Measured, openSteady } from './steady.ts';
 
 /**
- * The highest rate at which one process still polls every account on time, on two cores that also run Redis and the
- * server in place of the exchange: more and more accounts, each polled once a second, until one of them is late.
+ * The highest rate at which one process polls every account on time, on two cores shared with Redis and the server that
+ * stands in for the exchange. Accounts, each polled once a second, are added until one is late.
  */
 const RATES = (process.env['BENCH_RATES'] ?? '1000,2000,3000,4000,5000').split(',').map(Number);
 const WINDOW_MS = Number(process.env['BENCH_WINDOW_MS'] ?? '10000');
 const CADENCE_MS = 1_000;
-/** A poll that comes later than this after the account's last is late: it missed its second by a quarter. */
+/** A poll later than this after the previous one is late: it missed its second by a quarter. */
 const LONGEST_GAP_MS = CADENCE_MS * 1.25;
 
 const steady = await openSteady();

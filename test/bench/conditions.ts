@@ -13,8 +13,8 @@ import { at, d, position, positionsSnapshot, SETTINGS } from '../core/rules/fixt
 import { interleavedRounds, median, report } from './rounds.ts';
 
 /**
- * One rule, judged by three engines over the same finished facts in the same run, each in the form it takes them in.
- * `oursFromRecords` besides computes the facts first: it parses a position's record, its mark price and distance.
+ * One rule, judged by three engines over the same computed facts in the same run, each in its own input form.
+ * `oursFromRecords` also computes the facts: it parses a position's record, its mark price and distance.
  */
 const SPEC: ConditionSpec = {
   kind: 'all',
@@ -67,7 +67,7 @@ const judge = (quantities: PositionQuantities): boolean => {
   return condition.judge(latches) === 1;
 };
 
-/** The finished facts as fieldCache hold them after the first rule has asked for them. */
+/** The facts as the field cache holds them after the first rule has read them. */
 class Facts implements FieldReader {
   readonly slots: FieldSlot[] = [];
   values: readonly FieldQuantity[] = [];
@@ -121,7 +121,7 @@ function check(name: string, call: number, fires: boolean): void {
 
 const pick = <T>(values: readonly T[], call: number): T => values[call % values.length] as T;
 
-/** So that a round of each takes about as long. */
+/** Chosen so that a round of each engine takes about as long. */
 const OURS = 2_000;
 const OTHER = 400;
 

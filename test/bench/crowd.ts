@@ -26,10 +26,10 @@ import { startSlowRedis } from '../support/slow-redis.ts';
 import { median, report } from './rounds.ts';
 
 /**
- * Sixty markets in one account, all breached by one move, with Redis 2 ms away: `breakwater run` in a process of its
- * own against the simulated exchange over HTTP. For each run, from the move to the arrival of the last order (the poll
- * that sees it is up to half a second away), what the store is asked per order, lane runs that gave up, and doubts. A
- * lone market is the baseline. The runs alternate.
+ * Sixty markets in one account, all breached by one move, with Redis 2 ms away: `breakwater run` in its own process
+ * against the simulated exchange over HTTP. Measured per run: from the move to the arrival of the last order (the poll
+ * that sees it is up to half a second away), requests to the store per order, lane runs that gave up, and doubts. A
+ * single market is the baseline. The runs alternate.
  */
 const RUNS = Number(process.env['BENCH_ROUNDS'] ?? '20');
 const MARKETS = [1, 60];
@@ -94,7 +94,7 @@ async function play(count: number, { url }: RedisServer, prefix: string): Promis
     const breachMs = Date.now();
     simulator.setPrice(LEADER, breachPrice(simulator));
     await until(() => orders(simulator).length >= count, 'an order in each market');
-    // The outcomes are recorded, and the leases given back.
+    // The outcomes are recorded, and the leases released.
     await sleep(300);
     const calls = callsBetween(before, storeCalls(slow));
     const metrics = await (await fetch(`http://127.0.0.1:${webPort}/metrics`)).text();

@@ -4,12 +4,12 @@ import { sign, signingKey } from '../../src/exchange/call/signer.ts';
 import { median, report } from './rounds.ts';
 import { type Measured, openSteady } from './steady.ts';
 
-/** Processor time per account-poll against raw undici POSTs of the same bytes at the same rate, in turn. */
+/** Processor time per account-poll against raw undici POSTs of the same bytes at the same rate, alternating. */
 const ACCOUNTS = Number(process.env['BENCH_ACCOUNTS'] ?? '1000');
 const WINDOW_MS = Number(process.env['BENCH_WINDOW_MS'] ?? '10000');
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? '3');
 const RAW_WARM_UP_MS = 2_500;
-/** Not counted: for half a minute the compiler is at work beside what is measured, for both. */
+/** Not measured: for half a minute the compiler runs beside the work, on both sides. */
 const WARM_UP_WINDOW_MS = 20_000;
 const PATHS = ['/api/v4/collateral-account/positions/open', '/api/v4/credit-line/loans/info'];
 
@@ -52,7 +52,7 @@ report('daemon: memory', {
   redisKbPerAccount: of(({ redisBytes }) => redisBytes / 1e3 / ACCOUNTS),
 });
 
-/** Two requests per account-poll, spread over each second in as many pieces as there are buckets. */
+/** Two requests per account-poll, spread over each second in as many batches as there are buckets. */
 async function rawRound(): Promise<number> {
   const pool = new Pool(steady.baseUrl, { connections: 128 });
   const requests = PATHS.map((target) => {

@@ -20,8 +20,8 @@ import { positionsReply } from './replies.ts';
 import { interleavedRounds, median, report } from './rounds.ts';
 
 /**
- * A full evaluation of an account with 5 positions, 1 loan and 20 rules, as a multiple of parsing the replies that
- * it was read from. Every evaluation sees new prices, so that nothing can be reused from the one before.
+ * A full evaluation of an account with 5 positions, 1 loan and 20 rules, as a multiple of parsing the replies it was
+ * read from. Every evaluation sees new prices, so nothing can be reused from the previous one.
  */
 const POLLS = 32;
 
@@ -144,7 +144,7 @@ class Watched {
   }
 }
 
-/** In a calm market nothing fires; when it is restless the rules on forecasts do. */
+/** In a calm market no rule fires; in a restless one the rules on forecasts do. */
 const calm = new Watched(0.01);
 const restless = new Watched(1);
 

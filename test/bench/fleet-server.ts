@@ -11,7 +11,7 @@ import { probed } from '../support/probe.ts';
 import { freePort, startRedisServer } from '../support/redis.ts';
 import { fleetConfig, writeFleet } from '../telemetry/fleet.ts';
 
-/** Many accounts in a Redis of their own, and a process with the role `web` alone, which polls none of them. */
+/** Many accounts in their own Redis, and a process with only the role `web`, which polls none of them. */
 export interface FleetServer {
   readonly ids: readonly string[];
   readonly prefix: string;
@@ -19,7 +19,7 @@ export interface FleetServer {
   readonly daemon: ChildProcess;
   /** `http://127.0.0.1:PORT`. */
   readonly url: string;
-  /** As after a poll of every account by another process. */
+  /** Writes every account as a poll of another process would. */
   write(): Promise<void>;
   close(): Promise<void>;
 }

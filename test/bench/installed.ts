@@ -13,9 +13,9 @@ import { freePort, startRedisServer } from '../support/redis.ts';
 import type { CalmExchange } from './calm-exchange.ts';
 
 /**
- * `breakwater run` as it is installed: the program of `npm run build`, in a process of its own, with a config of so many
- * accounts, a Redis of its own and the simulated exchange in a third process. It is looked at from outside alone: its
- * state in Redis says what it has judged, /proc what it holds and used. Nothing in it knows that it is measured.
+ * `breakwater run` as installed: the program built by `npm run build`, in its own process, with a config of many
+ * accounts, its own Redis, and the simulated exchange in a third process. It is observed only from outside: its state
+ * in Redis shows which accounts it has judged, /proc shows its memory and processor time.
  */
 export interface Installed {
   readonly accounts: number;
@@ -24,7 +24,7 @@ export interface Installed {
   close(): Promise<void>;
 }
 
-/** Until the first account and until all of them were judged. */
+/** Milliseconds until the first account, and until all of them, were judged. */
 export interface Started {
   readonly firstCpuMs: number;
   readonly firstMs: number;
@@ -37,16 +37,16 @@ export interface RunningDaemon {
   readonly pid: number;
   /** `http://127.0.0.1:PORT`. */
   readonly url: string;
-  /** SIGTERM; an error with the log when it does not end in order. */
+  /** Sends SIGTERM. @throws an error with the log when the daemon does not end gracefully. */
   stop(): Promise<void>;
 }
 
-/** Of a process, megabytes (1e6 bytes); of its threads, processor time. */
+/** Memory of a process, in megabytes (1e6 bytes), and processor time of all its threads. */
 export interface Held {
   readonly residentMb: number;
-  /** Shared pages counted by their share. */
+  /** Shared pages count in proportion (PSS). */
   readonly proportionalMb: number;
-  /** Heap, stacks, buffers and machine code: what no file backs. */
+  /** Memory without a backing file: heap, stacks, buffers and machine code. */
   readonly anonymousMb: number;
   readonly peakMb: number;
   readonly cpuMs: number;
@@ -56,14 +56,14 @@ export interface Held {
 const ROOT = path.join(import.meta.dirname, '../..');
 const PREFIX = 'installed';
 const START_MS = 60_000;
-/** How often is looked whether something was judged. */
+/** How often to check whether an account was judged. */
 const LOOK_MS = 5;
 const KB = 1_024;
 const MB = 1e6;
 /** Clock ticks of /proc/PID/stat: 100 per second on every Linux that Node runs on. */
 const TICK_MS = 10;
 
-/** The program that is measured: `BENCH_MAIN`, such as one of another commit, or what `npm run build` makes here. */
+/** The program to measure: `BENCH_MAIN` (such as a build of another commit), or the local output of `npm run build`. */
 export async function builtProgram(): Promise<string> {
   const named = process.env['BENCH_MAIN'];
   if (named !== undefined) return path.resolve(named);
@@ -73,7 +73,7 @@ export async function builtProgram(): Promise<string> {
   return path.join(ROOT, 'dist/src/cli/main.js');
 }
 
-/** The program on so many accounts. */
+/** Runs the program on that many accounts. */
 export async function openInstalled(program: string, accounts: number): Promise<Installed> {
   const exchange = spawn(
     process.execPath,
@@ -165,7 +165,7 @@ async function stopDaemon(daemon: Daemon, logFile: string): Promise<void> {
     throw new Error(`the daemon ended with ${String(code)}:\n${await readFile(logFile, 'utf8')}`);
 }
 
-/** What a process holds now. */
+/** Current memory of a process. */
 export function heldBy(pid: number): Held {
   const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
@@ -183,7 +183,7 @@ export function heldBy(pid: number): Held {
 
 /** Processor time of all its threads so far. */
 export function cpuMsOf(pid: number): number {
-  // The name of the program is in brackets and may hold anything.
+  // The program's name is in parentheses and may contain any character.
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /s, '')
     .split(' ');
@@ -196,7 +196,7 @@ interface Addresses {
   readonly port: number;
 }
 
-/** As people write it; the rules are far from firing. */
+/** A hand-written style of config; its rules are far from firing. */
 function configOf(keys: CalmExchange['keys'], { baseUrl, redisUrl, port }: Addresses): string {
   const accounts = keys.map(
     ({ id }, index) =>

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 
 /**
- * Runs the benchmarks beside this file, one after another, each in a process of its own: all of them, or those
- * that are named (`npm run bench -- call signing`). One JSON line per figure goes to standard output.
+ * Runs the benchmarks beside this file one after another, each in its own process: all of them, or those named (`npm
+ * run bench -- call signing`). Prints one JSON line per figure.
  */
 const HELPERS = new Set([
   'main.ts',

@@ -3,9 +3,9 @@ import { builtProgram, type Held, heldBy, openInstalled, type RunningDaemon } fr
 import { median, report } from './rounds.ts';
 
 /**
- * What the installed daemon holds: for each number of accounts after it has watched them for a while at the usual cadence,
- * and after a Prometheus has scraped it several times as well. Resident memory counts the pages of the Node program and
- * its libraries, some 35 MB that every Node process of the machine shares.
+ * Memory of the installed daemon, for each number of accounts: after it has watched them for a while at the usual
+ * cadence, and again after several scrapes by Prometheus. Resident memory includes the pages of the Node program and
+ * its libraries, about 35 MB that all Node processes of the machine share.
  */
 const FLEETS = (process.env['BENCH_ACCOUNTS'] ?? '3,300,1000').split(',').map(Number);
 const SETTLE_MS = Number(process.env['BENCH_SETTLE_MS'] ?? '60000');
@@ -13,7 +13,7 @@ const WINDOW_MS = Number(process.env['BENCH_WINDOW_MS'] ?? '20000');
 const SCRAPES = Number(process.env['BENCH_SCRAPES'] ?? '6');
 const SAMPLE_MS = 500;
 const SCRAPE_MS = 5_000;
-/** Resident megabytes at most. */
+/** Upper bound of resident memory, in megabytes. */
 const TARGETS: Readonly<Record<number, number>> = { 3: 120, 300: 250, 1000: 450 };
 
 const program = await builtProgram();
@@ -60,7 +60,7 @@ async function sampled({ pid }: RunningDaemon, windowMs: number): Promise<readon
   return samples;
 }
 
-/** As Prometheus asks: with gzip, again and again. */
+/** Scrapes as Prometheus does: with gzip, repeatedly. */
 async function scraped(daemon: RunningDaemon): Promise<readonly Held[]> {
   const samples: Held[] = [];
   for (let scrape = 0; scrape < SCRAPES; scrape++) {

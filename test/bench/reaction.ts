@@ -16,14 +16,14 @@ import { median, report } from './rounds.ts';
 
 /**
  * From a breach that the exchange shows to the order that it receives, without the wait for the poll: `breakwater run`
- * in a process of its own, in enforce mode, against the simulated exchange over HTTP. All accounts are long at 10x and
- * breached by one move of the price; their positions are closed, and opened anew for the next wave. For each, from the arrival of the first request for its positions after the move
- * to the arrival of the first order; and, as a figure of its own, from the end of that request's reply. The first wave
- * warms up and does not count: a daemon has run for long in epoch. Every wave counts in full what follows a fill that
- * only the position showed: the daemon cancels, reads and only then places, so that three requests are in each figure.
- * The limiter's budgets are overridden, so that what is measured is not how few orders one address may send.
- * The daemon's processor time until the last order depends less on what else the machine does; polls are part of it.
- * `BENCH_MAIN` is the program that is measured, such as the built one of another commit, instead of the sources.
+ * in its own process, in enforce mode, against the simulated exchange over HTTP. All accounts are long at 10x and
+ * breached by one move of the price; their positions are closed, and reopened for the next wave. Measured per account:
+ * from the arrival of the first request for its positions after the move to the arrival of the first order; and, as a
+ * separate figure, from the end of that request's reply. The first wave warms up and does not count. Every wave
+ * includes the consequence of a fill that only the position showed: the daemon cancels, reads and only then places, so
+ * each figure includes three requests. The limiter's budgets are overridden, because one address may send too few
+ * orders for this. The daemon's processor time until the last order depends less on other load of the machine; it
+ * includes polls. `BENCH_MAIN` is the program to measure instead of the sources, such as a build of another commit.
  */
 const ACCOUNTS = Number(process.env['BENCH_ACCOUNTS'] ?? '100');
 const WAVES = Number(process.env['BENCH_ROUNDS'] ?? '4');
@@ -32,29 +32,29 @@ const BREACHED = 0.045;
 const PRICE = 60_000;
 const WAIT_MS = 60_000;
 const LOOK_MS = 100;
-/** Reads of each account that come before a breach. */
+/** Reads of each account before a breach. */
 const READS = 5;
-/** Longer than an order may take to be filled before the next one follows. */
+/** Longer than an order may take to fill before the next one follows. */
 const QUIET_MS = 5_000;
 const POSITIONS = '/api/v4/collateral-account/positions/open';
 const STOP_LIMIT = '/api/v4/order/collateral/stop-limit';
 
 interface Seen {
   reads: number;
-  /** Of the wave: when its positions were asked for first, when that was answered, and an order came first. */
+  /** Times within the wave: the first request for positions, its answer, and the first order. */
   readMs: number | undefined;
   repliedMs: number | undefined;
   orderMs: number | undefined;
-  /** Of the wave, from the read to the order, both included. */
+  /** Requests within the wave, from the read to the order, both included. */
   requests: number;
 }
 
-/** Milliseconds until its order and requests until then, one figure per account. */
+/** Milliseconds until the order and requests until then, one figure per account. */
 interface Wave {
   readonly fromRead: readonly number[];
   readonly fromReply: readonly number[];
   readonly requests: readonly number[];
-  /** Of the daemon, from the breach to the last order. */
+  /** The daemon's processor time, from the breach to the last order. */
   readonly cpuMs: number;
 }
 
@@ -132,7 +132,7 @@ function noteReply({ url, headers }: IncomingMessage): void {
   if (url === POSITIONS && one?.readMs !== undefined) one.repliedMs ??= performance.now();
 }
 
-/** The same positions as at the start for every account, which the daemon has then seen for a while. */
+/** Restores every account's initial positions, and waits until the daemon has seen them for a while. */
 async function open(): Promise<void> {
   simulator.setPrice(PERPETUAL, String(PRICE));
   for (const id of ids) reopen(id);
@@ -150,7 +150,7 @@ function reopen(id: string): void {
   const { collateral, positions = [] } = seedOf(id);
   simulator.exchange.change(() => {
     for (const [ticker, wanted] of Object.entries(collateral)) {
-      // An order of its owner pays a fee and the spread.
+      // The owner's orders pay a fee and the spread.
       const amount = wanted.times(decimal('1.03')).minus(model.account(id).equity);
       if (amount.lte(ZERO)) continue;
       expectOk(model.deposit(id, { ticker, amount }));
@@ -186,8 +186,8 @@ async function breach(): Promise<Wave> {
 }
 
 /**
- * Moves the price on, a little at a time, until every position is closed. Nothing may be left that a price that goes on
- * falling breaches again before a busy machine has come to the last account.
+ * Moves the price on in small steps until every position is closed. Nothing may be left that a further fall would
+ * breach again before a busy machine has reached the last account.
  */
 async function settle(): Promise<void> {
   let mark = model.market(PERPETUAL)?.mark.toNumber() ?? Number.NaN;

@@ -1,4 +1,4 @@
-/** Replies as specification 2.4 describes them, for measuring. */
+/** Sample replies as in specification 2.4. */
 export function positionsReply(count: number): string {
   const position = (index: number) => ({
     positionId: 191_823 + index,
@@ -27,7 +27,7 @@ export function positionsReply(count: number): string {
   return JSON.stringify(Array.from({ length: count }, (_, index) => position(index)));
 }
 
-/** As specification 2.5. */
+/** A credit line reply as in specification 2.5. */
 export function loanReply(): string {
   return JSON.stringify({
     asset: 'USDT',

@@ -2,8 +2,8 @@ import { createServer } from 'node:http';
 import { loanReply, positionsReply } from './replies.ts';
 
 /**
- * A process of its own that answers every request with three positions, or a loan, as fast as it can. Prints its port;
- * ends when its input ends, so that it never outlives the process that started it.
+ * A process that answers every request with three positions, or a loan, as fast as it can. Prints its port. Ends when
+ * its input ends, so it never outlives its parent.
  */
 const positions = Buffer.from(positionsReply(3));
 const loan = Buffer.from(loanReply());

@@ -1,9 +1,9 @@
-/** Figures from interleaved rounds, so that whatever else the machine does hits every contender alike. */
+/** Figures from interleaved rounds, so that other load of the machine affects every contender alike. */
 
 export interface Sample {
   /** Calls per second. */
   readonly throughput: number;
-  /** Processor time of this process per call, microseconds. */
+  /** Processor time of this process per call, in microseconds. */
   readonly cpuUs: number;
 }
 
@@ -17,7 +17,7 @@ export const median = (values: readonly number[]): number => {
     : ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2;
 };
 
-/** Calls of the first round, which warms up and does not count, compared with the others. */
+/** The first round makes this many times the calls of the others; it warms up and does not count. */
 const WARM_UP = 4;
 
 /** Runs every contender once per round, in turn. */

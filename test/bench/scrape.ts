@@ -3,15 +3,15 @@ import { measure, type Use } from '../support/probe.ts';
 import { openFleetServer, pause } from './fleet-server.ts';
 
 /**
- * A scrape of 1,000 accounts with 5 positions, a loan and 17 rule lines each, over HTTP, from a process with the
- * role `web` alone, in whose memory nothing of them is at first: as it is, and compressed, as Prometheus asks for
- * it. What it adds to the memory of that process at its peak, for how long it keeps the event loop, and what one
- * account takes in Redis.
+ * A scrape of 1,000 accounts with 5 positions, a loan and 17 rule lines each, over HTTP, from a process with only the
+ * role `web` and nothing about them in memory: uncompressed, and compressed as Prometheus requests it. Measured: what
+ * the scrape adds to the process's memory at its peak, how long it blocks the event loop, and the size of one account
+ * in Redis.
  */
 const ACCOUNTS = 1_000;
 const POSITIONS = 5;
 const ROUNDS = 7;
-/** Longer than what was read for a scrape is used for another one. */
+/** Longer than a scrape's reads are reused for the next one. */
 const BETWEEN_MS = 1_100;
 
 interface Scrape extends Use {
@@ -21,7 +21,7 @@ interface Scrape extends Use {
 
 const fleet = await openFleetServer(ACCOUNTS, POSITIONS);
 
-/** What comes is counted and let go, so that the time is the server's. */
+/** Counts and drops the data, so that the time is the server's. */
 async function get(encoding: string): Promise<number> {
   return await new Promise((resolve, reject) => {
     const headers = { 'accept-encoding': encoding, connection: 'close' };
@@ -48,7 +48,7 @@ async function scrape(encoding: string): Promise<Scrape> {
   return { ...use, wallMs, wireBytes };
 }
 
-/** After everything was written anew. */
+/** After every account was rewritten. */
 async function later(encoding: string): Promise<readonly Scrape[]> {
   const scrapes: Scrape[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
@@ -94,7 +94,7 @@ const result = {
   compressed: summary(compressed),
   idleRss: Math.round(first.before.rss),
   idleHeap: Math.round(first.before.heap),
-  /** Over all scrapes together. */
+  /** Maximum over all scrapes. */
   overAllRss: Math.round(Math.max(...all.map(({ before, rss }) => before.rss + rss)) - first.before.rss),
   redisBytesPerAccount: Math.round(Number(used) / ACCOUNTS),
   documentBytes: Object.fromEntries(Object.entries(stored).map(([field, value]) => [field, value.length])),

@@ -2,8 +2,8 @@ import { builtProgram, openInstalled } from './installed.ts';
 import { median, report } from './rounds.ts';
 
 /**
- * From the start of the installed program to the first account that it has judged, with an empty store: processor time of
- * all its threads, and the time that passes. The first start after an installation is a figure of its own.
+ * From the start of the installed program to its first judged account, with an empty store: processor time of all its
+ * threads, and elapsed time. The first start after an installation is a separate figure.
  */
 const ACCOUNTS = Number(process.env['BENCH_ACCOUNTS'] ?? '3');
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? '7');

@@ -23,10 +23,10 @@ import {
 import { startRedisServer } from '../support/redis.ts';
 
 /**
- * What one account-poll costs Redis and this process: due accounts of a bucket taken in one read, evaluated
- * documents (3 positions, 1 loan, 8 rules, one of them firing) committed in one script. The server keeps an
- * append-only file, as in production. Figures of the last read are written with no poll (`alone`), every fifth
- * (calm) or every one (something goes on). Commits of other processes are simulated by a second writer in `shared`.
+ * Cost of one account-poll for Redis and for this process: one read takes the due accounts of a bucket, and one script
+ * commits the evaluated documents (3 positions, 1 loan, 8 rules, one of them firing). The server keeps an append-only
+ * file, as in production. The figures of the last read are written never (`alone`), every fifth poll (calm) or every
+ * poll (something goes on). In `shared` a second writer simulates the commits of other processes.
  */
 const ACCOUNTS = 1_000;
 const ROUNDS = 10;
@@ -57,7 +57,7 @@ const rules = compileRules(
 );
 const markets = ['BTC_PERP', 'ETH_PERP', 'SOL_PERP'];
 
-/** Documents as 60 polls leave them, so that forecasts are running. */
+/** Documents as 60 polls leave them: forecasts are running. */
 function documentsOf(polls: number) {
   let state = emptyAccountState(SETTINGS.accountId);
   let figures: StoredFigures | undefined;
@@ -95,7 +95,7 @@ async function serverCpuUs(): Promise<number> {
   return (seconds('used_cpu_user') + seconds('used_cpu_sys')) * 1e6;
 }
 
-/** Every how many polls figures are written: 0 never (as a store without them), 1 while something goes on. */
+/** Polls per write of figures: 0 never (as in a store without them), 1 while something goes on. */
 let figuresEvery = 0;
 
 async function pollAll(round: number, writers: number, withHistory: boolean): Promise<number> {

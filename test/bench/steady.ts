@@ -11,16 +11,16 @@ import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 import { startRedisServer } from '../support/redis.ts';
 
 /**
- * The whole daemon at a steady rate, composed as `breakwater run` composes it: audit, metrics, web server and a log at
- * its usual level. Every account has three positions and a loan, is judged by the rule sets balanced and credit-line,
- * and is polled once a second. The limiter's budgets are overridden, as one address may not make that many requests.
+ * The whole daemon at a steady rate, composed as `breakwater run` composes it: audit, metrics, web server and log at
+ * its usual level. Every account has three positions and a loan, uses the rule sets balanced and credit-line, and is
+ * polled once a second. The limiter's budgets are overridden, because one address may not make that many requests.
  */
 export interface Steady {
-  /** Of the server that answers in place of the exchange, a process of its own. */
+  /** Address of the server that stands in for the exchange, in its own process. */
   readonly baseUrl: string;
-  /** One daemon for that many accounts: started, left to warm up, measured, ended. */
+  /** Starts a daemon for that many accounts, warms it up, measures it, and ends it. */
   measure(accounts: number, windowMs: number): Promise<Measured>;
-  /** The same, to be measured several times before it is ended. */
+  /** The same, for several measurements before it ends. */
   start(accounts: number): Promise<SteadyDaemon>;
   close(): Promise<void>;
 }
@@ -34,21 +34,21 @@ export interface SteadyDaemon {
 export interface Measured {
   readonly polls: number;
   readonly elapsedMs: number;
-  /** Processor time of the daemon's process, and of Redis, microseconds. */
+  /** Processor time of the daemon's process, and of Redis, in microseconds. */
   readonly cpuUs: number;
   readonly redisCpuUs: number;
-  /** How much later than meant the tick began, for each account that was due with it. */
+  /** How much later than planned the tick began, for each account that was due with it. */
   readonly lagsMs: readonly number[];
-  /** Between two decisions on the same account that both came within the window. */
+  /** Between two decisions on the same account, both within the window. */
   readonly gapsMs: readonly number[];
-  /** Accounts on which nothing was decided within the window. */
+  /** Accounts without a decision within the window. */
   readonly silent: number;
   readonly residentBytes: number;
-  /** Bytes that Redis holds for the accounts, after the window. */
+  /** Bytes that Redis holds for the accounts after the window. */
   readonly redisBytes: number;
 }
 
-/** Nonces of a daemon that was just started come in short blocks; after this time most come in long ones. */
+/** A daemon that just started reserves nonces in short blocks; after this time most blocks are long. */
 const WARM_UP_MS = 20_000;
 const PREFIX = 'bench';
 

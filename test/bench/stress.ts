@@ -5,8 +5,8 @@ import { median, report } from './rounds.ts';
 import { type Measured, openSteady } from './steady.ts';
 
 /**
- * What a stress test costs the polls of the process that runs it: the same daemon in windows without and with one, in
- * turn. Then what a whole test with the scenarios of the default costs, beside the daemon as it works.
+ * How much a stress test delays the polls of the process that runs it: the same daemon in windows without and with one,
+ * alternating. Then the cost of a whole test with the default scenarios, beside the daemon at work.
  */
 const ACCOUNTS = Number(process.env['BENCH_ACCOUNTS'] ?? '200');
 const STRESSED = Number(process.env['BENCH_STRESSED'] ?? '7');

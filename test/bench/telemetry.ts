@@ -6,9 +6,9 @@ import { createTelemetry } from '../../src/telemetry/telemetry.ts';
 import { textOf } from '../telemetry/parts.ts';
 
 /**
- * What telemetry costs per account-poll (one read of positions, one of the credit line, their calls, an evaluation
- * of 3 positions and 1 loan, a commit; a tick per 16 accounts) at the level `info`, and what a scrape costs with
- * 1,000 accounts. Prints one JSON object; figures are medians of rounds.
+ * Cost of telemetry per account-poll (one read of positions, one of the credit line, their calls, an evaluation of 3
+ * positions and 1 loan, a commit; a tick per 16 accounts) at the level `info`, and of a scrape with 1,000 accounts.
+ * Prints one JSON object; figures are medians of rounds.
  */
 
 const ACCOUNTS = 1000;

@@ -11,8 +11,8 @@ import { freePort, startRedisServer } from '../support/redis.ts';
 import { fleetConfig, writeFleet } from '../telemetry/fleet.ts';
 
 /**
- * The API over 1,000 accounts with 5 positions each, from a process with the role `web` alone while other processes
- * write all of them every 2 s: what a page of accounts takes, and what listeners cost.
+ * The API over 1,000 accounts with 5 positions each, from a process with only the role `web`, while other processes
+ * write all of them every 2 s: the time of a page of accounts, and the cost of listeners.
  */
 const ACCOUNTS = 1_000;
 const POSITIONS = 5;
@@ -73,7 +73,7 @@ async function listed(): Promise<{ readonly ms: number; readonly kilobytes: numb
   return { ms: Math.round(performance.now() - started), kilobytes: Math.round(body.length / 1e3) };
 }
 
-/** What so many listeners get, each of a page of accounts, and what they cost. */
+/** What that many listeners of a page of accounts each receive, and what they cost. */
 async function listening(count: number): Promise<object> {
   const ended = new AbortController();
   let bytes = 0;
@@ -88,7 +88,7 @@ async function listening(count: number): Promise<object> {
         events += Buffer.from(chunk).toString().split('\n\n').length - 1;
       }
     } catch {
-      // Ended from here.
+      // This side ended them.
     }
   });
   await pause(4_000);

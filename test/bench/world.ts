@@ -4,9 +4,9 @@ import { openWorld } from '../../src/world/open-world.ts';
 import type { PriceSpec, WorldSpec } from '../../src/world/spec.ts';
 
 /**
- * How fast worlds run, on one core: polls per second of processor time (accounts with one position, judged by the
- * rule set balanced), and worlds of one account and one hour per minute. `shares`: where the time goes, of what can be
- * told; `platform` is Node itself, its garbage collection and signing included.
+ * How fast worlds run on one core: polls per second of processor time (accounts with one position, judged by the rule
+ * set balanced), and worlds of one account and one hour per minute. `shares`: where the time goes, as far as the
+ * profile shows; `platform` is Node itself, including garbage collection and signing.
  */
 const MINUTE_MS = 60_000;
 const WARM_UP_SHARE = 0.25;
@@ -32,7 +32,7 @@ ${items.join('\n')}
 `;
 }
 
-/** Accounts that differ in how near they are to liquidation. */
+/** A world of accounts at different distances from liquidation. */
 function specOf(accounts: number, durationMs: number, seed: number, price: PriceSpec): WorldSpec {
   const ids = Array.from({ length: accounts }, (_, index) => `desk-${index + 1}`);
   return {
@@ -78,7 +78,7 @@ async function measure(name: string, spec: WorldSpec): Promise<void> {
   });
 }
 
-/** The same once more, with the profiler: it slows things down, so it has a run of its own. */
+/** A second run with the profiler, which slows execution down. */
 async function shares(name: string, spec: WorldSpec): Promise<void> {
   const session = new Session();
   session.connect();

@@ -6,14 +6,14 @@ import { BOUNDS, baseScore } from './measure.ts';
 
 const FILES = freshFiles();
 const why = FILES.length === 0 ? ` (skipped: no candles in ${CANDLES})` : '';
-/** Where forecasts of 20 % are. */
+/** Bin of the forecasts around 20 %. */
 const CALLED = BOUNDS.indexOf(0.15);
-/** Looks every two seconds as in an alarm, or every ten as in a calm, at candles that are walked through in three ways. */
+/** Polls every two seconds (as in an alarm) or every ten (as in a calm) over candles walked in three ways. */
 const WAYS = [2_000, 10_000].flatMap((everyMs) => PATH_MODELS.map((model) => ({ everyMs, model })));
 
-describe('forecasts against what happened in crashes that nothing was fitted to', () => {
+describe('forecasts against real crashes that nothing was fitted to', () => {
   test.skipIf(FILES.length === 0).each(sliceOf(WAYS, 6, 'ways to look at crashes'))(
-    `looking every $everyMs ms, $model${why}`,
+    `polling every $everyMs ms, $model${why}`,
     { timeout: 120_000 },
     ({ everyMs, model }) => {
       for (const [horizonMs, tally] of measureFiles(FILES, everyMs, [model]).get(model) ?? expect.fail()) {

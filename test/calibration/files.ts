@@ -5,11 +5,11 @@ import { parsePrices, priceFaultText } from '../../src/simulator/prices/price-fi
 import { PATH_MODELS } from '../../src/simulator/prices/price-path.ts';
 import { measure, newTallies, type Tallies } from './measure.ts';
 
-/** Candles of real crashes: a folder beside the checkout, or as the environment says. */
+/** Candles of real crashes: a folder beside the checkout, or the one that the environment names. */
 export const CANDLES =
   process.env['BREAKWATER_CANDLES'] ?? resolve(import.meta.dirname, '../../../shared/data/crashes');
 
-/** The constants of forecasts were chosen on these; all figures are of the others. */
+/** The constants of forecasts were fitted to these; all figures are of the others. */
 const FITTED: ReadonlySet<string> = new Set([
   '2020-03-12_BTCUSDT-PERP_1m.csv',
   '2021-05-19_ETHUSDT_1m.csv',
@@ -25,7 +25,7 @@ export function freshFiles(): readonly string[] {
 
 export type Model = (typeof PATH_MODELS)[number];
 
-/** Per model of how a candle was walked through, what became of all forecasts. */
+/** Results of all forecasts, per model of how a candle was walked. */
 export function measureFiles(
   files: readonly string[],
   sampleMs: number,

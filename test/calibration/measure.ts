@@ -13,9 +13,9 @@ import type { PriceSeries } from '../../src/simulator/prices/price-file.ts';
 import { type PathModel, pathSource } from '../../src/simulator/prices/price-path.ts';
 
 export const HORIZONS_MS: readonly number[] = [5_000, 60_000, 300_000, 900_000, 3_600_000];
-/** Where the barriers lie, fractions of the price, on both sides. */
+/** Distances of the barriers on both sides, as fractions of the price. */
 const DISTANCES = [0.002, 0.005, 0.01, 0.02, 0.04, 0.08] as const;
-/** Bounds of the chances that are looked at together. */
+/** Bounds of the bins of chances. */
 export const BOUNDS = [0, 0.01, 0.05, 0.1, 0.15, 0.25, 0.4, 0.6, 0.8, 0.95, 1] as const;
 const ASKED_EVERY_MS = 30_000;
 
@@ -25,16 +25,16 @@ export interface Bin {
   happened: number;
 }
 
-/** Of one horizon. Scores are sums of squared differences of what was called and what happened. */
+/** Results for one horizon. Scores are sums of squared differences between forecast and outcome. */
 export interface Tally {
   readonly bins: readonly Bin[];
   asked: number;
   happened: number;
   unknown: number;
   score: number;
-  /** Of a forecast that knows the volatility and drift of the last hour only. */
+  /** Score of a forecast that knows only the volatility and drift of the last hour. */
   hourScore: number;
-  /** Per distance, for the score of whoever always calls how often it happens at that distance. */
+  /** Per distance, for the score of a constant forecast: the share that happened at that distance. */
   readonly base: Map<number, { asked: number; happened: number }>;
 }
 
@@ -57,7 +57,7 @@ export function newTallies(): Tallies {
   );
 }
 
-/** The mean score of calling, at each distance, how often it happened there. */
+/** The mean score of a constant forecast per distance: the share that happened there. */
 export function baseScore({ base, asked }: Tally): number {
   let sum = 0;
   for (const { asked: count, happened } of base.values()) sum += happened * (1 - happened / count);
@@ -68,11 +68,11 @@ export interface Walked {
   readonly series: PriceSeries;
   readonly model: PathModel;
   readonly seed: number;
-  /** How often the price is looked at. */
+  /** How often the price is polled. */
   readonly sampleMs: number;
 }
 
-/** Forecasts at every half minute of a file, and adds what became of them. */
+/** Forecasts at every half minute of a file, and adds the outcomes. */
 export function measure(walked: Walked, tallies: Tallies): void {
   const { sampleMs } = walked;
   const samples = sampled(walked);
@@ -154,7 +154,7 @@ interface Sample extends Extremes {
   readonly last: number;
 }
 
-/** The price at every interval, and where it was in between. */
+/** The price at every interval, and its extremes in between. */
 function sampled({ series, model, seed, sampleMs }: Walked): readonly Sample[] {
   const source = pathSource({
     series,
@@ -185,7 +185,7 @@ function sampled({ series, model, seed, sampleMs }: Walked): readonly Sample[] {
   return samples;
 }
 
-/** Per sample where the price is within so many samples after it; undefined where the file ends before. */
+/** Extremes over the next `ahead` samples, per sample; undefined where the file ends before. */
 function extremes(samples: readonly Sample[], ahead: number): readonly (Extremes | undefined)[] {
   const lows = lowest(
     samples.map(({ low }) => low),
@@ -200,7 +200,7 @@ function extremes(samples: readonly Sample[], ahead: number): readonly (Extremes
   );
 }
 
-/** The least of the values after each, as many as are looked ahead: a queue of those that may still be it. */
+/** Minimum of the next `ahead` values after each index, by a monotonic queue. */
 function lowest(values: readonly number[], ahead: number): Float64Array {
   const least = new Float64Array(values.length).fill(Number.NaN);
   const queue: number[] = [];

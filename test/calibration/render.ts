@@ -3,10 +3,10 @@ import { BOUNDS, baseScore, type Tallies, type Tally } from './measure.ts';
 
 const percent = (value: number): string => `${(100 * value).toFixed(value < 0.1 ? 1 : 0)} %`;
 
-/** Fewer forecasts than this say nothing of how often it happens. */
+/** Bins with fewer forecasts than this are too small to judge. */
 export const LEAST_COUNT = 100;
 
-/** Two tables: what was called against what happened, and the scores. */
+/** Two tables: forecasts against outcomes, and the scores. */
 export function asMarkdown(measured: ReadonlyMap<Model, Tallies>): string {
   return [calledTable(measured), scoreTable(measured)].join('\n\n');
 }

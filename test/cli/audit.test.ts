@@ -20,7 +20,7 @@ import { expectOk, json, jsonLines, type OperatorWorld, openOperatorWorld, store
 const WHY = ['--reason', 'test', '--author', 'ann'];
 const LONG = ['--account', 'long'];
 
-/** So many records in the chain of `long`, besides the beginning of its epoch. */
+/** Records in the chain of `long`, after the one that begins its epoch. */
 async function fill(world: OperatorWorld, count: number): Promise<void> {
   for (let index = 0; index < count; index += 1) {
     const { load } = await world.state.store.read('long');
@@ -33,7 +33,7 @@ async function fill(world: OperatorWorld, count: number): Promise<void> {
   }
 }
 
-/** A daemon has run here, and a rule has fired: there is a decision. */
+/** Runs a daemon until a rule has fired, so that the trail has a decision. */
 async function openDecided(): Promise<OperatorWorld> {
   const world = await openOperatorWorld({
     accounts: { long: { rules: ['near'], more: '    mode: observe' } },
@@ -79,7 +79,7 @@ test('tail prints the newest records in words or JSON, show one in full', async 
   expect((await world.cli(['audit', 'show', '3', '--inputs', ...LONG])).stderr).toMatch(/is no decision/);
 });
 
-test('show --inputs has all that a decision was computed from', async () => {
+test('show --inputs prints everything that a decision was computed from', async () => {
   const world = await openDecided();
   const records = jsonLines(await world.cli(['audit', 'tail', ...LONG, '--json']));
   const decision = records.find(({ content }) => (content as { kind: string }).kind === 'decision');
@@ -95,7 +95,7 @@ test('show --inputs has all that a decision was computed from', async () => {
   );
 });
 
-test('verify judges every decision once more, and says which record is not what its inputs give', async () => {
+test('verify recomputes every decision, and names the record that its inputs do not give', async () => {
   const world = await openDecided();
   const sound = await world.cli(['audit', 'verify', ...LONG]);
   expect(sound).toMatchObject({ exitCode: EXIT.ok });
@@ -112,7 +112,7 @@ test('verify judges every decision once more, and says which record is not what 
   const inputs = await state.audit.inputs(chained.record);
   const { load } = await state.store.read('long');
   if (load.kind !== 'loaded' || inputs === undefined) throw new Error('the account cannot be read');
-  // In its chain as any other record, by somebody who has the key: it never fired.
+  // Written to the chain by somebody who has the key: this rule never fired.
   const forged = { ...chained.record.content, transitions: [], inputs };
   await state.store.commit([{ base: load.account, audit: [forged] }]);
   const [newest] = await state.audit.tail('long', 1);
@@ -128,18 +128,18 @@ test('verify judges every decision once more, and says which record is not what 
     },
   });
   expect((await world.cli(['audit', 'verify', ...LONG, '--decisions', '0'])).exitCode).toBe(EXIT.ok);
-  // A number in its chain is none that `audit show` takes.
+  // Record numbers of a chain are not those that `audit show` takes.
   const doubtful = fileIn(world, 'forged.audit');
   expectOk(await world.cli(['audit', 'export', ...LONG, '--out', doubtful]));
   const ofFile = (await world.cli(['audit', 'verify', '--file', doubtful])).stdout;
   expect(ofFile).toMatch(/record \d+ of its chain: its transitions are not what its inputs give$/m);
   expect(ofFile).not.toContain('audit show');
-  // Of a longer trail the last is always among those that are judged.
+  // In a longer trail the last decision is always among those recomputed.
   const last = await world.cli(['audit', 'verify', ...LONG, '--decisions', '1']);
   expect(last.stdout).toContain(forgedIs);
 });
 
-test('tail says below an order that observe mode held back what it would have cost or saved by now', async () => {
+test('tail prints, below an order that observe mode held back, its cost or savings so far', async () => {
   const world = await openOperatorWorld();
   const { load } = await world.state.store.read('long');
   if (load.kind === 'refused') throw new Error(load.problem.message);
@@ -175,7 +175,7 @@ test('tail says below an order that observe mode held back what it would have co
   );
 });
 
-test('tail --follow prints what is added, each once, until Ctrl-C', async () => {
+test('tail --follow prints each new record once, until Ctrl-C', async () => {
   const world = await openOperatorWorld();
   await fill(world, 2);
   const stop = new AbortController();
@@ -224,7 +224,7 @@ test('verify passes whole chains, and names the first record that was changed', 
   );
 });
 
-test('an export can be checked by itself; any changed, dropped or swapped line is found', async () => {
+test('an export verifies by itself; any changed, dropped or swapped line is found', async () => {
   const world = await openOperatorWorld();
   await fill(world, 5);
   const out = fileIn(world, 'export.txt');
@@ -246,7 +246,7 @@ test('an export can be checked by itself; any changed, dropped or swapped line i
   expect(json(dropped)).toMatchObject({ kind: 'broken', seq: 3, why: 'gap' });
   expect(json(await check(lines.slice(0, -1)))).toMatchObject({ kind: 'broken', why: 'attachment' });
   expect(json(await check([...lines, 'x']))).toMatchObject({ kind: 'broken', why: 'form' });
-  // To standard output, in part, the same lines.
+  // A part goes to standard output with the same lines.
   const part = await world.cli(['audit', 'export', ...LONG, '--from', '2', '--to', '3']);
   expect(part.stdout.split('\n').slice(0, 2)).toEqual(lines.slice(1, 3));
   expect((await world.cli(['audit', 'export', ...LONG, '--out', out])).stderr).toMatch(
@@ -255,7 +255,7 @@ test('an export can be checked by itself; any changed, dropped or swapped line i
   expect(await readFile(out, 'utf8')).toBe(lines.map((line) => `${line}\n`).join(''));
 });
 
-test('`verify --file` ignored --head and --account: a head is looked for in the file', async () => {
+test('`verify --file` looks for --head in the file, and refuses --account', async () => {
   const world = await openOperatorWorld();
   await fill(world, 3);
   const out = fileIn(world, 'export.txt');
@@ -282,7 +282,7 @@ test('`verify --file` ignored --head and --account: a head is looked for in the 
   ]);
 });
 
-test('`export --from 5 --to 2` ended with 0 and "No records"', async () => {
+test('`export --from 5 --to 2` is refused', async () => {
   const world = await openOperatorWorld();
   const run = await world.cli(['audit', 'export', ...LONG, '--from', '5', '--to', '2']);
   expect([run.exitCode, run.stderr]).toEqual([
@@ -291,7 +291,7 @@ test('`export --from 5 --to 2` ended with 0 and "No records"', async () => {
   ]);
 });
 
-test('prune writes out what it takes away and leaves a checkpoint that the chain is whole with', async () => {
+test('prune exports what it removes, and leaves a checkpoint with which the chain verifies', async () => {
   const world = await openOperatorWorld();
   await fill(world, 9);
   const out = fileIn(world, 'pruned.txt');
@@ -326,13 +326,13 @@ test('prune writes out what it takes away and leaves a checkpoint that the chain
   ]);
   expect(nothing.stdout).toBe('There was nothing to prune.\n');
   await expect(stat(fileIn(world, 'none.txt'))).rejects.toThrow('ENOENT');
-  // A file that cannot be written prunes nothing.
+  // If the file cannot be written, nothing is pruned.
   const failed = await world.cli(['audit', 'prune', ...LONG, '--keep', '1', '--out', out, ...WHY, '--yes']);
   expect(failed).toMatchObject({ exitCode: EXIT.failed });
   expect(await world.state.audit.tail('long', 100)).toHaveLength(5);
 });
 
-test('numbers of all records and those of one chain passed for each other', async () => {
+test('`audit` tells numbers of all records from numbers within one chain', async () => {
   const world = await openOperatorWorld();
   const { state } = world;
   await fill(world, 1);
@@ -367,6 +367,6 @@ test('numbers of all records and those of one chain passed for each other', asyn
   );
   const verdict = await world.cli(['audit', 'verify', ...LONG]);
   expect(verdict.stdout).toMatch(/intact, records 3 to \d of its chain, pruned up to 2 by checkpoint/);
-  // It was "BTC_PERP 0 to 1".
+  // Not "BTC_PERP 0 to 1".
   expect(verdict.stdout).toContain('chains of lanes: BTC_PERP none left, ends with 1');
 });

@@ -8,7 +8,7 @@ import { freePort } from '../support/redis.ts';
 import { sliceOf } from '../support/slice.ts';
 import { expectOk, FAR, type OperatorWorld, openOperatorWorld } from './operator.ts';
 
-/** A running daemon goes on with the file of before; the commands of people have to go on as well. */
+/** A running daemon keeps the previous config; the commands of people must keep working too. */
 
 const BY = ['--author', 'ann', '--reason', 'typo at night'];
 const FALLS = `${FAR}  - id: falls
@@ -42,7 +42,7 @@ async function refusedNothing(world: OperatorWorld, args: readonly string[]) {
 }
 
 test.each(sliceOf(SLIPS, 2, 'typos'))(
-  'with a typo in the config nobody could pause: %s',
+  'a typo in the config does not stop a pause: %s',
   async (_slip, slip) => {
     const world = await openBroken(slip);
     expect((await refusedNothing(world, ['pause', ...BY])).stdout).toMatch(/^Paused: every account/);
@@ -76,7 +76,7 @@ test.each(sliceOf(SLIPS, 2, 'typos'))(
 );
 
 test.each(sliceOf(SLIPS, 2, 'typos'))(
-  'with a typo in the config nobody could flatten: %s',
+  'a typo in the config does not stop a flatten: %s',
   async (_slip, slip) => {
     const world = await openBroken(slip);
     const run = await refusedNothing(world, ['flatten', '--account', 'long', '--urgent', '--yes', ...BY]);
@@ -89,7 +89,7 @@ test.each(sliceOf(SLIPS, 2, 'typos'))(
   },
 );
 
-test('where not even the address of Redis can be read it is said how else, and by --url the daemon is asked', async () => {
+test('if even the Redis address is unreadable, the command names --redis and --url; --url asks the daemon', async () => {
   const port = await freePort();
   const world = await openBroken(
     (text) => text.replace(/^redis:/m, 'redis: [').replace(/^web:.*$/m, ''),
@@ -109,13 +109,13 @@ test('where not even the address of Redis can be read it is said how else, and b
   ]);
   const byRedis = await world.cli(['status', '--redis', world.redisUrl, '--redis-prefix', world.prefix]);
   expect([byRedis.exitCode, byRedis.stdout]).toEqual([EXIT.ok, expect.stringContaining('long')]);
-  // The key is still read from the file, so it is obeyed.
+  // The key is still read from the file, so the daemon obeys.
   const byBoth = await world.cli(['pause', ...BY, '--redis', world.redisUrl, '--redis-prefix', world.prefix]);
   expect([byBoth.exitCode, byBoth.stdout]).toEqual([EXIT.ok, expect.stringContaining('Paused')]);
   expect((await world.cli(['status', ...url])).stdout).toContain('paused by ann');
 });
 
-test('a daemon that was named was not asked where no config is at hand, and the cure was to name it', async () => {
+test('--url reaches the daemon without a config at hand', async () => {
   const port = await freePort();
   const world = await openBroken((text) => text, `{ port: ${port} }`);
   const url = ['--url', `http://127.0.0.1:${port}`];

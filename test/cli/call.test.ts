@@ -120,7 +120,7 @@ describe('reads', () => {
     ['balance', 'balance'],
   ])('%s --json prints one line with the validated result', async (name, ...keys) => {
     const result = json(await call([name, '--json'], { account: BORROWER }));
-    // A history that was cut says so; whether it is depends on how much there is.
+    // A history that was cut says so; whether it is cut depends on its length.
     const told = Object.keys(result).filter((key) => key !== 'cut');
     expect(told.toSorted()).toEqual(['endpoint', 'outcome', ...keys].toSorted());
     expect(result).toMatchObject({ endpoint: name, outcome: 'ok' });
@@ -136,7 +136,7 @@ describe('reads', () => {
     expect((await call(['balance'])).stdout).toContain(' 0.001000000000000000001\n');
   });
 
-  it('an account without credit lines has none, which is a result', async () => {
+  it('an account without credit lines has none, which is a valid result', async () => {
     expect((await call(['credit-lines'])).stdout).toBe('No credit lines.\n');
     const none = json(await call(['credit-lines', '--json']));
     expect(none).toMatchObject({ outcome: 'ok', records: [], complete: true });
@@ -173,14 +173,14 @@ describe('reads', () => {
     });
   });
 
-  it('names no way to more of a history that is incomplete but not cut off', async () => {
+  it('does not suggest maxRecords for a history that is incomplete but not cut off', async () => {
     simulator.injectFault({ effect: { kind: 'badRecord' }, target: { endpoint: 'transferHistory' } });
     const { stderr } = await call(['transfers']);
     expect(stderr).toContain('This list is incomplete');
     expect(stderr).not.toContain('More:');
   });
 
-  it('shows the good records beside a bad one, and says that the list is incomplete', async () => {
+  it('prints the good records beside a bad one, and reports the list as incomplete', async () => {
     simulator.injectFault({ effect: { kind: 'badRecord' }, target: { endpoint: 'openPositions' }, count: 2 });
     const run = await call(['positions'], { account: HEDGED });
     expect(run.exitCode).toBe(EXIT.ok);
@@ -192,7 +192,7 @@ describe('reads', () => {
     expect(result['setAside']).not.toEqual([]);
   });
 
-  it('shows times as dates, codes as they are, null as none, and marks undocumented words', async () => {
+  it('prints times as dates, codes as sent, null as none, and marks undocumented words', async () => {
     const said = {
       createdAt: 1651568067,
       currency: 'Tether',
@@ -219,7 +219,7 @@ describe('reads', () => {
     expect(run.stdout).not.toContain('\u202E');
   });
 
-  it('goes to the next address when the first is down', async () => {
+  it('uses the next address when the first is down', async () => {
     simulator.setRegion(0, { mode: 'down' });
     const urls = simulator.baseUrls.flatMap((url) => ['--base-url', url]);
     expect((await call(['positions', ...urls])).exitCode).toBe(EXIT.ok);
@@ -227,7 +227,7 @@ describe('reads', () => {
     expect(one.exitCode).toBe(EXIT.ok);
   });
 
-  it('a refusal is exit code 1 with name, status, code and words', async () => {
+  it('reports a refusal with exit code 1, its name, status, code and words', async () => {
     const env = { ...environment(), BREAKWATER_API_SECRET: 'wrong' };
     const run = await call(['positions'], { env });
     expect(run).toMatchObject({ exitCode: EXIT.failed, stdout: '' });
@@ -241,7 +241,7 @@ describe('reads', () => {
     });
   });
 
-  it('--account takes key, address, dialect and Redis from the config, and counts nonces where the daemon does', async () => {
+  it("--account takes key, address, dialect and Redis from the config, and shares the daemon's nonces", async () => {
     const redis = await startPrivateRedis();
     try {
       const { apiKey, apiSecret } = credentials(HEDGED);
@@ -255,7 +255,7 @@ rules:
   - { id: far, on: position, when: { liquidationDistance: { below: 1% } }, do: [{ notify: { channels: [log] } }] }
 `;
       await writeFile(file, configOf(`${redis.prefix.replace(':', '-')}a`));
-      // What the environment says of Redis is not even read.
+      // BREAKWATER_REDIS_URL is not even read.
       const env = { DESK_KEY: apiKey, DESK_SECRET: apiSecret, BREAKWATER_REDIS_URL: 'nowhere' };
       const args = ['--account', 'desk-1', '--config', file];
       const run = await call(['positions', ...args], { env });
@@ -271,7 +271,7 @@ rules:
       expect(await client.keys(`${redis.prefix.replace(':', '-')}a*nonce*`)).not.toEqual([]);
       client.disconnect();
       const unknown = await call(['positions', '--account', 'desk-2', '--config', file], { env });
-      // It ended with 1, and all other commands with 2.
+      // As in all other commands.
       expect([unknown.exitCode, unknown.stderr]).toEqual([
         EXIT.usage,
         expect.stringMatching(/the config has no account "desk-2"\. Did you mean desk-1/),
@@ -295,12 +295,12 @@ rules:
   });
 });
 
-describe('endpoints are found', () => {
+describe('an endpoint', () => {
   it.each([
     'openPositions',
     '/api/v4/collateral-account/positions/open',
     'collateral-account/positions/open',
-  ])('as %s', async (name) => {
+  ])('is found as %s', async (name) => {
     expect(json(await call([name, '--json']))).toMatchObject({ endpoint: 'positions' });
   });
 
@@ -308,7 +308,7 @@ describe('endpoints are found', () => {
     ['postions', 'Did you mean positions?'],
     ['/api/v4/order/cancel/al', 'Did you mean /api/v4/order/cancel/all?'],
     ['moon', 'There are ping, positions, '],
-  ])('not as %s', async (name, cure) => {
+  ])('is not found as %s', async (name, cure) => {
     const run = await call([name]);
     expect(run.exitCode).toBe(EXIT.usage);
     expect(run.stderr).toContain(cure);
@@ -318,7 +318,7 @@ describe('endpoints are found', () => {
     expect(await call([])).toMatchObject({ exitCode: EXIT.usage, stdout: '' });
   });
 
-  it('and listed with parameters, types, units and what they change', async () => {
+  it('is listed with its parameters, types, units and what it changes', async () => {
     const { stdout, exitCode } = await call(['--list'], { env: {} });
     expect(exitCode).toBe(EXIT.ok);
     expect(stdout).toMatch(
@@ -337,7 +337,7 @@ describe('endpoints are found', () => {
   });
 });
 
-describe('parameters', () => {
+describe('a wrong parameter', () => {
   it.each([
     [
       'bad, in the order of the listing',
@@ -363,14 +363,14 @@ describe('parameters', () => {
     ['inherited', ['balance', '-p', '__proto__=x'], 'no parameter "__proto__"; balance takes none'],
     ['against the rules', stop({ amount: '0' }), 'amount must be a decimal string greater than zero'],
     ['a stop loss on reduce-only', stop({ stopLoss: '5' }), 'stopLoss cannot be combined with reduceOnly'],
-  ])('%s: said, and nothing is sent', async (_name, args, text) => {
+  ])('%s: is reported, and nothing is sent', async (_name, args, text) => {
     const run = await call([...args, '--yes', '--allow-exposure']);
     expect(run).toMatchObject({ exitCode: EXIT.usage, stdout: '' });
     expect(run.stderr).toContain(text);
     expect(sent()).toEqual([]);
   });
 
-  it('says all faults at once, without the values', async () => {
+  it('is reported together with all others, without its value', async () => {
     const run = await call([...stop({ amount: 'Adelheid', side: 'Brunnengasse' }), '-p', 'Kaiserswerth']);
     expect(run.stderr).toContain('side must be one of buy, sell; amount must be a decimal such as 0.5');
     expect(run.stderr).toContain('a --param is not name=value');
@@ -378,7 +378,7 @@ describe('parameters', () => {
   });
 });
 
-describe('what changes something', () => {
+describe('a request that changes something', () => {
   const commands: [string, string[]][] = [
     ['stop-limit', stop()],
     ['cancel-all', ['cancel-all']],
@@ -393,7 +393,7 @@ describe('what changes something', () => {
     expect(sent()).toEqual([]);
   });
 
-  it.each(commands)('%s: is not sent when the answer is no, or none', async (_name, args) => {
+  it.each(commands)('%s: is not sent when the answer is no, or missing', async (_name, args) => {
     for (const input of ['n\n', 'maybe\n', '']) {
       const run = await call(args, { tty: true, input });
       expect(run).toMatchObject({ exitCode: EXIT.failed, stdout: '' });
@@ -452,7 +452,7 @@ describe('what changes something', () => {
     expect(simulator.model.account(id).hedgeMode).toBe(false);
   });
 
-  it('fiat-deposit-link makes a link, with a fresh id unless one is given', async () => {
+  it('fiat-deposit-link makes a link, with a new id unless one is given', async () => {
     const args = ['fiat-deposit-link', ...params({ ...LINK, provider: 'SEPA' }), '--yes'];
     const first = await call(args);
     expect(first.stdout).toMatch(/^http:\S+\n$/);
@@ -464,7 +464,7 @@ describe('what changes something', () => {
     expect(again.stderr).toMatch(/rejected: .*uniqueId: .*\(validationFailed, HTTP 400, code 0\)/);
   });
 
-  it('a rejected order ends with 1, its name, code, message and fields', async () => {
+  it('a rejected order exits with 1 and prints its name, code, message and fields', async () => {
     const run = await call([...stop({ side: 'buy' }), '--yes']);
     expect(run).toMatchObject({ exitCode: EXIT.failed, stdout: '' });
     expect(run.stderr).toContain('(reduceOnlyRefused, HTTP 400, code 116)');
@@ -476,13 +476,13 @@ describe('what changes something', () => {
     });
   });
 
-  it('tells of an amount that the exchange adjusted', async () => {
+  it('reports an amount that the exchange adjusted', async () => {
     const run = await call([...stop({ amount: '9' }), '--yes']);
     expect(run.exitCode).toBe(EXIT.ok);
     expect(run.stderr).toContain('The exchange adjusted the amount from 9 to 0.5.');
   });
 
-  it('a lost reply ends with 3 and what to do, and the order was placed once', async () => {
+  it('a lost reply exits with 3 and says what to do; the order was placed once', async () => {
     simulator.injectFault({ effect: { kind: 'lostReply' }, target: { endpoint: 'stopLimit' } });
     const id = params({ clientOrderId: 'mine-1' });
     const run = await call([...stop(), ...id, '--yes']);
@@ -511,7 +511,7 @@ describe('what changes something', () => {
     expect(result['advice']).toContain(advice);
   });
 
-  it('Ctrl-C after an order has left ends with 3, not with 130: its fate is unknown', async () => {
+  it('Ctrl-C after an order was sent exits with 3, not 130: its outcome is unknown', async () => {
     simulator.injectFault({ effect: { kind: 'appliedLate', connection: 'hang' } });
     const controller = new AbortController();
     const running = call([...stop(), '--yes'], { signal: controller.signal });
@@ -522,7 +522,7 @@ describe('what changes something', () => {
     await vi.waitFor(() => expect(simulator.model.openOrders(credentials().id)).toHaveLength(1));
   });
 
-  it('the timeout bounds an order, whose outcome is then unknown', async () => {
+  it('a timed-out order has an unknown outcome', async () => {
     simulator.injectFault({ effect: { kind: 'hang' } });
     const run = await call([...stop(), '--yes', '--timeout-ms', '200']);
     expect(run.exitCode).toBe(EXIT.unknownOutcome);
@@ -532,7 +532,7 @@ describe('what changes something', () => {
   it.each([
     ['spec', 'unique', { activation_price: '57000', client_order_id: 'x-1' }],
     ['camel', 'window', { activation_price: '57000', clientOrderId: 'x-1', nonceWindow: true }],
-  ])('what is shown in dialect %s is what is sent', async (dialect, nonce, names) => {
+  ])('sends what it shows in dialect %s', async (dialect, nonce, names) => {
     const bodies: Record<string, unknown>[] = [];
     const url = await listener((body) => bodies.push(body));
     const args = ['--dialect', dialect, '--nonce', nonce, '--base-url', url.address];
@@ -557,7 +557,7 @@ describe('what changes something', () => {
   });
 });
 
-/** A server that takes the bodies of requests and refuses them. */
+/** A server that records the bodies of requests and refuses them. */
 async function listener(take: (body: Record<string, unknown>) => void) {
   const server = createServer((request, response) => {
     let body = '';
@@ -572,13 +572,13 @@ async function listener(take: (body: Record<string, unknown>) => void) {
   return { address, close: () => new Promise((resolve) => server.close(resolve)) };
 }
 
-describe('what could open exposure', () => {
+describe('a request that could open exposure', () => {
   it.each([
     ['an order that is not reduce-only', stop({ reduceOnly: 'false' }), 'can open or grow a position'],
     ['in the other spelling too', stop({ reduce_only: 'false' }), 'can open or grow a position'],
     ['hedge mode', ['hedge-mode', '-p', 'hedgeMode=true'], 'opens a second position'],
     ['one-way mode', ['hedge-mode', '-p', 'hedgeMode=false'], 'turn the position around'],
-  ])('%s: is not sent without --allow-exposure, whatever is confirmed', async (_name, args, reason) => {
+  ])('%s: is not sent without --allow-exposure, even if confirmed', async (_name, args, reason) => {
     for (const run of [
       await call([...args, '--yes']),
       await call(args, { tty: true, input: 'y\n' }),
@@ -591,7 +591,7 @@ describe('what could open exposure', () => {
     expect(sent()).toEqual([]);
   });
 
-  it('no parameters whatever bring an order out that is not reduce-only', async () => {
+  it('no combination of parameters sends an order that is not reduce-only', async () => {
     const bodies: Record<string, unknown>[] = [];
     const { address, close } = await listener((body) => bodies.push(body));
     const maybe = (name: string, ...values: string[]) =>
@@ -622,7 +622,7 @@ describe('what could open exposure', () => {
     expect(sent()).toEqual([]);
   });
 
-  it('goes out with --allow-exposure, and says so before', async () => {
+  it('is sent with --allow-exposure, after a warning', async () => {
     const args = stop({ reduceOnly: 'false', side: 'buy', activationPrice: '61000', price: '61100' });
     const attached = params({ stop_loss: '59000', takeProfit: '65000' });
     const run = await call([...args, ...attached, '--allow-exposure', '--yes']);
@@ -632,7 +632,7 @@ describe('what could open exposure', () => {
     expect(run.stdout).toMatch(/^stopLoss +59000$/m);
   });
 
-  it('an order is reduce-only unless told otherwise', async () => {
+  it('an order is reduce-only by default', async () => {
     const result = json(await call([...stop(), '--yes', '--json']));
     expect(result).toMatchObject({
       outcome: 'accepted',
@@ -665,7 +665,7 @@ describe('settings', () => {
     ['customer data for a read', ['--customer-file', 'x'], {}, 'takes no customer data'],
     ['an unknown mode', ['--nonce', 'random'], {}, 'Allowed choices are unique, increasing, window'],
     ['no time', ['--timeout-ms', '0'], {}, 'whole number from 1 to 600000'],
-  ])('%s: a wrong command line', async (_name, args, env, text) => {
+  ])('%s: is a wrong command line', async (_name, args, env, text) => {
     const run = await call(['positions', ...args], { env: { ...environment(), ...env } });
     expect(run).toMatchObject({ exitCode: EXIT.usage, stdout: '' });
     expect(run.stderr).toContain(text);
@@ -673,7 +673,7 @@ describe('settings', () => {
     expect(sent()).toEqual([]);
   });
 
-  it('key and secret can come from files, which win over the environment', async () => {
+  it('key and secret can come from files, which take precedence over the environment', async () => {
     const { apiKey, apiSecret } = credentials(BORROWER);
     const key = ['--api-key-file', await file('key', `${apiKey}\n`)];
     const secret = ['--api-secret-file', await file('secret', `${apiSecret}\n`)];
@@ -683,14 +683,14 @@ describe('settings', () => {
     expect(missing.stderr).toContain('cannot read the file of --api-key-file (ENOENT)');
   });
 
-  it('names all addresses in front of an order, without the slashes at their ends', async () => {
+  it('all addresses are named before an order is sent, without trailing slashes', async () => {
     const urls = simulator.baseUrls.flatMap((url) => ['--base-url', `${url}//`]);
     const { stderr } = await call([...stop(), ...urls, '--yes']);
     const post = `POST ${simulator.baseUrls.join(' or ')}/api/v4/order/collateral/stop-limit`;
     expect(stderr.split('\n')).toContain(post);
   });
 
-  it('a BREAKWATER_REDIS_URL that is no address is refused by its name, without its text', async () => {
+  it('an invalid BREAKWATER_REDIS_URL is refused by name, without its text', async () => {
     const env = { ...environment(), BREAKWATER_REDIS_URL: 'sesame' };
     const { exitCode, stderr } = await call(['balance'], { env });
     expect(exitCode).toBe(EXIT.usage);
@@ -704,7 +704,7 @@ describe('settings', () => {
     expect((await call(['balance'], { env })).exitCode).toBe(EXIT.ok);
   });
 
-  it('an exchange that is not there is said', async () => {
+  it('an unreachable exchange is reported', async () => {
     const { address, close } = await listener(() => undefined);
     await close();
     const run = await call(['balance', '--base-url', address]);
@@ -715,11 +715,11 @@ describe('settings', () => {
     expect(order.stderr).toContain('rejected: ');
   });
 
-  it('without Redis it says that nonces are its own', async () => {
+  it('without Redis the command says that its nonces are its own', async () => {
     expect((await call(['balance'])).stderr).toContain('add --redis with its Redis');
   });
 
-  it('with Redis it takes nonces from the store of the daemons', async () => {
+  it("with Redis the command takes nonces from the daemons' store", async () => {
     const redis = await startPrivateRedis();
     try {
       simulator.setReadings({ nonceRule: 'increasing' });
@@ -739,7 +739,7 @@ describe('settings', () => {
     }
   });
 
-  it('a Redis that was asked for and is not there stops the call before it', async () => {
+  it('if the given Redis is unreachable, nothing is sent', async () => {
     const { address, close } = await listener(() => undefined);
     await close();
     const url = address.replace('http://', 'redis://u:sesame@');
@@ -786,7 +786,7 @@ describe('secrets and customer data', () => {
     expect(run.stderr).toContain('customer');
   });
 
-  it('are taken out of what the exchange says', async () => {
+  it("are removed from the exchange's replies", async () => {
     const { apiKey, apiSecret } = credentials();
     const message = `bad ${apiKey} ${apiSecret} ${personal.join(' ')}`;
     const errors = { customer: personal, [apiSecret]: [message] };
@@ -810,7 +810,7 @@ describe('secrets and customer data', () => {
     ['with numbers', JSON.stringify({ ...CUSTOMER, address: { zipCode: 90489 } }), 'all of them texts'],
     ['no name', JSON.stringify({ ...CUSTOMER, lastName: '' }), 'customer.lastName is required'],
     ['no date', JSON.stringify({ ...CUSTOMER, birthDate: '29.2.1984' }), 'must be YYYY-MM-DD'],
-  ])('a customer file that is %s: said without what is in it', async (_name, text, problem) => {
+  ])('a customer file that is %s is refused without showing its contents', async (_name, text, problem) => {
     const args = ['fiat-deposit-link', ...params(LINK), '--customer-file', await file('bad.json', text)];
     const run = await call([...args, '--yes', '--debug']);
     expect(run).toMatchObject({ exitCode: EXIT.usage, stdout: '' });
@@ -820,7 +820,7 @@ describe('secrets and customer data', () => {
     expect(sent()).toEqual([]);
   });
 
-  it('are no parameters', async () => {
+  it('cannot be given as parameters', async () => {
     const run = await call(['fiat-deposit-link', ...params(LINK), '-p', 'customer.email=adelheid@x.example']);
     expect(run.stderr).toContain('customer: customer data comes from --customer-file only');
     expect(run.stderr).not.toContain('adelheid');
@@ -828,7 +828,7 @@ describe('secrets and customer data', () => {
 });
 
 describe('colours', () => {
-  it('only on a terminal, and never with NO_COLOR', async () => {
+  it('appear only on a terminal, and never with NO_COLOR', async () => {
     const escape = '\u001b[';
     expect((await call(['positions'], { tty: true })).stdout).toContain(escape);
     for (const run of [
@@ -840,7 +840,7 @@ describe('colours', () => {
     }
   });
 
-  it('never in JSON', async () => {
+  it('never appear in JSON', async () => {
     const run = await call(['positions', '--json'], { env: { ...environment(), FORCE_COLOR: '1' } });
     expect(run.stdout).not.toContain('\u001b');
   });

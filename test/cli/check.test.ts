@@ -24,7 +24,7 @@ function file(text: string): string {
 }
 
 describe('breakwater check', () => {
-  test('a good file: 0', async () => {
+  test('exits with 0 for a good file', async () => {
     const name = file(GOOD);
     expect(await runCommandLine(['check', name], { env: { K: 'k' } })).toEqual({
       exitCode: 0,
@@ -33,7 +33,7 @@ describe('breakwater check', () => {
     });
   });
 
-  test('a warning: 0', async () => {
+  test('exits with 0 for a warning', async () => {
     const name = file(GOOD);
     const { exitCode, stdout } = await runCommandLine(['check', name]);
     expect(exitCode).toBe(0);
@@ -43,7 +43,7 @@ describe('breakwater check', () => {
     expect(stdout).toContain(`${name}: can be used: 2 warnings\n`);
   });
 
-  test('errors: 1, all of them, each in a line of its own', async () => {
+  test('exits with 1 for errors, each on its own line', async () => {
     const name = file(GOOD.replace('for: 3s', 'for: 3').replace('below: 5%', 'below: 5'));
     const { exitCode, stdout } = await runCommandLine(['check', name], { env: { K: 'k' } });
     expect(exitCode).toBe(1);
@@ -55,7 +55,7 @@ describe('breakwater check', () => {
     ]);
   });
 
-  test('mistakes of many kinds, one of them in what a rule judges: 1, all of them in words and as JSON', async () => {
+  test("exits with 1 for mistakes of many kinds, including a rule's condition, in words and as JSON", async () => {
     const text = GOOD.replace('apiKey: { env: K }', 'apiKey: aBcD1234aBcD1234aBcD')
       .replace('on: position', 'on: positon')
       .replace('below: 5%', 'below: five')
@@ -75,7 +75,7 @@ describe('breakwater check', () => {
     expect(report.problems.map(({ text: one }) => one)).toEqual(lines.slice(0, -1));
   });
 
-  test('a file that is not there: 1; no file: 2', async () => {
+  test('exits with 1 for a missing file, and with 2 without a file', async () => {
     const name = path.join(folder, 'nowhere.yaml');
     const missing = await runCommandLine(['check', name]);
     expect([missing.exitCode, missing.stdout.split('\n')[0]]).toEqual([
@@ -85,14 +85,14 @@ describe('breakwater check', () => {
     expect((await runCommandLine(['check'])).exitCode).toBe(2);
   });
 
-  test('--print says the rules of each account', async () => {
+  test('--print lists the rules of each account', async () => {
     const { stdout } = await runCommandLine(['check', file(GOOD), '--print'], { env: { K: 'k' } });
     expect(stdout).toContain(
       'account desk-1 (observe)\n  watch (warning):\n    when a position is nearer than 5.0 % to liquidation for 3 s: only show it.\n',
     );
   });
 
-  test('--print says the rules of 200 accounts that have the same once, with every name, and others apart', async () => {
+  test('--print lists rules shared by 200 accounts once, with every name, and others separately', async () => {
     const account = (id: string, rules = 'watch') =>
       `  - { id: ${id}, apiKey: { env: K }, apiSecret: { env: K }, rules: [${rules}] }\n`;
     const ids = Array.from({ length: 200 }, (_, at) => `desk-${at}`);
@@ -110,7 +110,7 @@ describe('breakwater check', () => {
     expect(words.split('\n').filter((line) => line.startsWith('  desk') && line.length > 80)).toEqual([]);
   });
 
-  test('--print says that a heartbeat is told, and not where', async () => {
+  test('--print says that a heartbeat is sent, but not where', async () => {
     const text = `${GOOD}heartbeat: { url: { env: PING }, every: 90s }\n`;
     const { stdout } = await runCommandLine(['check', file(text), '--print'], {
       env: { K: 'k', PING: 'https://hc.example/planted' },
@@ -121,7 +121,7 @@ describe('breakwater check', () => {
     expect(stdout).not.toContain('planted');
   });
 
-  test('--json is one object in one line', async () => {
+  test('--json prints one object on one line', async () => {
     const name = file(GOOD.replace('severity', 'x').replace('for: 3s', 'fro: 3s'));
     const { exitCode, stdout, stderr } = await runCommandLine(['check', name, '--json'], { env: { K: 'k' } });
     expect([exitCode, stderr, stdout.split('\n').length]).toEqual([1, '', 2]);
@@ -152,7 +152,7 @@ describe('breakwater check', () => {
 });
 
 describe('breakwater run', () => {
-  test('a broken config was one run-on line without a cure, with other places than check', async () => {
+  test('reports a broken config with the places that check reports, and a cure', async () => {
     const name = file(GOOD.replace('for: 3s', 'for: 3').replace('below: 5%', 'below: 5'));
     const env = { K: 'k' };
     const [run, check] = [
@@ -166,7 +166,7 @@ describe('breakwater run', () => {
     expect(run.exitCode).toBe(1);
   });
 
-  test('without a config nobody was told how to get one', async () => {
+  test('without a config, names the command that makes one', async () => {
     const name = path.join(folder, 'nowhere.yaml');
     const run = await runCommandLine(['run', '--config', name, '--json']);
     expect(JSON.parse(run.stderr)).toEqual({

@@ -17,7 +17,7 @@ async function scriptFor(shell: string, commands?: readonly RegisterCommand[]): 
   return stdout;
 }
 
-/** What a real bash that has sourced the script offers after these words, the last of which is being typed. */
+/** What bash offers after these words once it has sourced the script; the last word is being typed. */
 function offersOf(script: string): (...words: readonly string[]) => readonly string[] {
   const folder = mkdtempSync(path.join(tmpdir(), 'breakwater-completion-'));
   closeAfterTest(async () => await rm(folder, { recursive: true, force: true }));
@@ -47,7 +47,7 @@ test('bash completes every command that --help lists, and every option of each',
   }
 });
 
-test('bash completes what is being typed, subcommands, and values that are known', async () => {
+test('bash completes partial words, subcommands, and known values', async () => {
   const offers = offersOf(await scriptFor('bash'));
   expect(offers('sta')).toEqual(['status']);
   expect(offers('status', '--wat')).toEqual(['--watch']);
@@ -55,9 +55,9 @@ test('bash completes what is being typed, subcommands, and values that are known
   expect(offers('audit', 'tail', '--fol')).toEqual(['--follow']);
   expect(offers('completion', '')).toEqual(expect.arrayContaining(['bash', 'zsh', 'fish']));
   expect(offers('call', '--dialect', '')).toEqual(['spec', 'camel']);
-  // The value of an option is no option, and a file name is left to bash.
+  // The value of an option is not completed as an option, and file names are left to bash.
   expect(offers('status', '--config', '')).toEqual([]);
-  // An account may be called like a command.
+  // An account may have the name of a command.
   expect(offers('status', '--account', 'audit', '--wat')).toEqual(['--watch']);
 });
 
@@ -71,7 +71,7 @@ test('options of the short name of a command, and values after "=", were not com
   expect(await scriptFor('fish')).toContain("-n '__fish_seen_subcommand_from ack' -s a -l account");
 });
 
-test('a command that is added is completed without anything else being changed', async () => {
+test('a new command is completed without any other change', async () => {
   const register: RegisterCommand = (program) => {
     program.command('moor').summary("the ship's own").option('--rope <kind>', "the rope's kind");
   };
@@ -83,7 +83,7 @@ test('a command that is added is completed without anything else being changed',
   expect(fish).toContain(`-n '__fish_seen_subcommand_from moor' -l rope -r -d 'the rope'\\''s kind'`);
 });
 
-test('zsh gets the same through its bashcompinit; another shell is refused', async () => {
+test('zsh uses the same script through bashcompinit; other shells are refused', async () => {
   const zsh = await scriptFor('zsh');
   expect(zsh.split('\n')[0]).toBe('autoload -U +X bashcompinit && bashcompinit');
   expect(zsh).toContain(await scriptFor('bash'));
@@ -92,7 +92,7 @@ test('zsh gets the same through its bashcompinit; another shell is refused', asy
   expect(refused.stderr).toContain('bash, zsh, fish');
 });
 
-test('version prints what --version does, and what a report needs', async () => {
+test('version prints what --version does, and what a bug report needs', async () => {
   const short = (await runCommandLine(['--version'])).stdout.trim();
   const { stdout } = await runCommandLine(['version']);
   expect(stdout).toBe(

@@ -12,7 +12,7 @@ async function inForce(world: Awaited<ReturnType<typeof openOperatorWorld>>, acc
   return controlsInForce((await stored(world.state, accountId)).controls, accountId, Date.now());
 }
 
-test('pause and resume, everywhere and of one account, are in force in the shared state when they end', async () => {
+test('pause and resume, for all and for one account, are in force in the shared state when the command ends', async () => {
   const world = await openOperatorWorld();
   const everywhere = await world.cli(['pause', ...BY, '--for', '2h', '--json']);
   expectOk(everywhere);
@@ -47,7 +47,7 @@ test('pause and resume, everywhere and of one account, are in force in the share
   ]);
 });
 
-test('a silence holds back one rule for one subject, replaces one of its scope, and can be lifted', async () => {
+test('a silence holds back one rule for one subject, replaces one of the same scope, and can be lifted', async () => {
   const world = await openOperatorWorld();
   const scope = ['silence', '--rule', 'far', '--subject', 'position:7', '--account', 'long', ...BY];
   expect((await world.cli([...scope, '--for', '1h'])).exitCode).toBe(EXIT.ok);
@@ -71,19 +71,19 @@ test('a silence holds back one rule for one subject, replaces one of its scope, 
   expect((await inForce(world, 'long')).silences).toEqual([]);
 });
 
-test('`acknowledge --rule nosuch` said that nothing of it is open, with 0', async () => {
+test('`acknowledge` of an unknown rule fails', async () => {
   const world = await openOperatorWorld();
   const typo = await world.cli(['acknowledge', '--rule', 'nosuch', ...BY]);
   expect([typo.exitCode, typo.stdout]).toEqual([EXIT.usage, '']);
   expect(typo.stderr).toMatch(/nothing is open of a rule "nosuch"\. Nothing is open\./);
-  // A rule that exists may be over by the time that somebody sees to it.
+  // A rule that exists may be over by the time somebody acknowledges it.
   for (const rule of ['far', 'built-in/blind']) {
     const over = await world.cli(['acknowledge', '--rule', rule, ...BY]);
     expect([over.exitCode, over.stdout]).toEqual([EXIT.ok, 'Nothing of it is open.\n']);
   }
 });
 
-test('the author is the user of the system unless said otherwise', async () => {
+test('the author defaults to the system user', async () => {
   const world = await openOperatorWorld();
   const reason = ['--reason', 'test'];
   expect(json(await world.cli(['pause', ...reason, '--json']))['author']).toMatch(/\S/);
@@ -115,14 +115,14 @@ test.each([
   expect(await world.state.controls.list()).toEqual([]);
 });
 
-test('needs neither the secrets of the exchange nor a config, and says when Redis is not there', async () => {
+test('needs no exchange secrets and no config, and reports an unreachable Redis', async () => {
   const world = await openOperatorWorld();
   const withoutSecrets = await world.cli(['pause', ...BY, '--json'], { env: {} });
   expectOk(withoutSecrets);
   const place = ['--redis', world.redisUrl, '--redis-prefix', world.prefix];
   const withoutConfig = await runCommandLine(['resume', ...BY, ...place]);
   expect(withoutConfig.stdout).toBe('Lifted: pause of every account.\n');
-  // An account that nobody knows may be a typing error.
+  // An unknown account may be a typing error.
   const unknown = await runCommandLine(['pause', '--account', 'nobody', ...BY, ...place]);
   expect(unknown).toMatchObject({ exitCode: EXIT.usage });
   const GONE = `redis://u:hidden@127.0.0.1:${await freePort()}`;
@@ -140,7 +140,7 @@ test('needs neither the secrets of the exchange nor a config, and says when Redi
   expect(problem.error['cure']).toMatch(/--redis/);
 });
 
-test('`run --instance 9` took the number that doctor takes for itself', async () => {
+test('`run --instance 9` is refused: doctor uses that number', async () => {
   const run = await runCommandLine(['run', '--instance', '9', '--config', '/nonexistent.yaml']);
   expect([run.exitCode, run.stderr]).toEqual([EXIT.usage, expect.stringContaining('0 to 8')]);
 });

@@ -19,7 +19,7 @@ async function record(world: OperatorWorld, accountId: string, audit: readonly A
   await world.state.store.commit([{ base: load.account, audit }]);
 }
 
-/** Fired at a distance of 4 %, by what the decision was made with. */
+/** Fired at a distance of 4 %, by its recorded inputs. */
 function decision(atMs: number): AuditDraft {
   const at = { wallMs: atMs, monotonicMs: 0, clockId: 'one' };
   const near = position({ liquidationPrice: d('86.4') });
@@ -39,7 +39,7 @@ function decision(atMs: number): AuditDraft {
   };
 }
 
-test('digest sums up all accounts for a time, in words and JSON, and sends nothing', async () => {
+test('digest sums up all accounts for a period, in words and JSON, and sends nothing', async () => {
   const world = await openOperatorWorld();
   await record(world, 'long', [
     decision(hour(2)),
@@ -94,7 +94,7 @@ test('digest reads a trail of many pages, and says where its beginning was prune
   const { troubles = [], recordsFromMs } = (await all()).accounts[0] ?? {};
   expect(troubles.map(({ times }) => times)).toEqual(Array.from({ length: 50 }, () => 10));
   expect(recordsFromMs).toBeNull();
-  // A message has room for some; `--all` for every one.
+  // A message has room for some accounts; `--all` prints every one.
   const shown = async (...more: readonly string[]) =>
     (await world.cli(['digest', ...PERIOD, ...more])).stdout
       .split('\n')
@@ -114,7 +114,7 @@ test('digest reads a trail of many pages, and says where its beginning was prune
   expect(kept).toBeGreaterThan(50);
 });
 
-test('the nearest call is found in the first of many samples, and those outside of the time do not count', async () => {
+test('the nearest call is found in the first of many samples; those outside the period do not count', async () => {
   const world = await openOperatorWorld();
   const redis = new Redis(world.redisUrl, { maxRetriesPerRequest: 1 });
   closeAfterTest(async () => redis.disconnect());
@@ -131,7 +131,7 @@ test('the nearest call is found in the first of many samples, and those outside 
   expect(accounts[0]?.nearest).toMatchObject({ name: 'BTC_PERP', distance: 0.05, atMs: hour(0) });
 });
 
-test('what somebody else wrote into the trail of one account does not silence the others', async () => {
+test("foreign data in one account's trail does not hide the others", async () => {
   const world = await openOperatorWorld();
   await record(world, 'long', [{ kind: 'action', event: { kind: 'refused', atMs: hour(2) } } as never]);
   await record(world, 'hedged', [decision(hour(2))]);
@@ -140,7 +140,7 @@ test('what somebody else wrote into the trail of one account does not silence th
   expect(stdout).toMatch(/^- long: what is stored cannot be read \(.+\)$/m);
 });
 
-test('digest refuses what makes no sense', async () => {
+test('digest refuses invalid options', async () => {
   const world = await openOperatorWorld();
   const backwards = await world.cli(['digest', '--from', '2026-01-31', '--to', '2026-01-30']);
   expect(backwards.exitCode).toBe(EXIT.usage);

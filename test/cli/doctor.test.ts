@@ -30,7 +30,7 @@ async function examine(world: OperatorWorld, more: readonly string[] = [], env =
   };
 }
 
-test('passes where everything is right, names every check, and changes nothing at the exchange', async () => {
+test('passes when everything is right, names every check, and changes nothing at the exchange', async () => {
   const world = await openOperatorWorld();
   const { run, ok, failed, checks, of } = await examine(world);
   expect(failed).toEqual([]);
@@ -67,7 +67,7 @@ test('passes where everything is right, names every check, and changes nothing a
   for (const { why } of checks) expect(why).not.toBe('');
   expect(of('credentials').map(({ about }) => about)).toEqual(['long', 'hedged']);
   expect(of('clock')).toMatchObject([{ status: 'passed' }]);
-  // Tests' own server keeps no append-only file: worth a warning, not a failure.
+  // The tests' Redis keeps no append-only file: a warning, not a failure.
   expect(of('redis.persistence')).toMatchObject([{ status: 'warning', cure: 'set appendonly to yes.' }]);
   expect(of('redis.eviction')).toMatchObject([{ status: 'passed' }]);
   const asked = new Set(world.simulator.requestLog().map(({ endpoint }) => endpoint));
@@ -80,7 +80,7 @@ test('passes where everything is right, names every check, and changes nothing a
   expect(text).toMatch(/: \d+ passed, \d+ warnings?, 0 failed\n$/);
 });
 
-test('each key is judged by itself: a wrong secret, and a credit line that is not enabled', async () => {
+test('judges each key separately: a wrong secret, and a credit line that is not enabled', async () => {
   const world = await openOperatorWorld({
     accounts: {
       long: { rules: ['far'], more: '    watch: { creditLine: true }' },
@@ -102,7 +102,7 @@ test('each key is judged by itself: a wrong secret, and a credit line that is no
   expect(run.stdout).not.toContain('not-the-secret');
 });
 
-test('secrets: one that is missing and a file that everybody can read fail, and the rest is still checked', async () => {
+test('fails for a missing secret and for a world-readable file, and still runs the other checks', async () => {
   const world = await openOperatorWorld();
   const { SECRET_hedged: _secret, ...env } = world.env;
   const missing = await examine(world, [], env);
@@ -124,7 +124,7 @@ test('secrets: one that is missing and a file that everybody can read fail, and 
   expect((await examine(world)).failed).toEqual([]);
 });
 
-test('a config that is wrong is said with its place; what cannot be checked then is skipped', async () => {
+test('reports the place of a config error, and skips what cannot be checked', async () => {
   const world = await openOperatorWorld();
   await world.write('mode: enfroce\naccounts: []\n');
   const { run, failed, of } = await examine(world);
@@ -136,7 +136,7 @@ test('a config that is wrong is said with its place; what cannot be checked then
   expect(of('exchange')).toMatchObject([{ status: 'skipped' }]);
 });
 
-test('a market without an entry, and a budget that does not allow the cadence, fail', async () => {
+test('fails for a market without an entry, and for a budget that does not allow the cadence', async () => {
   const world = await openOperatorWorld({
     exchange: '  limits: { positions: { limit: 10, period: 100s } }',
   });
@@ -148,7 +148,7 @@ test('a market without an entry, and a budget that does not allow the cadence, f
   expect(of('budget')[0]?.why).toMatch(/allows a poll every .* less often than the calm cadence of 300 ms/);
 });
 
-test('a step that the open position is no multiple of fails: a slip of the hand, and no order could be right', async () => {
+test('fails if the open position is not a multiple of the configured step: every order would be refused', async () => {
   const world = await openOperatorWorld();
   const text = await readFile(world.configFile, 'utf8');
   await world.write(text.replace(/(BTC_PERP: .*amountStep: )[^,]+/, (_, before: string) => `${before}"7"`));
@@ -159,7 +159,7 @@ test('a step that the open position is no multiple of fails: a slip of the hand,
   );
 });
 
-test('nobody is told, and nobody could pause it without Redis: both are warned of until they are set', async () => {
+test('warns until somebody is notified, and until a pause without Redis is possible', async () => {
   const world = await openOperatorWorld();
   const bare = await examine(world);
   expect(bare.of('channels')).toMatchObject([{ status: 'warning' }]);
@@ -174,7 +174,7 @@ test('nobody is told, and nobody could pause it without Redis: both are warned o
   expect(set.of('brake')).toMatchObject([{ status: 'passed' }]);
 });
 
-test('one credit line in the reply: that the exchange may not show a second one is said', async () => {
+test('one credit line in the reply: warns that the exchange may not show a second one', async () => {
   const world = await openOperatorWorld({
     accounts: { long: { rules: ['far'], more: '    watch: { creditLine: true }' } },
   });
@@ -190,7 +190,7 @@ test('one credit line in the reply: that the exchange may not show a second one 
   expect(await words()).toEqual(['2 are open']);
 });
 
-test('each address by itself: one that is dead fails, and accounts are read over the other', async () => {
+test('checks each address separately: a dead one fails, and accounts are read over the other', async () => {
   const world = await openOperatorWorld();
   const text = await readFile(world.configFile, 'utf8');
   const dead = `http://127.0.0.1:${await freePort()}`;
@@ -209,7 +209,7 @@ test('each address by itself: one that is dead fails, and accounts are read over
   expect(of('credentials').map(({ status }) => status)).toEqual(['passed', 'passed']);
 });
 
-test('a clock that differs is said with direction and size', async () => {
+test('reports clock skew with its direction and size', async () => {
   const world = await openOperatorWorld();
   const late = createServer((_request, response) => {
     response.setHeader('date', new Date(Date.now() + 90_000).toUTCString());
@@ -245,7 +245,7 @@ test('a clock that differs is said with direction and size', async () => {
   ]);
 });
 
-test('a queue that somebody paused fails', async () => {
+test('fails for a paused queue', async () => {
   const world = await openOperatorWorld();
   const queues = openQueues({
     target: targetOf(world.redisUrl),
@@ -261,7 +261,7 @@ test('a queue that somebody paused fails', async () => {
 });
 
 test.runIf(hasRedisServer())(
-  'Redis: one that evicts fails; one that says nothing ends within the time',
+  'fails for a Redis that evicts, and ends in time for one that does not answer',
   async () => {
     const server = await startRedisServer({ args: ['--maxmemory-policy', 'allkeys-lru', '--hz', '10'] });
     closeAfterTest(() => server.stop());
@@ -282,7 +282,7 @@ test.runIf(hasRedisServer())(
   },
 );
 
-test('no Redis fails, and the exchange is checked all the same', async () => {
+test('fails without Redis, and still checks the exchange', async () => {
   const world = await openOperatorWorld();
   const text = await readFile(world.configFile, 'utf8');
   const gone = `redis://127.0.0.1:${await freePort()}`;
@@ -293,7 +293,7 @@ test('no Redis fails, and the exchange is checked all the same', async () => {
   expect(of('credentials').map(({ status }) => status)).toEqual(['passed', 'passed']);
 });
 
-test('stored state is counted, and nonces go on from those of the daemon', async () => {
+test("counts stored state, and continues the daemon's nonces", async () => {
   const world = await openOperatorWorld({ exchange: '  nonce: increasing' });
   await world.start();
   await polls(world, 'long');

@@ -29,7 +29,7 @@ function everyOption(command: Command): readonly (readonly [string, Option])[] {
   return [...own, ...command.commands.flatMap(everyOption)];
 }
 
-/** As `(default: ...)` of the help has it. */
+/** The text of `(default: ...)` in the help. */
 function shownDefault({ defaultValue, defaultValueDescription }: Option): string {
   return (
     defaultValueDescription ??
@@ -41,7 +41,7 @@ async function helpOf(path: readonly string[]): Promise<string> {
   return (await runCommandLine([...path, '--help'])).stdout;
 }
 
-test('half of all helps were wider than a terminal of 80 columns', async () => {
+test('no help is wider than a terminal of 80 columns', async () => {
   const names = await everyCommand();
   expect(names.length).toBeGreaterThan(30);
   for (const path of names) {
@@ -52,7 +52,7 @@ test('half of all helps were wider than a terminal of 80 columns', async () => {
   }
 });
 
-test('an example that takes several lines can be pasted into a shell', async () => {
+test('a multi-line example can be pasted into a shell', async () => {
   const help = await helpOf(['flatten']);
   const [, example = ''] = /\$ (breakwater [^\n]*--market(?:.*\\\n)*.*)/.exec(help) ?? [];
   expect(example).toContain(' \\\n');
@@ -63,7 +63,7 @@ test('an example that takes several lines can be pasted into a shell', async () 
   expect(words).toContain('event risk');
 });
 
-test('a default stood in the help in words that its option refused', async () => {
+test('the help shows every default as its option accepts it', async () => {
   const options = everyOption(await realProgram()).filter(
     ([, { parseArg, defaultValue }]) => parseArg !== undefined && defaultValue !== undefined,
   );
@@ -83,7 +83,7 @@ test.each([
   ['99999 days', 'Expected a duration such as 90s, 2h or 1d.'],
   ['90', 'Expected a duration such as 90s, 2h or 1d. Did you mean 90s?'],
   ['7200000', 'Expected a duration such as 90s, 2h or 1d. Did you mean 7200000ms?'],
-])('a duration was refused, and the same one proposed: %s', async (text, words) => {
+])('a refused duration is answered with a valid one: %s', async (text, words) => {
   const { stderr } = await runCommandLine(['pause', '--reason', 'x', '--for', text]);
   expect(stderr).toBe(
     `breakwater: option '--for <duration>' argument '${text}' is invalid. ${words} See: breakwater pause --help\n`,
@@ -97,7 +97,7 @@ test.each([
   [['--debug', 'audit', '--debug', 'tail', '--foo'], 'audit tail'],
   [['pause', '--reason', 'audit', '--foo'], 'pause'],
   [['audit', '--foo', 'tail'], 'audit'],
-])('%j pointed at the help of another command', async (args, name) => {
+])('%j points at the help of its own command', async (args, name) => {
   const { exitCode, stderr } = await runCommandLine(args);
   expect(exitCode).toBe(EXIT.usage);
   expect(stderr).toContain(` See: breakwater ${name} --help\n`);
@@ -108,13 +108,13 @@ test.each([
   [['audit', 'help', 'tail'], 'audit tail'],
   [['help', 'ack'], 'acknowledge|ack'],
   [['help', 'notify'], 'notify'],
-])('%j printed the help of a parent', async (args, name) => {
+])('%j prints the help of the subcommand', async (args, name) => {
   const { exitCode, stdout, stderr } = await runCommandLine(args);
   expect([exitCode, stderr]).toEqual([EXIT.ok, '']);
   expect(stdout).toContain(`Usage: breakwater ${name} [options]`);
 });
 
-test('help without a command is that of the program', async () => {
+test('help without a command prints the help of the program', async () => {
   const run = await runCommandLine(['help']);
   expect(run).toEqual({ exitCode: EXIT.ok, stdout: await helpOf([]), stderr: '' });
 });
@@ -127,10 +127,7 @@ test.each([
   [['foo', '--help'], "unknown command 'foo'. See: breakwater --help"],
   [['--help', 'foo'], "unknown command 'foo'. See: breakwater --help"],
   [['audit', 'replay', '--help'], "unknown command 'replay'. See: breakwater audit --help"],
-])(
-  '%j was answered with a help of something else, and that it is unknown was not said',
-  async (args, words) => {
-    const run = await runCommandLine(args);
-    expect(run).toEqual({ exitCode: EXIT.usage, stdout: '', stderr: `breakwater: ${words}\n` });
-  },
-);
+])('%j is refused as an unknown command, with the help to look at', async (args, words) => {
+  const run = await runCommandLine(args);
+  expect(run).toEqual({ exitCode: EXIT.usage, stdout: '', stderr: `breakwater: ${words}\n` });
+});

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 const ROOT = path.join(import.meta.dirname, '../..');
 const HOOK = pathToFileURL(path.join(import.meta.dirname, 'fixtures/note-loaded.mjs')).href;
 
-/** Files of the sources that a command line loads, from `src`. */
+/** Source files that a command line loads, relative to `src`. */
 function loadedBy(...args: readonly string[]): readonly string[] {
   const { stdout } = spawnSync(
     process.execPath,
@@ -20,8 +20,8 @@ function loadedBy(...args: readonly string[]): readonly string[] {
     .map((url) => url.slice(sources.length));
 }
 
-test('a daemon held the simulator, the replay, the worlds and every other command in memory', () => {
-  // The config is refused when all that the daemon consists of is there.
+test('a daemon loads neither the simulator, the replay, the worlds nor any other command', () => {
+  // The config is refused only after every part of the daemon was loaded.
   const loaded = loadedBy('run', '--config', path.join(import.meta.dirname, 'nowhere.yaml'));
   expect(loaded).toContain('app/daemon.ts');
   expect(loaded).toContain('cli/run-daemon.ts');
@@ -30,7 +30,7 @@ test('a daemon held the simulator, the replay, the worlds and every other comman
   expect(loaded.filter((file) => strange.test(file))).toEqual([]);
 });
 
-test('a command line that names no command loads all of them', () => {
+test('a command line without a command loads all of them', () => {
   const loaded = loadedBy('--help');
   for (const file of ['cli/demo.ts', 'cli/run-daemon.ts', 'cli/status.ts']) expect(loaded).toContain(file);
   expect(loaded).not.toContain('app/daemon.ts');

@@ -7,8 +7,8 @@ import { OLDEST_NODE, tooOld } from '../../src/cli/node-version.ts';
 
 const MAIN = path.join(import.meta.dirname, '../../src/cli/main.ts');
 
-test('an older Node ended with "Cannot read properties of undefined": it is told what is needed', async () => {
-  // Tells the program another version, and which files it loads.
+test('an older Node is refused with the required version', async () => {
+  // Gives the program another version, and prints which files it loads.
   const older = [
     'import { registerHooks } from "node:module";',
     'Object.defineProperty(process, "version", { value: "v20.20.2" });',
@@ -37,6 +37,6 @@ test.each([
   expect(tooOld(version) === undefined).toBe(isEnough);
 });
 
-test('package.json asks for the same', () => {
+test('package.json requires the same version', () => {
   expect(pkg.engines.node).toBe(`>=${OLDEST_NODE}`);
 });

@@ -52,7 +52,7 @@ describe('notify test', () => {
     for (const { raw } of receiver.received) expect(raw).toContain('This is a test by hand');
   });
 
-  test('says which one failed and why, without what is secret, and nobody is told instead', async () => {
+  test('says which channel failed and why, without secrets, and does not fall back to another', async () => {
     receiver.answer({ status: 404, body: 'no_service private-part-of-it' });
     const { exitCode, stdout, stderr } = await run('--channel', 'ops', '--json');
     expect(exitCode).toBe(1);
@@ -79,7 +79,7 @@ describe('notify test', () => {
     expect(broken.stderr).toContain('channels.ops.url: expected a value in the environment variable SLACK');
   });
 
-  test('as the guide has it, without --config, it ended with 2; it takes the config of the folder', async () => {
+  test('without --config it takes the config of the folder', async () => {
     const here = await runCommandLine(['notify', 'test']);
     expect([here.exitCode, here.stderr]).toEqual([
       1,

@@ -5,7 +5,7 @@ import { drift, ours, polls } from '../daemon/scene.ts';
 import { runCommandLine } from '../support/cli.ts';
 import { expectOk, type OperatorWorld, openOperatorWorld } from './operator.ts';
 
-/** What is said without the key of the daemons, who then do not obey. */
+/** Commands without the key of the daemons, which therefore do not obey. */
 
 const BY = ['--author', 'ann', '--reason', 'typo at night'];
 const FALLS = `  - id: falls
@@ -27,7 +27,7 @@ async function verdict(world: OperatorWorld) {
   return await world.cli(['audit', 'verify']);
 }
 
-test('`pause --redis` said "Paused" with 0, the daemon went on placing orders, and the audit was called broken', async () => {
+test('`pause --redis` without the key of the daemon fails, pauses nothing, and leaves the audit intact', async () => {
   const { world, keyless } = await openFalling();
   expectOk(await world.cli(['pause', '--account', 'long', '--for', '1s', ...BY]));
   const run = await keyless('pause', ...BY);
@@ -52,7 +52,7 @@ const KEYLESS: readonly (readonly [command: string, args: readonly string[], wor
   ['veto', ['long', '12345678-1', ...BY], /not vetoed/],
 ];
 
-test('commands without the key of the daemon change nothing, and do not end with 0', async () => {
+test('commands without the key of the daemon change nothing, and fail', async () => {
   const { world, keyless } = await openFalling();
   expectOk(await world.cli(['pause', '--account', 'long', '--reason', 'first']));
   const lastSeq = async () => (await world.state.audit.tail('long', 1))[0]?.record.seq;
@@ -72,7 +72,7 @@ test('commands without the key of the daemon change nothing, and do not end with
   }
 });
 
-test('of two daemons one obeyed a pause, and it was simply "Paused" with 0', async () => {
+test('a pause that one of two daemons obeys fails, and says so', async () => {
   const { world, keyless } = await openFalling();
   const text = await readFile(world.configFile, 'utf8');
   await world.write(text.replace(/^operators: .*$/m, ''));
@@ -86,7 +86,7 @@ test('of two daemons one obeyed a pause, and it was simply "Paused" with 0', asy
   await other.stop('seen enough', 5_000);
 });
 
-test('with no daemon running a pause without the key went beside those that bear seals', async () => {
+test('without a daemon, a pause without the key is refused where sealed ones exist', async () => {
   const world = await openOperatorWorld();
   const keyless = (...args: readonly string[]) =>
     runCommandLine([...args, '--redis', world.redisUrl, '--redis-prefix', world.prefix]);

@@ -10,17 +10,17 @@ import { type ConfigParts, OPERATORS_KEY } from '../daemon/config.ts';
 import { type DaemonWorld, openDaemonWorld } from '../daemon/world.ts';
 import { type CliRun, type CliRunOptions, runCommandLine } from '../support/cli.ts';
 
-/** Fires for nobody, so that whatever happens was ordered by hand. */
+/** A rule that never fires, so that everything that happens was ordered by an operator. */
 export const FAR = `  - id: far
     on: position
     when: { liquidationDistance: { below: 0.1% } }
     do: [{ reduce: { by: 10%, slippage: 1% } }]
 `;
 
-/** A Redis, a config file and an exchange; what is stored, as daemons read it; and a person at a shell. */
+/** A Redis, a config file and an exchange; the stored state as daemons read it; and a person at a shell. */
 export interface OperatorWorld extends DaemonWorld {
   readonly state: State;
-  /** Every argument of a command but the place. */
+  /** The arguments of a command, without `--config`. */
   cli(args: readonly string[], options?: CliRunOptions): Promise<CliRun>;
 }
 
@@ -54,7 +54,7 @@ export function openState({ redisUrl, prefix }: Pick<DaemonWorld, 'redisUrl' | '
   return state;
 }
 
-/** Fails with what the command said. */
+/** Throws with the output of the command. */
 export function expectOk(run: CliRun): void {
   expectEnd(run, EXIT.ok);
 }

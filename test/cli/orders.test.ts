@@ -23,7 +23,7 @@ async function submitted({ state }: OperatorWorld, accountId: string): Promise<n
   return records.filter(({ record }) => record.content.kind === 'operatorOrder').length;
 }
 
-test('reduce puts exactly one order into the inbox while no daemon runs, and shows what it means', async () => {
+test('reduce writes exactly one order to the inbox while no daemon runs, and shows what it means', async () => {
   const world = await openOperatorWorld();
   const args = [
     'reduce',
@@ -61,7 +61,7 @@ test('reduce puts exactly one order into the inbox while no daemon runs, and sho
   expect(world.simulator.requestLog()).toEqual([]);
 });
 
-test('`reduce --position 99` for a position that does not exist is refused, and names those that do', async () => {
+test('`reduce --position 99` of an unknown position is refused, and names the known ones', async () => {
   const world = await openOperatorWorld();
   const daemon = await world.start();
   await polls(world, 'long');
@@ -95,7 +95,7 @@ test('`flatten` says what it will send, and that it closes nothing in a calm or 
   expect(run.stderr).toContain('To be flat now use the exchange.');
 });
 
-test('`flatten --urgent` says that two stops close it whichever way the market moves; the daemon does so in a rising one', async () => {
+test('`flatten --urgent` says that two stops close the position in either direction; the daemon closes it in a rising market', async () => {
   const world = await openOperatorWorld();
   await world.start();
   await polls(world, 'long');
@@ -120,7 +120,7 @@ test('`flatten --urgent` says that two stops close it whichever way the market m
     'it is seen to be closed',
     () => troubles(world.events),
   );
-  // It was "Ordered" for an account that holds nothing.
+  // The account holds nothing, so nothing is ordered.
   const nothing = await world.cli(['flatten', '--account', 'long', ...BY, '--yes']);
   expect([nothing.exitCode, nothing.stdout]).toEqual([
     EXIT.ok,
@@ -161,7 +161,7 @@ test.each([
   );
 });
 
-test('said again with the same key an order is there once, also for several at the same time', async () => {
+test('an order repeated with the same key exists once, also if several processes send it at the same time', async () => {
   const world = await openOperatorWorld();
   const args = ['flatten', '--account', 'long', ...BY, '--key', 'evening', '--yes', '--json'];
   const runs = await Promise.all(Array.from({ length: 4 }, () => world.cli(args)));
@@ -183,23 +183,23 @@ test('said again with the same key an order is there once, also for several at t
   expect(other.exitCode).toBe(EXIT.failed);
   expect(other.stderr).toMatch(/not done: the key was used for another order/);
   expect(await inbox(world, 'long')).toHaveLength(1);
-  // The key is the account's own.
+  // A key belongs to one account.
   expect((await world.cli([...args, '--account', 'hedged'])).exitCode).toBe(EXIT.held);
   expect(await inbox(world, 'hedged')).toHaveLength(1);
 });
 
-test('asks first: a no, and nobody there to answer, order nothing', async () => {
+test('asks first: a no, or nobody to answer, orders nothing', async () => {
   const world = await openOperatorWorld();
   const args = ['flatten', '--account', 'long', ...BY];
   const no = await world.cli(args, { tty: true, input: 'n\n' });
   expect(no.exitCode).toBe(EXIT.failed);
   expect(no.stderr).toMatch(/not confirmed: nothing was ordered/);
   expect((await world.cli(args)).exitCode).toBe(EXIT.usage);
-  // At a terminal Ctrl-C is a key: it ended with 1, "Aborted with Ctrl+C".
+  // At a terminal Ctrl-C arrives as a key.
   const stopped = await world.cli(args, { tty: true, input: '\u0003' });
   expect(stopped.exitCode).toBe(EXIT.interrupted);
   expect(stopped.stderr).toMatch(/stopped by Ctrl-C: nothing was ordered/);
-  // Ctrl-D as well: it said "Aborted with Ctrl+D".
+  // So does Ctrl-D.
   const ended = await world.cli(args, { tty: true, input: '\u0004' });
   expect(ended.exitCode).toBe(EXIT.failed);
   expect(ended.stderr).toMatch(/not confirmed: nothing was ordered/);
@@ -239,7 +239,7 @@ test.each([
   expect(await inbox(world, 'long')).toEqual([]);
 });
 
-test('the daemon carries a reduction out as rules do: one position at target, once, and audited', async () => {
+test('the daemon carries out a reduction as rules do: to its target, once, and audited', async () => {
   const world = await openOperatorWorld();
   await world.start();
   await polls(world, 'long');
@@ -270,7 +270,7 @@ test('the daemon carries a reduction out as rules do: one position at target, on
   );
   await drift(world.simulator, -0.001, () => hasFilled(world.simulator, 'long', 0.5), 'a fill', world);
   expect(sizeOf(world.simulator, 'long')).toBe(0.25);
-  // Said again after it was done: a script that lost the answer must not halve twice.
+  // Repeated after it was done: a script that lost the answer must not halve twice.
   expect((await world.cli(args)).exitCode).toBe(EXIT.ok);
   await polls(world, 'long', 5);
   expect(sizeOf(world.simulator, 'long')).toBe(0.25);
@@ -288,13 +288,13 @@ test('flatten closes both sides of a hedged market', async () => {
   const run = await world.cli(['flatten', '--account', 'hedged', ...BY, '--yes']);
   expectOk(run);
   const open = () => world.simulator.model.openPositions('hedged').length;
-  // Down fills the sell, up the buy.
+  // A fall fills the sell, a rise the buy.
   await drift(world.simulator, -0.001, () => open() < 2, 'the long side closed', world);
   await drift(world.simulator, 0.002, () => open() === 0, 'the short side closed', world);
   expect(open()).toBe(0);
 });
 
-test('under a pause, and in observe mode, an order by hand sends nothing, and both are said', async () => {
+test('under a pause, and in observe mode, an operator order sends nothing, and the command says so', async () => {
   const world = await openOperatorWorld({
     accounts: { long: { rules: ['far'] }, short: { rules: ['far'], more: '    mode: observe' } },
   });
@@ -324,14 +324,14 @@ test('under a pause, and in observe mode, an order by hand sends nothing, and bo
       .requestLog()
       .filter(({ endpoint }) => !/position|credit|balance|ping|history/i.test(endpoint));
   expect(sent()).toEqual([]);
-  // Lifted, the order goes ahead.
+  // When the pause is lifted, the order goes ahead.
   await world.cli(['resume', '--account', 'long', ...BY]);
   await eventually(
     () => ours(world.simulator, 'long').length > 0,
     'an order',
     () => troubles(world.events),
   );
-  // Paused again, it is said that the exchange has it.
+  // When paused again, the command says that the order is at the exchange.
   const ordersOf = async () =>
     (await stored(world.state, 'long')).account.lanes.get('BTC_PERP')?.orders ?? [];
   await eventually(async () => (await ordersOf()).some(({ status }) => status === 'open'), 'it is known');
@@ -344,7 +344,7 @@ test('under a pause, and in observe mode, an order by hand sends nothing, and bo
   expect(ours(world.simulator, 'short')).toEqual([]);
 });
 
-test('an order that is withdrawn before it has begun never begins; one that has begun loses its stop', async () => {
+test('an order withdrawn before it began never begins; one that has begun loses its stop', async () => {
   const world = await openOperatorWorld();
   const flatten = ['flatten', '--account', 'long', ...BY, '--yes', '--json'];
   const first = json(await world.cli(flatten))['order'] as { id: string };
@@ -372,11 +372,11 @@ test('an order that is withdrawn before it has begun never begins; one that has 
   expect(sizeOf(world.simulator, 'long')).toBe(0.5);
 });
 
-test('`reduce --withdraw` said "Withdrawn" with 0 of an order that never was, and of one that was over', async () => {
+test('`reduce --withdraw` fails for an unknown order, and for one that is over', async () => {
   const world = await openOperatorWorld();
   const withdraw = (id: string) =>
     world.cli(['reduce', '--account', 'long', '--withdraw', id, ...BY, '--yes']);
-  // No daemon runs that knows of such an order: the request is kept for one.
+  // No daemon runs that would know the order: the request is kept for one.
   const noted = await withdraw('nothere');
   expectEnd(noted, EXIT.held);
   expect(noted.stdout).toMatch(
@@ -399,7 +399,7 @@ test('`reduce --withdraw` said "Withdrawn" with 0 of an order that never was, an
   expect(await submitted(world, 'long')).toBe(before + 2);
 });
 
-test('`flatten` said "Ordered" with 0 to a daemon that was started before operators.key and refused it', async () => {
+test('`flatten` reports that a daemon started before operators.key was set refuses it', async () => {
   const world = await openOperatorWorld();
   const withKey = await readFile(world.configFile, 'utf8');
   await world.write(withKey.replace(/^operators: .*$/m, ''));
@@ -412,11 +412,11 @@ test('`flatten` said "Ordered" with 0 to a daemon that was started before operat
   expect([run.exitCode, run.stdout]).toEqual([EXIT.failed, '']);
   expect(run.stderr).toMatch(saysItself);
   expect(await inbox(world, 'long')).toEqual([]);
-  // Where daemons say nothing of themselves, as older ones do, the refusal itself is waited for and said.
+  // Daemons that publish no signs, such as older ones: the command waits for the refusal and reports it.
   const redis = new Redis(world.redisUrl);
   const silent = setInterval(() => void redis.del(`${world.prefix}:{daemons}:until`), 5);
   let late = await world.cli(flatten);
-  // Daemons speak every second: a command that was asked just behind that has heard it, and has ordered nothing.
+  // Daemons publish signs every second: a command that starts right after one sees it, and orders nothing.
   while (saysItself.test(late.stderr)) late = await world.cli(flatten);
   const withdraw = ['reduce', '--account', 'long', '--withdraw', 'abc', ...BY, '--yes'];
   expect(await world.cli(withdraw)).toMatchObject({ exitCode: EXIT.failed, stdout: '' });

@@ -11,7 +11,7 @@ import { type CliRun, runCommandLine } from '../support/cli.ts';
 import { openOperatorWorld } from './operator.ts';
 
 const BY = ['--reason', 'a test'];
-/** What each command with `--redis` needs besides. */
+/** Required arguments of each command with `--redis`. */
 const NEEDS: Readonly<Record<string, readonly string[]>> = {
   call: ['balance', '--base-url', 'http://127.0.0.1:1'],
   status: [],
@@ -35,7 +35,6 @@ const NEEDS: Readonly<Record<string, readonly string[]>> = {
 const REGISTERED = await allCommands();
 const WITH_REDIS = withOption('--redis');
 
-/** Names of all commands that have an option. */
 function withOption(name: string): readonly string[] {
   const program = new Command();
   for (const register of REGISTERED) register(program, {} as CliIo);
@@ -59,7 +58,7 @@ test.each(WITH_REDIS)('%s refuses a password on its command line, and says the c
   expect(run.stdout + run.stderr).not.toContain('sesame');
 });
 
-// `init` writes down where the address is, and reads it not.
+// `init` only writes the reference, and does not read it.
 const READING = WITH_REDIS.filter((name) => name !== 'init');
 test.each(READING)('%s takes its Redis from a variable or a file', async (name) => {
   const needed = NEEDS[name] ?? expect.fail(`what does ${name} need?`);
@@ -73,14 +72,14 @@ test.each(READING)('%s takes its Redis from a variable or a file', async (name) 
   }
 });
 
-test('replay refuses one too', async () => {
+test('replay refuses a password too', async () => {
   const world = await openOperatorWorld();
   const run = await world.cli(['replay', '--history', 'redis://u:sesame@127.0.0.1:1']);
   expect(run).toMatchObject({ exitCode: EXIT.usage, stderr: expect.stringContaining('password') as string });
   expect(run.stdout + run.stderr).not.toContain('sesame');
 });
 
-test('a variable and a file serve instead, and what is wrong with them is said without them', async () => {
+test('a variable or a file works instead; errors in them are reported without their text', async () => {
   const world = await openOperatorWorld();
   const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-cli-'));
   closeAfterTest(() => rm(folder, { recursive: true }));
@@ -106,7 +105,7 @@ test('a variable and a file serve instead, and what is wrong with them is said w
   }
 });
 
-test('a variable that is not set, and one or a file that is empty, were called "another text"', async () => {
+test('an unset variable, and an empty variable or file, are named as such', async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-cli-'));
   closeAfterTest(() => rm(folder, { recursive: true }));
   const file = path.join(folder, 'redis-url');

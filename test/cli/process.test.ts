@@ -37,17 +37,17 @@ describe('a real process', () => {
     { signal: 'SIGINT', exit: EXIT.interrupted },
     { signal: 'SIGTERM', exit: EXIT.terminated },
     { signal: 'SIGHUP', exit: EXIT.hangup },
-  ] as const)('ends in order on $signal, with $exit', async ({ signal, exit }) => {
+  ] as const)('ends gracefully on $signal, with $exit', async ({ signal, exit }) => {
     const { child, ended } = start(FIXTURE, ['wait']);
     await once(child.stdout, 'data');
     child.kill(signal);
     expect(await ended).toEqual({ exit, stderr: '' });
   });
 
-  it('that does not listen is ended by a second Ctrl-C', async () => {
+  it('that ignores the signal is ended by a second Ctrl-C', async () => {
     const { child, ended } = start(FIXTURE, ['hang']);
     await once(child.stdout, 'data');
-    // Pressed again and again, as people do, until it gives in.
+    // Pressed repeatedly until the process ends.
     const pressing = setInterval(() => child.kill('SIGINT'), 100);
     expect(await ended).toEqual({ exit: EXIT.interrupted, stderr: '' });
     clearInterval(pressing);
@@ -62,14 +62,14 @@ describe('a real process', () => {
     expect(await ended).toEqual({ exit: EXIT.terminated, stderr: '' });
   });
 
-  it('ends quietly with 0 when nobody reads its output any more', async () => {
+  it('ends quietly with 0 when its reader goes away', async () => {
     const { child, ended } = start(FIXTURE, ['chatter']);
     await once(child.stdout, 'data');
     child.stdout.destroy();
     expect(await ended).toEqual({ exit: EXIT.ok, stderr: '' });
   });
 
-  it('that crashes where nobody awaits says so in one line, with 70', async () => {
+  it('that crashes outside of any awaited promise says so in one line, with 70', async () => {
     const { ended } = start(FIXTURE, ['crash']);
     const { exit, stderr } = await ended;
     expect(exit).toBe(EXIT.bug);
@@ -85,10 +85,10 @@ describe('a real process', () => {
 });
 
 /**
- * In a daemon the code that acts may run for the first time when everything depends on it. WebAssembly is there for what the
- * exchange says, and gains nothing from being compiled twice.
+ * In a daemon the code that acts may run for the first time in an emergency. WebAssembly validates the exchange's
+ * replies, and gains nothing from a second compilation.
  */
-describe('what V8 compiles', () => {
+describe('V8 compiles', () => {
   const eagerly = ['--wasm-tiering-budget=1', '--wasm-sync-tier-up'];
   const preload = ['--allow-natives-syntax', ...eagerly, '--import', COMPILED];
   const said = (firstCall: boolean, optimized: boolean): readonly string[] => [
@@ -116,7 +116,7 @@ describe('what V8 compiles', () => {
     { command: ['check', '/nonexistent.yaml'], forLong: false },
   ];
   it.each(sliceOf(ways, 2, 'commands'))(
-    'at the first call, and WebAssembly once only: $forLong, in $command.0',
+    'at the first call if it runs for long ($forLong), WebAssembly only once: $command.0',
     async ({ command, forLong }) => {
       // Without a PATH no Redis server is found, and the demo ends at once.
       const { code, lastLines } = await ends(
@@ -127,7 +127,7 @@ describe('what V8 compiles', () => {
     },
   );
 
-  it('at the first call, and WebAssembly once only, in a daemon that watches', async () => {
+  it('at the first call, and WebAssembly only once, in a daemon that watches', async () => {
     const rules =
       '  - { id: never, on: position, when: { markPrice: { below: 1 } }, do: [{ notify: {} }] }\n';
     const parts = { accounts: { long: { rules: ['never'] } }, rules };
@@ -140,7 +140,7 @@ describe('what V8 compiles', () => {
   });
 });
 
-describe('one press of Ctrl-C that arrives twice', () => {
+describe('one press of Ctrl-C that is delivered twice', () => {
   it('counts once; a later one ends the process', () => {
     const exits: number[] = [];
     const source = Object.assign(new EventEmitter(), { exit: (code: number) => exits.push(code) });
@@ -157,7 +157,7 @@ describe('one press of Ctrl-C that arrives twice', () => {
     expect(exits).toEqual([EXIT.terminated]);
   });
 
-  it('counts once under npm, however late the machine delivers the second', async () => {
+  it('counts once under npm, however late the second delivery is', async () => {
     const exits: number[] = [];
     const source = Object.assign(new EventEmitter(), { exit: (code: number) => exits.push(code) });
     const controller = new AbortController();

@@ -45,7 +45,7 @@ async function record(world: OperatorWorld, ...costs: readonly ActionCost[]): Pr
   await world.state.store.commit([{ base: load.account, audit }]);
 }
 
-test('report sums up the trail of an account for a period, in words and JSON', async () => {
+test("report sums up an account's trail for a period, in words and JSON", async () => {
   const world = await openOperatorWorld();
   const empty = await world.cli(['report']);
   expectOk(empty);
@@ -85,7 +85,7 @@ test('report sums up the trail of an account for a period, in words and JSON', a
   });
 });
 
-test('report refuses a period that ends before it begins, and an account that is not there', async () => {
+test('report refuses a period that ends before it begins, and an unknown account', async () => {
   const world = await openOperatorWorld();
   const backwards = await world.cli(['report', '--from', '2026-03-02', '--to', '2026-03-01']);
   expect(backwards).toMatchObject({ exitCode: EXIT.usage });

@@ -49,7 +49,7 @@ describe('help', () => {
     expect(run.exitCode).toBe(EXIT.ok);
   });
 
-  it('is the answer to an empty command line, on standard error as nothing was done', async () => {
+  it('answers an empty command line, on standard error because nothing was done', async () => {
     const run = await sail([]);
     expect(run).toMatchObject({ exitCode: EXIT.usage, stdout: '' });
     expect(run.stderr).toContain('Usage: breakwater');
@@ -88,7 +88,7 @@ describe('a wrong command line', () => {
 });
 
 describe('an error in a command', () => {
-  it('that was foreseen is one line with its cure, without a stack', async () => {
+  it('that was expected is one line with its cure, without a stack', async () => {
     const run = await sail(['sail'], () => {
       throw new CliError('no-wind', 'there is no\nwind.', { cure: 'Wait.' });
     });
@@ -112,7 +112,7 @@ describe('an error in a command', () => {
     }
   });
 
-  it('that nobody foresaw is called a defect, exit code 70', async () => {
+  it('that was not expected is called a defect, exit code 70', async () => {
     const run = await sail(['sail'], () => {
       throw new TypeError('undefined is not a sail');
     });
@@ -120,7 +120,7 @@ describe('an error in a command', () => {
     expect(run.stderr).toMatch(/^breakwater: this is a defect .*undefined is not a sail.*--debug.*\n$/);
   });
 
-  it('of the system, such as a port in use, is a failure and no defect', async () => {
+  it('of the system, such as a port in use, is a failure, not a defect', async () => {
     const run = await sail(['sail'], () => {
       throw Object.assign(new Error('listen EADDRINUSE: address already in use'), { code: 'EADDRINUSE' });
     });
@@ -137,7 +137,7 @@ describe('an error in a command', () => {
     });
   });
 
-  it('is JSON also when the command line is wrong', async () => {
+  it('is JSON also for a wrong command line', async () => {
     const run = await sail(['sail', '--json', '--knot', '1']);
     expect(JSON.parse(run.stderr)).toMatchObject({ error: { code: 'usage' } });
     expect(run.exitCode).toBe(EXIT.usage);
@@ -145,7 +145,7 @@ describe('an error in a command', () => {
 });
 
 describe('the end of a command', () => {
-  it('by Ctrl-C is 130, without a word, when it throws what it was aborted with', async () => {
+  it('by Ctrl-C is a silent 130 when the command throws the abort reason', async () => {
     const controller = new AbortController();
     const run = await runCommandLine(['sail'], {
       signal: controller.signal,
@@ -159,7 +159,7 @@ describe('the end of a command', () => {
     expect(run).toEqual({ exitCode: EXIT.interrupted, stdout: '', stderr: '' });
   });
 
-  it('by Ctrl-C is 130 when it returns in order, unless it chooses otherwise', async () => {
+  it('by Ctrl-C is 130 when the command returns normally, unless it sets another code', async () => {
     for (const [choice, expected] of [
       [undefined, EXIT.interrupted],
       [EXIT.ok, EXIT.ok],
@@ -178,7 +178,7 @@ describe('the end of a command', () => {
     }
   });
 
-  it('by an error of its own keeps that error, also after Ctrl-C', async () => {
+  it('by its own error keeps that error, also after Ctrl-C', async () => {
     const controller = new AbortController();
     const { exitCode, stderr } = await runCommandLine(['sail'], {
       signal: controller.signal,
@@ -195,7 +195,7 @@ describe('the end of a command', () => {
 });
 
 describe('output', () => {
-  it('of --json is one value per line', async () => {
+  it('with --json is one value per line', async () => {
     const run = await sail(['sail', '--json'], (io) => {
       printJson(io, { a: 'x\ny' });
       printJson(io, 2);
@@ -251,7 +251,7 @@ describe('a question', () => {
     expect(run.stderr.includes('not confirmed: it is afloat.')).toBe(answer === 'no');
   });
 
-  it('is refused when nobody is there to answer, instead of waiting for ever', async () => {
+  it('is refused when nobody can answer, instead of waiting forever', async () => {
     const run = await runCommandLine(['sail'], { commands: [command(ask)] });
     expect(run.exitCode).toBe(EXIT.usage);
     expect(run.stderr).toContain('Add --yes.');

@@ -19,7 +19,7 @@ interface Listening {
   readonly accounts: readonly { readonly id: string; readonly apiKey: string; readonly apiSecret: string }[];
 }
 
-/** Runs `simulate` until its first line, hands that out, and ends it as Ctrl-C does. */
+/** Runs `simulate` until its first line, passes that on, and ends it as Ctrl-C does. */
 async function started<T>(args: readonly string[], use: (firstLine: string) => Promise<T>): Promise<T> {
   const controller = new AbortController();
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
@@ -104,7 +104,7 @@ describe('breakwater simulate', () => {
     });
   });
 
-  test('--keys-dir writes the keys as a config can name them, for the owner alone', async () => {
+  test('--keys-dir writes the keys in the form that a config names, readable by the owner only', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-keys-'));
     const keys = path.join(folder, 'keys');
     try {
@@ -124,7 +124,7 @@ describe('breakwater simulate', () => {
     }
   });
 
-  test('off the loopback the token of the control API is written beside the keys', async () => {
+  test('beyond the loopback the token of the control API is written beside the keys', async () => {
     const keys = await mkdtemp(path.join(tmpdir(), 'breakwater-keys-'));
     try {
       await started(['--json', '--host', '0.0.0.0', '--keys-dir', keys], async (line) => {
@@ -137,7 +137,7 @@ describe('breakwater simulate', () => {
     }
   });
 
-  test.skipIf(process.platform === 'darwin')('--host is where it listens, and nowhere else', async () => {
+  test.skipIf(process.platform === 'darwin')('listens on --host only', async () => {
     await started(['--json', '--host', '127.0.0.2'], async (line) => {
       const { baseUrl, controlUrl } = JSON.parse(line) as Listening;
       for (const url of [baseUrl, controlUrl]) expect(new URL(url).hostname).toBe('127.0.0.2');
@@ -148,7 +148,7 @@ describe('breakwater simulate', () => {
     });
   });
 
-  test('without --json it says in words what there is and how to begin', async () => {
+  test('without --json it describes the exchange and how to begin', async () => {
     await started(['--accounts', '1'], async (text) => {
       expect(text).toMatch(/is running/);
       expect(text).toMatch(/account-1 +key [0-9a-f]{32}\n +secret [0-9a-f]{64}/);
@@ -156,7 +156,7 @@ describe('breakwater simulate', () => {
     });
   });
 
-  test('the price that it suggests to set stays, though the market moves', async () => {
+  test('the suggested price stays once it is set, although the market moves', async () => {
     await started(['--accounts', '1', '--volatility', '0'], async (text) => {
       const [, url = '', body = ''] = /curl -X PUT (\S+) .* -d '(.*)'/.exec(text) ?? [];
       const headers = { 'content-type': 'application/json' };
@@ -212,7 +212,7 @@ describe('breakwater simulate', () => {
     expect(ended.stderr).toMatch(message);
   });
 
-  test('a price file with a mistake was called "prices", and the cure was the list of faults', async () => {
+  test('a price file with a mistake is named with its line', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-prices-'));
     const file = path.join(folder, 'btc.csv');
     try {
@@ -236,18 +236,18 @@ describe('breakwater simulate', () => {
     [['--faults', 'x'], '--list'],
     [['--faults', 'lostReply,probability=2'], '--list'],
     [['--conditions', 'depth,market=BTC_PERP,factor=-1'], '--list'],
-  ])('every mistake had the same cure: %j', async (args, option) => {
+  ])('each mistake has its own cure: %j', async (args, option) => {
     const { stderr } = await runCommandLine(['simulate', ...args]);
     expect(stderr).toContain(` See: breakwater simulate ${option}\n`);
   });
 
-  test('an address of another machine was refused without a cure', async () => {
+  test('a non-local address is refused with a cure', async () => {
     const ended = await runCommandLine(['simulate', '--host', '203.0.113.1']);
     expect(ended.exitCode).toBe(EXIT.failed);
     expect(ended.stderr).toMatch(/203\.0\.113\.1.* Give --host an address of this machine\.\n$/);
   });
 
-  test('a port that only root may take was refused without a cure', () => {
+  test('a privileged port is refused with a cure', () => {
     const refused = Object.assign(new Error('listen EACCES: permission denied 127.0.0.1:80'), {
       code: 'EACCES',
     });
@@ -259,7 +259,7 @@ describe('breakwater simulate', () => {
     );
   });
 
-  test('a port that is taken ends with 1 and a cure', async () => {
+  test('a port in use ends with 1 and a cure', async () => {
     await started(['--json', '--accounts', '1'], async (line) => {
       const { port } = new URL((JSON.parse(line) as Listening).baseUrl);
       const ended = await runCommandLine(['simulate', '--port', port]);

@@ -68,7 +68,7 @@ function many(count: number, state?: StateLine): StatusAccount[] {
   }));
 }
 
-test('200 accounts are at most 205 lines of 80 columns, also in an outage, and the first says what is wrong', () => {
+test('200 accounts take at most 205 lines of 80 columns, also in an outage, and the first line says what is wrong', () => {
   for (const state of [undefined, UNREACHABLE, FIRING]) {
     const lines = shown(many(200, state), COLUMNS);
     expect(lines.length).toBeLessThanOrEqual(205);
@@ -78,7 +78,7 @@ test('200 accounts are at most 205 lines of 80 columns, also in an outage, and t
   expect(shown(many(200, UNREACHABLE), COLUMNS)[0]).toBe('200 accounts blind: the exchange is unreachable.');
 });
 
-test('the worst account stands first, the nearest to harm before others in the same state', () => {
+test('the worst account stands first; in the same state, the nearest to harm', () => {
   const [calm, near, blind, firing] = many(4);
   const lines = shown([
     calm!,
@@ -99,7 +99,7 @@ test('PERP, the end of the names of perpetuals, stood as a currency behind what 
   expect(row).toMatch(/ 44\.3K +calm: /);
 });
 
-test('an alarm of a minute ago stood below rules and orders of one account; status began with "watching closely"', () => {
+test('a recent alarm stands first in its account and in the summary line', () => {
   const alarm = (ago: number, reason: string) => ({
     seq: 1,
     atMs: Date.now() - ago,
@@ -122,7 +122,7 @@ test('an alarm of a minute ago stood below rules and orders of one account; stat
   expect(told[3]).toBe('ALARM: 1 more in the last minutes; see audit tail.');
 });
 
-test('a file gets the whole of every line, unless COLUMNS bounds it', () => {
+test('a file gets every line in full, unless COLUMNS bounds it', () => {
   expect(shown(many(2, FIRING)).filter((line) => line.includes('below 5 %, for 5 s'))).toHaveLength(2);
   const report = {
     atMs: Date.now(),
@@ -139,7 +139,7 @@ test('a file gets the whole of every line, unless COLUMNS bounds it', () => {
 });
 
 test.runIf(hasRedisServer())(
-  '--watch prints again and again off a terminal, goes on through a lost Redis, and ends with Ctrl-C',
+  '--watch keeps printing off a terminal, survives a lost Redis, and ends with Ctrl-C',
   async () => {
     const server = await startRedisServer();
     closeAfterTest(() => server.stop());
@@ -164,7 +164,7 @@ test.runIf(hasRedisServer())(
   },
 );
 
-test('--watch draws over itself on a terminal, no more than fits, and gives the cursor back', async () => {
+test('--watch redraws in place on a terminal, no more than fits, and restores the cursor', async () => {
   const world = await openOperatorWorld();
   const { output, ended, stop } = watching(world.configFile, world.env, { columns: COLUMNS, rows: 6 });
   await eventually(() => output().split('\u001b[H').length > 2, 'two frames', output);
@@ -200,7 +200,7 @@ function watching(
   return { output: () => text, ended, stop: () => controller.abort(ctrlC()) };
 }
 
-test('an account that observes, with a rule that asks and then acts, was shown as one that observes', () => {
+test("an account in observe mode with a rule that asks and then acts is shown with that rule's mode", () => {
   const asks = { ...rule('early', 'position:1'), mode: 'approve' } as const;
   const rules = [
     asks,

@@ -25,7 +25,7 @@ const BORROWER = {
 
 type Accounts = Record<string, unknown>[];
 
-test('before any daemon has run there is nothing, and that is said', async () => {
+test('says that there is nothing yet before any daemon has run', async () => {
   const world = await openOperatorWorld();
   const run = await world.cli(['status']);
   expectOk(run);
@@ -97,13 +97,13 @@ test('shows positions, rules with their reason, intents, outcomes and pauses as 
   expect(stdout).toMatch(
     /^ {2}intent of close: position \S+ BTC_PERP by 10 % .*: held back: actions are paused/m,
   );
-  // Nothing was asked of the exchange by any of this.
+  // None of this sent a request to the exchange.
   const before = world.simulator.requestLog().length;
   await world.cli(['status']);
   expect(world.simulator.requestLog()).toHaveLength(before);
 });
 
-test('a queue that somebody paused is said, while no daemon is there to resume it', async () => {
+test('reports a paused queue while no daemon runs that would resume it', async () => {
   const world = await openOperatorWorld();
   const daemon = await world.start({ roles: ['web'] });
   const { poll } = daemon.queues;
@@ -118,7 +118,7 @@ test('a queue that somebody paused is said, while no daemon is there to resume i
   expect((await world.cli(['status'])).stdout).not.toContain('paused');
 });
 
-test('an account whose stored state is of a newer program is named, and the exit code says so', async () => {
+test('names an account whose stored state is from a newer program, and fails', async () => {
   const world = await openOperatorWorld();
   const daemon = await world.start();
   await polls(world, 'long');
@@ -139,7 +139,7 @@ test('an account whose stored state is of a newer program is named, and the exit
   expect(run.stdout).toMatch(/its state is left alone: /);
 });
 
-test('an account that is named twice was counted twice', async () => {
+test('counts an account that is named twice once', async () => {
   const world = await openOperatorWorld();
   const twice = ['--account', 'long', '--account', 'long'];
   const report = json(await world.cli(['status', ...twice, '--json']));
@@ -147,7 +147,7 @@ test('an account that is named twice was counted twice', async () => {
   expect((await world.cli(['report', ...twice])).stdout).toBe('long: Breakwater closed nothing.\n');
 });
 
-test('without a config the accounts have to be named', async () => {
+test('without a config the accounts must be named', async () => {
   const world = await openOperatorWorld();
   const place = ['--redis', world.redisUrl, '--redis-prefix', world.prefix];
   const run = await runCommandLine(['status', ...place]);

@@ -22,7 +22,7 @@ const TABLE = {
 const WIDE = ['market    amount', 'BTC_PERP     0.5', 'ETH_PERP  -12.25'];
 
 describe('a table', () => {
-  it('aligns, and leaves out a column in which there is nothing', () => {
+  it('aligns its columns, and leaves out empty ones', () => {
     expect(tableLines(io(), TABLE)).toEqual(WIDE);
     expect(tableLines(io(16), TABLE)).toEqual(WIDE);
   });
@@ -44,7 +44,7 @@ describe('a table', () => {
 });
 
 describe('fields', () => {
-  it('stand in two columns, without those that are empty', () => {
+  it('are printed in two columns, without empty ones', () => {
     const fields = [
       ['id', '7'],
       ['status', 'NEW'],

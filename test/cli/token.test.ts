@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { runCommandLine } from '../support/cli.ts';
 
-test('token makes a random token, and the entry of the config that lets it in', async () => {
+test('token prints a random token, and the config entry that accepts it', async () => {
   const { exitCode, stdout, stderr } = await runCommandLine(['token', 'ann', '--scopes', 'control,operate']);
   const token = stdout.trim();
   const hash = createHash('sha256').update(token).digest('hex');

@@ -7,23 +7,23 @@ const PROGRAM = path.join(import.meta.dirname, 'fixtures/young-generation.ts');
 const MB = 1_048_576;
 
 /**
- * V8 marks nothing while it holds less old space than this. While it marks, the young generation takes pages beyond its
- * size, and gives them back at the end: how many depends on how busy the machine is, and says nothing of the bound.
+ * Below this much old space V8 does not mark. While it marks, the young generation takes pages beyond its bound and
+ * returns them at the end: how many depends on the load of the machine, and says nothing about the bound.
  */
 const WITHOUT_MARKING = '--initial-old-space-size=512';
 
-/** In a process of its own, as the flags of V8 are one process's. */
+/** Runs in its own process, because V8 flags are per process. */
 async function mostMb(...args: readonly string[]): Promise<number> {
   const { stdout } = await promisify(execFile)(process.execPath, [WITHOUT_MARKING, PROGRAM, ...args]);
   return Number(stdout) / MB;
 }
 
-test('while a daemon starts its young generation stays as V8 begins with it; V8 by itself lets it grow', async () => {
+test("while a daemon starts, its young generation keeps V8's initial size; unbound it grows", async () => {
   expect(await mostMb('unbound')).toBeGreaterThan(16);
   expect(await mostMb('bound')).toBeLessThanOrEqual(4);
 });
 
-test('with few accounts it stays so, and with many it may grow', async () => {
+test('it keeps that size with few accounts, and may grow with many', async () => {
   const [few, many] = await Promise.all([mostMb('followed', '3'), mostMb('followed', '1000')]);
   expect(few).toBeLessThanOrEqual(4);
   expect(many).toBeGreaterThan(4);

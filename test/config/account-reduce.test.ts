@@ -8,8 +8,8 @@ const problems = (action: string, when = NEAR) =>
     line.replace(/^\S+ /, ''),
   );
 
-describe('a reduction for the account as a whole', () => {
-  test('is read, for all positions unless said otherwise', () => {
+describe('a reduction for the whole account', () => {
+  test('applies to all positions unless positions are given', () => {
     const text = (action: string) => rule({ on: 'account', when: NEAR, do: `[{ reduce: ${action} }]` });
     expect(actionsOf(text('{ until: { jointDistance: 10% }, slippage: 1% }'))).toEqual([
       {
@@ -66,7 +66,7 @@ describe('a reduction for the account as a whole', () => {
     expect(linesOf(rule({ do: '[{ reduce: { until: { jointDistance: 10% } } }]' }))[0]).toContain('until');
   });
 
-  test('warns where the rule would go on firing at its target', () => {
+  test('warns if the rule still fires at its target', () => {
     expect(problems('{ until: { jointDistance: 8% } }')).toEqual([
       expect.stringContaining('expected until.jointDistance to be more than 8.0 %'),
     ]);
@@ -84,7 +84,7 @@ describe('sums in a currency that a market does not name', () => {
   const text = (when: string, market = perp) =>
     rule({ on: 'account', when }).replace(/markets: .*\n/, `markets: { ${market} }\n`);
 
-  test.each(['totalNotional', 'totalMargin', 'freeMargin', 'marginUsage'])('%s: warned of', (field) => {
+  test.each(['totalNotional', 'totalMargin', 'freeMargin', 'marginUsage'])('%s: a warning', (field) => {
     const found = problemsOf(
       text(
         `{ ${field}: { asset: USDT, above: 1% } }`.replace('1%', field === 'marginUsage' ? '1%' : '1'),
@@ -97,7 +97,7 @@ describe('sums in a currency that a market does not name', () => {
     expect(found[0]?.message).toContain('its positions count as PERP, and r asks for USDT');
   });
 
-  test('not where the market names it, or another kind of sum is meant', () => {
+  test('no warning if the market names it, or if another kind of sum is meant', () => {
     const named = perp.replace('MONEY', ', money: USDT');
     expect(problemsOf(text('{ totalNotional: { asset: USDT, above: 1 } }', named))).toEqual([]);
     const bare = perp.replace('MONEY', '');

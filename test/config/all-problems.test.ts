@@ -30,10 +30,10 @@ rules:
   ]);
 });
 
-/** Stands in a text before each place at which a problem must be reported. */
+/** Marks each place of a text at which a problem must be reported. */
 const MARK = '▸';
 
-/** The problems of a text are exactly those that are marked in it. */
+/** Checks that the problems of a text are exactly those marked in it. */
 function expectMarked(marked: string): void {
   const before = marked.split(MARK).slice(0, -1);
   const expected = before.map((_, index) => {
@@ -50,7 +50,7 @@ function expectMarked(marked: string): void {
 
 const START = 'on: position, when: { liquidationDistance: { below: 5% } }';
 
-test('fifty mistakes are reported, and that the file was not checked any further', () => {
+test('fifty mistakes are reported, and that the check stopped there', () => {
   const wrong = Array.from({ length: 300 }, (_, index) => `  - { id: r${index}, on: position, when: 1 }\n`);
   const problems = problemsOf(withRules(wrong.join(''), []));
   const last = problems.filter(({ code }) => code === 'too-many-mistakes');
@@ -60,7 +60,7 @@ test('fifty mistakes are reported, and that the file was not checked any further
   ]);
 });
 
-test('secrets that are missing hide no mistake, and one that two hundred accounts share is one', () => {
+test('missing secrets hide no mistake, and one shared by two hundred accounts counts once', () => {
   const accounts = Array.from({ length: 200 }, (_, index) => index)
     .map((index) => `  - { id: a${index}, apiKey: { env: K }, apiSecret: { env: K }, rules: [r] }\n`)
     .join('');
@@ -74,7 +74,7 @@ test('secrets that are missing hide no mistake, and one that two hundred account
   ]);
 });
 
-describe('the rest of a rule is still checked after', () => {
+describe('a problem in a rule does not hide others', () => {
   test.each([
     [
       'a misspelt key `on`',
@@ -164,7 +164,7 @@ describe('the rest of a rule is still checked after', () => {
       '{ id: r, on: ▸ship, when: 5% }'.replace('5%', '▸5%'),
       '{ use: r, with: { r: { for: ▸3 } } }',
     ],
-  ])('in what an account changes of a rule: %s', (_what, rule, use) =>
+  ])('in the changes of a rule by an account: %s', (_what, rule, use) =>
     expectMarked(withRules(`  - ${rule}\n`, [use])),
   );
 
@@ -207,20 +207,20 @@ describe('a consequence of another problem is not reported', () => {
     ],
   ])('%s', (_what, use, rules) => expectMarked(withRules(`  - ${rules}\n`, [use])));
 
-  test('rules are no list: their names are not known', () => {
+  test('with rules that are no list no rule name is known', () => {
     expectMarked(withRules('', ['r']).replace('rules:\n', `rules: ▸{ r: { ${START} } }\n`));
   });
 
-  test('rules of an account are no list: they may be any', () => {
+  test("with an account's rules that are no list any rule may be meant", () => {
     expectMarked(withRules(`  - { id: r, ${START} }\n`, []).replace('rules: []', 'rules: ▸r'));
   });
 
-  test('the cadence of the file is wrong: that of an account may fit it', () => {
+  test("with a wrong cadence in the file an account's cadence may still fit", () => {
     const rules = withRules(`  - { id: r, ${START} }\n`, ['r'], '    cadence: { calm: 900ms }\n');
     expectMarked(`cadence: { calm: ▸1, alert: 500ms }\n${rules}`);
   });
 
-  test('the name of a section is misspelt: what it holds is known', () => {
+  test('a section with a misspelt name still defines its contents', () => {
     const rules = `  - { id: r, ${START}, do: [{ notify: { channels: ops } }] }\n`;
     const text = withRules(rules, ['r'], '    egress: eu\n')
       .replace(/^rules:/m, '▸ruls:')
@@ -229,13 +229,13 @@ describe('a consequence of another problem is not reported', () => {
     expectMarked(`${channels}\n▸egres: { eu: {} }\n${text}`);
   });
 
-  test('the name of a channel is wrong: rules may mean that one', () => {
+  test('a channel with a wrong name may be the one that rules mean', () => {
     const channels = 'channels: { ▸"o ps": { type: webhook, url: https://x.example } }';
     const rules = `  - { id: r, ${START}, do: [{ notify: { channels: ops } }] }\n`;
     expectMarked(`${channels}\n${withRules(rules, ['r'])}`);
   });
 
-  test('the rule that acts is refused or misspelt: the account is not said to have none', () => {
+  test('an acting rule that is refused or misspelt still counts as a rule of the account', () => {
     const tell = `  - { id: tell, ${START}, do: [{ notify: {} }] }\n`;
     const act = `  - { id: act, ${START}, do: [{ reduce: { by: ▸5 } }] }\n`;
     expectMarked(withRules(tell, ['tell'], '    mode: enforce\n').replace('id: desk', '▸id: desk'));
@@ -244,7 +244,7 @@ describe('a consequence of another problem is not reported', () => {
   });
 });
 
-/** A line, and what can stand there instead: one mistake each, independent of those in other lines. */
+/** A line and its variants: one mistake each, independent of those in other lines. */
 const line = (right: string, ...wrong: readonly string[]): readonly string[] => [right, ...wrong];
 
 const LINES = [
@@ -361,7 +361,7 @@ const LINES = [
   line(''),
 ];
 
-describe('k mistakes are k problems, each at its own place', { timeout: 60_000 }, () => {
+describe('k mistakes give k problems, each at its place', { timeout: 60_000 }, () => {
   const all = LINES.flatMap(([right, ...wrong], index) => wrong.map((text) => ({ index, right, text })));
   const planted = (mistakes: readonly { index: number; text: string }[]): string =>
     LINES.map(([right], index) => mistakes.find((mistake) => mistake.index === index)?.text ?? right).join(

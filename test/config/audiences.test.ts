@@ -5,17 +5,17 @@ import { AUDIENCES, PAGER_KINDS, UNREAD_KINDS } from '../../src/config/audiences
 const read = (file: string): string => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
 const notifications = read('docs/notifications.md');
 
-test('the example says whom quiet hours and digests leave out, as the descriptions do', () => {
+test('the example names the channels left out of quiet hours and digests, as the descriptions do', () => {
   const example = read('config/breakwater.example.yaml');
   expect(example).toContain(`# Default: all channels that people read (not ${UNREAD_KINDS}).`);
   expect(example).toContain(`# Default: all but those that get people up (${PAGER_KINDS}).`);
 });
 
-test('so does docs/notifications.md', () => {
+test('docs/notifications.md names them, too', () => {
   expect(notifications).toContain(`| channels of type ${UNREAD_KINDS}, and the log |`);
 });
 
-test('docs/notifications.md names all that tell people of one outage in one message', () => {
+test('docs/notifications.md names all channels that group one outage into one message', () => {
   const [, names = ''] = /^and people \(([^)]*)\) get one for all accounts/m.exec(notifications) ?? [];
   const people = Object.entries(AUDIENCES).flatMap(([kind, audience]) =>
     audience === 'people' ? [kind] : [],

@@ -30,7 +30,7 @@ const GIVEN = { env: ENV };
 describe('channels', () => {
   const config = loaded(`${CHANNELS}${withRules(RULE(), ['r'])}`, GIVEN);
 
-  test('are compiled with their secrets hidden', () => {
+  test('are compiled with hidden secrets', () => {
     expect(config.channels).toMatchObject([
       { name: 'ops', type: 'slack', timeoutMs: 10_000, giveUpAfterMs: 120_000 },
       { name: 'phone', type: 'telegram', chat: '-100', apiUrl: 'http://127.0.0.1:8081' },
@@ -48,7 +48,7 @@ describe('channels', () => {
     expect(`${inspect(config, { depth: 9 })}${JSON.stringify(config)}`).not.toMatch(/services\/abc|planted/);
   });
 
-  test('and all of its secrets can be had for hiding them', () => {
+  test('give a list of all their secrets, to redact them', () => {
     expect(secretValues(config).toSorted((a, b) => a.localeCompare(b))).toEqual(
       [
         ...Object.values(ENV),
@@ -59,7 +59,7 @@ describe('channels', () => {
     );
   });
 
-  test('a notify that names none tells all, the log last; one can be named', () => {
+  test('a notify without channels goes to all, the log last; a single channel can be named', () => {
     const told = (rule: string) =>
       loaded(`${CHANNELS}${withRules(rule, ['r'])}`, GIVEN).accounts[0]?.rules[0]?.actions[0];
     expect(told(RULE())).toMatchObject({
@@ -68,14 +68,14 @@ describe('channels', () => {
     expect(told(RULE(' channels: phone '))).toMatchObject({ channels: ['phone'] });
   });
 
-  test('another channel does not make a rule start fresh', () => {
+  test('a change of a channel does not make a rule start fresh', () => {
     const other = loaded(withRules(RULE(), ['r']), GIVEN);
     const change = compareConfigs(other, config);
     expect(change.sections).toEqual(['channels']);
     expect(change.changed.map(({ rules }) => [rules.changed, rules.relabelled])).toEqual([[[], ['r']]]);
   });
 
-  test('what is wrong is said with its place', () => {
+  test('report mistakes with their places', () => {
     const text = `channels:
   log: { type: slack, url: { env: URL_1 } }
   a: { type: slak, url: { env: URL_1 } }
@@ -115,7 +115,7 @@ ${withRules(RULE(' channels: [pone, log] '), ['r'])}`;
     ]);
   });
 
-  test('a placeholder that does not exist, and a web server for everybody without a token, are errors', () => {
+  test('an unknown placeholder, and a public web server without a token, are errors', () => {
     const text = (more: string) => `${more}\n${withRules(RULE(), ['r']).replace('[redis]', '[redis, web]')}`;
     expect(linesOf(text('notify: { links: { Book: "https://wiki.example/{acount}" } }'))).toEqual([
       expect.stringContaining('notify.links.Book: expected placeholders among {account}, {rule}'),
@@ -137,7 +137,7 @@ ${withRules(RULE(' channels: [pone, log] '), ['r'])}`;
     expect(loaded(text('')).log).toEqual({ level: 'info', format: 'auto' });
   });
 
-  test('can be checked where their secrets are not', () => {
+  test('can be checked without their secrets', () => {
     const { problems } = checked(`${CHANNELS}${withRules(RULE(), ['r'])}`, {
       env: { API_KEY: 'key-1', API_SECRET: 'secret-1' },
     });
@@ -166,7 +166,7 @@ describe('commands of a Telegram channel', () => {
   const withCommands = (text: string, operators = KEY) =>
     `${operators}channels: { phone: { type: telegram, token: { env: API_KEY }, chat: "-1", commands: ${text} } }\n${withRules(RULE, ['near'])}`;
 
-  test('are of listed chats, which may look unless more is said', () => {
+  test('are taken from listed chats, which may only look by default', () => {
     const [channel] = loaded(
       withCommands('[{ chat: "-1" }, { chat: "7", name: ann, scopes: [read, control] }]'),
       env,
@@ -192,7 +192,7 @@ describe('commands of a Telegram channel', () => {
     ],
     ['[{ chat: "7", user: ann }]', 'channels.phone.commands[0]', 'user', KEY],
     ['[{ chat: "7" }]', 'channels.phone.commands', 'expected operators.key', ''],
-  ])('%s is refused, with its place', (text, path, words, operators) => {
+  ])('%s is refused with its place', (text, path, words, operators) => {
     const [found = '', ...more] = linesOf(withCommands(text, operators), env);
     expect(more).toEqual([]);
     expect(found).toContain(` ${path}`);

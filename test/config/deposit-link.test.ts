@@ -39,7 +39,7 @@ const TRADER = `  - { id: trader, apiKey: { env: OTHER_KEY }, apiSecret: { env: 
 `;
 
 describe('deposit links', () => {
-  test('are offered for accounts whose credit lines are watched, whose deposits are then watched too', () => {
+  test('are offered for accounts with a credit line source, whose deposits are then read, too', () => {
     const given = { env: env({ OTHER_KEY: 'key-2' }) };
     const [borrower, trader] = loaded(`${BASE}${LINK}${ACCOUNTS}${TRADER}`, given).accounts;
     expect(borrower?.depositLink).toMatchObject({
@@ -55,7 +55,7 @@ describe('deposit links', () => {
     expect(trader?.watch.sources).toEqual(['positions']);
   });
 
-  test('of an account take the place of those of the file', () => {
+  test('of an account replace those of the file', () => {
     const own = ACCOUNTS.replace(
       'watch: {',
       'depositLink: { ticker: GBP, provider: BANK, byCard: no, maxAmount: 100 }, watch: {',
@@ -71,13 +71,13 @@ describe('deposit links', () => {
     });
   });
 
-  test('show nobody who pays in', () => {
+  test("hide the payer's data", () => {
     const config = loaded(`${BASE}${LINK}${ACCOUNTS}`, { env: env() });
     const shown = inspect(config, { depth: 20, showHidden: true }) + JSON.stringify(config);
     for (const value of Object.values(CUSTOMER)) {
       if (value.length > 3) expect(shown).not.toContain(value);
     }
-    // What cannot be a plain word is hidden wherever it turns up; a city would be hidden in a time zone, too.
+    // A value that cannot be a plain word is redacted everywhere; a city would be redacted in a time zone, too.
     const hidden = secretValues(config);
     for (const name of ['email', 'birthDate', 'line1'] as const) expect(hidden).toContain(CUSTOMER[name]);
     for (const name of ['firstName', 'lastName', 'city', 'countryCode'] as const) {
@@ -107,7 +107,7 @@ describe('deposit links', () => {
     ['provider: CARD', 'provider: CARD\n  uniqueIdPrefix: "a b"', /uniqueIdPrefix/],
     ['provider: CARD', 'provider: CARD\n  surprise: 1', /surprise/],
     ['ticker: [USD, EUR]', 'ticker: []', /ticker/],
-  ])('with %s as %j are refused', (from, to, words) => {
+  ])('with %s %j are refused', (from, to, words) => {
     const text = `${BASE}${LINK.replace(from, to)}${ACCOUNTS}`;
     expect(text).not.toBe(`${BASE}${LINK}${ACCOUNTS}`);
     const lines = linesOf(text, { env: env() });
@@ -121,7 +121,7 @@ describe('deposit links', () => {
     ['email', 'ann at example'],
     ['countryCode', 'United Kingdom'],
     ['firstName', 'x'.repeat(201)],
-  ])('want %s in its form, and do not repeat %j', (name, value) => {
+  ])('need %s in its form, and do not repeat %j', (name, value) => {
     const lines = linesOf(`${BASE}${LINK}${ACCOUNTS}`, { env: env({ [name]: value }) });
     const about = lines.filter((line) => line.includes('depositLink'));
     expect(about).toHaveLength(1);
@@ -129,7 +129,7 @@ describe('deposit links', () => {
     expect(lines.join('\n')).not.toContain(value);
   });
 
-  test('whose section is wrong hide no other mistake', () => {
+  test('with a wrong section hide no other mistake', () => {
     const lines = linesOf(`${BASE}depositLink: 5\n${ACCOUNTS.replace('creditLine: yes', 'creditLine: 5')}`, {
       env: env(),
     });
@@ -144,7 +144,7 @@ describe('the tokens of the web server', () => {
     env: env({ A: 'a-token-of-some-length', B: 'another-token-of-some-length', SHORT: 'short' }),
   };
 
-  test('are two, and the one for control needs the other only beyond this machine', () => {
+  test('are two, and the control token needs the view token only on a public address', () => {
     const config = loaded(web('controlToken: { env: B }, publicUrl: https://b.example/x/'), given);
     expect(config.web.controlToken?.reveal()).toBe('another-token-of-some-length');
     expect([config.web.token, config.web.publicUrl]).toEqual([undefined, 'https://b.example/x']);

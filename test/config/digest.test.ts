@@ -12,11 +12,11 @@ const CHANNELS = 'channels: { own: { type: webhook, url: https://own.example/hoo
 const withDigest = (text: string) => `${CHANNELS}${withRules(RULE, ['near'])}\ndigest: ${text}\n`;
 
 describe('the section digest', () => {
-  test('is absent unless it is written', () => {
+  test('is absent by default', () => {
     expect(loaded(withRules(RULE, ['near'])).digest).toBeUndefined();
   });
 
-  test('needs a time only; it then goes to all channels', () => {
+  test('needs a time only, and then goes to all channels', () => {
     expect(loaded(withDigest('{ at: "08:00" }')).digest).toEqual({
       atMinute: 480,
       timeZone: 'UTC',
@@ -26,7 +26,7 @@ describe('the section digest', () => {
     expect(named.digest).toEqual({ atMinute: 1439, timeZone: 'Europe/London', channels: ['own', 'log'] });
   });
 
-  test('is a section of its own to a reload', () => {
+  test('is its own section for a reload', () => {
     const [before, after] = ['08:00', '09:00'].map((at) => loaded(withDigest(`{ at: "${at}" }`)));
     expect(compareConfigs(before!, after!)).toMatchObject({ sections: ['digest'], changed: [] });
   });
@@ -41,7 +41,7 @@ describe('the section digest', () => {
     ['{ at: "08:00", channels: [own, onw] }', 'digest.channels[1]', 'did you mean own'],
     ['{ at: "08:00", channels: [] }', 'digest.channels', 'expected'],
     ['{ at: "08:00", every: day }', 'digest', 'every'],
-  ])('refuses %s, with its place', (text, path, words) => {
+  ])('refuses %s with its place', (text, path, words) => {
     const found = linesOf(withDigest(text));
     expect(found).toHaveLength(1);
     expect(found[0]).toMatch(/^breakwater\.yaml:\d+:\d+ /);

@@ -10,7 +10,7 @@ const CHANNELS = 'channels: { own: { type: webhook, url: https://own.example/hoo
 const withEscalate = (text: string) =>
   `${CHANNELS}${withRules(RULE, ['near'])}\nnotify: { escalate: ${text} }\n`;
 
-test('what nobody acknowledges goes to nobody else unless it is written', () => {
+test('by default unacknowledged episodes are not escalated to others', () => {
   expect(loaded(withRules(RULE, ['near'])).notify).not.toHaveProperty('escalation');
   expect(loaded(withEscalate('{ after: 15m, to: own }')).notify).toMatchObject({
     escalation: { afterMs: 900_000, channels: ['own'] },
@@ -23,7 +23,7 @@ test.each([
   ['{ after: 2d, to: [own] }', 'notify.escalate.after', 'from 1s to 1d'],
   ['{ after: 15m, to: [own, onw] }', 'notify.escalate.to[1]', 'did you mean own'],
   ['{ after: 15m, to: onw }', 'notify.escalate.to', 'expected a channel (own, log), got "onw"'],
-])('refuses escalate %s, with its place', (text, path, words) => {
+])('refuses escalate %s with its place', (text, path, words) => {
   const [found = '', ...more] = linesOf(withEscalate(text));
   expect(more).toEqual([]);
   expect(found).toContain(` ${path}`);

@@ -9,7 +9,7 @@ import { compileRules } from '../../src/core/rules/compiled-rules.ts';
 import { checked, linesOf, loaded } from './support.ts';
 
 const EXAMPLE = readFileSync(new URL('../../config/breakwater.example.yaml', import.meta.url), 'utf8');
-/** With the keys that have no default: they start right after the #. */
+/** The example with all optional keys: those start right after the #. */
 const COMPLETE = EXAMPLE.replaceAll(/^( *)#(?=[a-z])/gm, '$1');
 
 const PEM = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
@@ -49,13 +49,13 @@ const GIVEN = {
 };
 
 describe('the example config', () => {
-  test('loads without any problem, as it is and with its optional keys', () => {
+  test('loads without problems, as it is and with its optional keys', () => {
     expect(linesOf(EXAMPLE, GIVEN)).toEqual([]);
     expect(linesOf(COMPLETE, GIVEN)).toEqual([]);
     expect(COMPLETE).not.toBe(EXAMPLE);
   });
 
-  test('can be checked where its secrets are not', () => {
+  test('can be checked without its secrets', () => {
     const { problems, accounts } = checked(EXAMPLE, { env: {} });
     expect(problems.map(({ severity, code }) => [severity, code])).toEqual(
       Array.from({ length: 7 }, () => ['warning', 'secret-missing']),
@@ -63,11 +63,11 @@ describe('the example config', () => {
     expect(accounts).toHaveLength(1);
   });
 
-  test('says in its first line where editors find the schema', () => {
+  test('names the schema for editors in its first line', () => {
     expect(EXAMPLE.split('\n')[0]).toBe('# yaml-language-server: $schema=./schema.json');
   });
 
-  test('has every key there is', () => {
+  test('has every key of the schema', () => {
     const root = parseYaml(COMPLETE, 'example').document?.root ?? expect.fail();
     const missing = keyPaths(describedJsonSchema() as SchemaNode)
       .filter((path) => !path.startsWith('rules') && !TOLD_ONCE.test(path))
@@ -101,7 +101,7 @@ describe('the example config', () => {
     }
   });
 
-  test('says the defaults as they are', () => {
+  test('shows the actual defaults', () => {
     const minimal = loaded(
       'exchange: { baseUrls: [https://a.example] }\naccounts: [{ id: a, apiKey: { env: K }, apiSecret: { env: K } }]\n',
       { env: { K: 'k' } },
@@ -127,7 +127,7 @@ describe('the example config', () => {
     expect(minimal.accounts[0]?.watch).toEqual({ sources: ['positions'], balances: [] });
   });
 
-  test('is compiled, with its digits kept, and frozen through and through', () => {
+  test('is compiled with all its digits, and deeply frozen', () => {
     const config = loaded(COMPLETE, GIVEN);
     const [account] = config.accounts;
     expect(account?.rules.map(({ id }) => id)).toEqual([
@@ -165,7 +165,7 @@ describe('the example config', () => {
     for (const part of everyObject(config)) expect(Object.isFrozen(part)).toBe(true);
   });
 
-  test('and what else it means: where an exact market wins, and patterns count in their order', () => {
+  test('an exact market wins over patterns, and patterns apply in their order', () => {
     const entry = (margin: string) =>
       `{ amountStep: 1, priceStep: 1, minAmount: 1, maintenanceMargin: ${margin} }`;
     const markets = `{ "B*": ${entry('1%')}, "*_PERP": ${entry('2%')}, BTC_PERP: ${entry('3%')} }`;
@@ -212,7 +212,7 @@ describe('the JSON Schema', () => {
   });
 });
 
-/** What an account says again, and how rules select: shown where it first comes. */
+/** Sections that an account repeats, and selections of rules: shown where they come first. */
 const TOLD_ONCE = /^accounts\.\*\.(exchange|acting|depositLink|rules\.\*\.where)\./;
 
 interface SchemaNode {
@@ -221,7 +221,7 @@ interface SchemaNode {
   readonly items?: SchemaNode;
 }
 
-/** `accounts.*.cadence.calm`: every path of keys, `*` for names and indices of one's own. */
+/** `accounts.*.cadence.calm`: every path of keys, with `*` for the owner's names and for indices. */
 function keyPaths(node: SchemaNode, path = ''): readonly string[] {
   const own = Object.entries(node.properties ?? {}).flatMap(([key, child]) => {
     const at = path === '' ? key : `${path}.${key}`;

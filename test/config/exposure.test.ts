@@ -10,7 +10,7 @@ const ACTS = '[{ reduce: { by: 10% } }]';
 const PASSWORD = 'planted-password';
 const ENV = { API_KEY: 'key-1', API_SECRET: 'secret-1', TOKEN: 'a-token-of-16-characters', KEY: 'k' };
 
-/** A config without a problem; `more` is in front of it. */
+/** A config without problems; `more` is put in front of it. */
 function config(mode: 'observe' | 'enforce', more: string, base = 'https://api.exchange.example'): string {
   const text = rule({ do: ACTS })
     .replace('https://api.exchange.example', base)
@@ -130,7 +130,7 @@ describe('what travels readably beyond this machine', () => {
     },
   );
 
-  test('the API key over http', () => {
+  test('an API key over http', () => {
     const base = 'http://exchange:8080';
     expect(found(config('enforce', '', base))).toEqual(['error unencrypted exchange.baseUrls[0]']);
     expect(found(config('observe', '', base))).toEqual(['warning unencrypted exchange.baseUrls[0]']);
@@ -149,8 +149,8 @@ describe('what travels readably beyond this machine', () => {
   });
 });
 
-describe('a Redis that asks for no password', () => {
-  test('is refused in enforce mode, on this machine too, and warned of in observe mode elsewhere', () => {
+describe('a Redis without a password', () => {
+  test('is refused in enforce mode, even on this machine, and a warning in observe mode on another one', () => {
     const refused = 'error redis-without-password redis.url';
     expect(found(config('enforce', 'redis: {}'))).toEqual([refused]);
     expect(found(config('enforce', 'redis: { url: "rediss://redis.example" }'))).toEqual([refused]);
@@ -161,35 +161,35 @@ describe('a Redis that asks for no password', () => {
     ]);
   });
 
-  test('with a password on this machine needs no TLS', () => {
+  test('a Redis with a password on this machine needs no TLS', () => {
     expect(found(config('enforce', ''), { env: { REDIS: `redis://:${PASSWORD}@127.0.0.1` } })).toEqual([]);
   });
 
-  test('is not guessed at where its address is not at hand', () => {
+  test('is not checked if its address is unknown', () => {
     const text = config('enforce', '');
     expect(checked(text).problems.map(({ code }) => code)).toEqual(['secret-missing']);
   });
 });
 
-describe('files that others can reach', () => {
+describe('files that others can access', () => {
   const files = { 'secret.txt': 'secret-1' };
   const text = (mode: 'observe' | 'enforce') =>
     config(mode, '').replace('{ env: API_SECRET }', '{ file: secret.txt }');
 
-  test('a key that everybody can read', () => {
+  test('a key file that everybody can read', () => {
     const given = { files, worldReadable: ['secret.txt'] };
     const at = 'secret-world-readable accounts[0].apiSecret';
     expect(found(text('enforce'), given)).toEqual([`error ${at}`]);
     expect(found(text('observe'), given)).toEqual([`warning ${at}`]);
   });
 
-  test('a config that others can change', () => {
+  test('a config file that others can change', () => {
     const given = { files, othersMayWrite: [FILE] };
     expect(found(text('enforce'), given)).toEqual(['error writable-by-others ']);
     expect(found(text('observe'), given)).toEqual(['warning writable-by-others ']);
   });
 
-  test('a key that everybody can read, by the modes of real files', () => {
+  test('a key file that everybody can read, by real file modes', () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'breakwater-exposure-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const file = path.join(folder, 'key');
@@ -202,7 +202,7 @@ describe('files that others can reach', () => {
     expect([0o600, 0o640, 0o604, 0o644].map(isWorldReadable)).toEqual([false, false, true, true]);
   });
 
-  test('by the modes of real files', () => {
+  test('by real file modes', () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'breakwater-exposure-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const file = path.join(folder, 'config.yaml');
@@ -215,13 +215,13 @@ describe('files that others can reach', () => {
     expect([mode(0o600), mode(0o644), mode(0o646)]).toEqual([false, false, true]);
   });
 
-  test('a group of its owner alone is its owner', () => {
+  test('a group whose only member is the owner counts as the owner', () => {
     expect(othersMayWrite({ mode: 0o100664, uid: 1000, gid: 1000 })).toBe(false);
     expect(othersMayWrite({ mode: 0o100664, uid: 1000, gid: 100 })).toBe(true);
   });
 });
 
-test('an operator who pauses is not kept from it', () => {
+test('an exposed file does not stop an operator from pausing', () => {
   const result = loadWithoutSecrets(FILE, surroundings(config('enforce', 'redis: {}'), { env: ENV }));
   expect(result).toMatchObject({ kind: 'usable', problems: [{ severity: 'warning' }] });
 });

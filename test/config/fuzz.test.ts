@@ -14,7 +14,7 @@ import { FILE, surroundings } from './support.ts';
 
 const EXAMPLE = readFileSync(new URL('../../config/breakwater.example.yaml', import.meta.url), 'utf8');
 const SECRETS = ['s3cr3t-key-value', 's3cr3t-secret-value'] as const;
-/** All that the example asks for: it is loaded, so that a refusal is that of what was changed. */
+/** Everything the example needs, so that any refusal comes from the change. */
 const GIVEN = {
   env: {
     DESK1_API_KEY: SECRETS[0],
@@ -30,7 +30,7 @@ const GIVEN = {
   },
 };
 
-/** Whatever the text: a clear error or a valid config, never an exception. Plain checks, as there are many. */
+/** For any text: a clear error or a valid config, never an exception. The checks are plain, as they are many. */
 function judge(text: string): 'loaded' | 'refused' {
   const result = loadConfig(FILE, surroundings(text, GIVEN));
   const problems = result.kind === 'loaded' ? result.warnings : result.problems;
@@ -48,7 +48,7 @@ function judge(text: string): 'loaded' | 'refused' {
     if (problems.every(({ severity }) => severity === 'warning')) throw new Error('refused without an error');
     return 'refused';
   }
-  // A valid one can be used: the core takes its rules, and they can be told in words.
+  // A valid config can be used: the core compiles its rules, and they have words.
   for (const { rules, settings } of result.config.accounts) {
     compileRules(rules, settings);
     const unclear = rules.map(ruleInWords).find((words) => /undefined|NaN|\[object/.test(words));
@@ -57,7 +57,7 @@ function judge(text: string): 'loaded' | 'refused' {
   return 'loaded';
 }
 
-describe('anything at all is a clear error or a valid config', { timeout: 120_000 }, () => {
+describe('any text is a clear error or a valid config', { timeout: 120_000 }, () => {
   test('random bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 2000 }), (bytes) => {
@@ -67,7 +67,7 @@ describe('anything at all is a clear error or a valid config', { timeout: 120_00
     );
   });
 
-  test('random text of the characters that mean something to YAML', () => {
+  test('random text of the characters with a meaning in YAML', () => {
     const alphabet = [
       ...'{}[]:,-&*!|>%@#?"\'\\ \n\t~<=a1.'.split(''),
       'rules',
@@ -85,7 +85,7 @@ describe('anything at all is a clear error or a valid config', { timeout: 120_00
     );
   });
 
-  test('random YAML made of our own keys and of values of all kinds', () => {
+  test('random YAML of known keys and values of all kinds', () => {
     const keys = [
       ...new Set([...nodes(root())].flatMap(({ path }) => path.filter((part) => typeof part === 'string'))),
     ];
@@ -126,7 +126,7 @@ describe('anything at all is a clear error or a valid config', { timeout: 120_00
     );
   });
 
-  test('the example with random characters put in, replaced or cut out', () => {
+  test('the example with random characters inserted, replaced or removed', () => {
     const edit = fc.tuple(fc.nat(EXAMPLE.length), fc.nat(6), fc.string({ unit: 'binary', maxLength: 4 }));
     fc.assert(
       fc.property(fc.array(edit, { minLength: 1, maxLength: 3 }), (edits) => {
@@ -139,7 +139,7 @@ describe('anything at all is a clear error or a valid config', { timeout: 120_00
   });
 });
 
-/** Each mutation loads the whole example: a run tries them at some of its nodes, `FULL=1` at all. */
+/** Each mutation loads the whole example: a run tries some of its nodes, `FULL=1` all. */
 const SHARE = 16;
 
 describe('every single-key mutation of the example', { timeout: 120_000 }, () => {
@@ -148,9 +148,9 @@ describe('every single-key mutation of the example', { timeout: 120_000 }, () =>
   const required =
     /^(exchange|exchange\.baseUrls|accounts|accounts\.0\.(id|apiKey|apiSecret)|markets\.[A-Z_]+\.(amountStep|priceStep|minAmount|maintenanceMargin)|rules\.\d+\.(id|on|when))$/;
 
-  test('there are enough of them', () => expect(all.length).toBeGreaterThan(200));
+  test('there are enough mutations', () => expect(all.length).toBeGreaterThan(200));
 
-  test('without one it is loaded, as the file and as its values', () => {
+  test('without a mutation it loads, as the file and as its values', () => {
     expect([judge(EXAMPLE), judge(mutated(['mode'], (value) => value))]).toEqual(['loaded', 'loaded']);
   });
 
@@ -188,7 +188,7 @@ describe('every single-key mutation of the example', { timeout: 120_000 }, () =>
   });
 });
 
-/** Values of other types than the one that is there. */
+/** Values of other types than the present one. */
 function wrongTypes({ value }: YamlNode): readonly unknown[] {
   if (typeof value === 'string') return [{ zzz: 1 }, null, 12_345];
   if (typeof value === 'object') return ['zz zz', 12_345, null];
@@ -199,7 +199,7 @@ function scalarText({ value }: YamlNode): string {
   return digitsOf(value) ?? (typeof value === 'string' ? value : '');
 }
 
-/** What has no bounds and takes most values of its kind. */
+/** Keys without bounds, which take most values of their kind. */
 const TAKES_MUCH = /(referencePrice|labels\.\w+|\.(below|above|clearAbove|clearBelow))$/;
 
 type Path = readonly (string | number)[];
@@ -215,7 +215,7 @@ function* nodes(node: YamlNode, path: Path = []): Generator<{ path: Path; node: 
   for (const [key, child] of node.children) yield* nodes(child, [...path, key]);
 }
 
-/** Names of markets, channels, links, users, budgets, groups, labels and rules are the owner's. */
+/** Keys whose names the owner chooses: markets, channels, links, users, budgets, groups, labels and rules. */
 function namesOfOurOwn(path: Path): boolean {
   const text = path.join('.');
   return (

@@ -7,7 +7,7 @@ import { FIELD_CATALOGUE } from '../../src/core/fields/field-catalogue.ts';
 
 const read = (file: string): string => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
 
-describe('generated files are fresh, or run node scripts/generate.mjs', () => {
+describe('generated files are fresh (else run node scripts/generate.mjs)', () => {
   test.each(Object.entries(generatedFiles(read)))('%s', (file, text) => {
     expect(read(file)).toBe(text);
   });
@@ -16,7 +16,7 @@ describe('generated files are fresh, or run node scripts/generate.mjs', () => {
 describe('docs/rules.md', () => {
   const rules = read('docs/rules.md');
 
-  test('has at least five worked examples, and each is a valid config', () => {
+  test('has at least five worked examples, each a valid config', () => {
     const examples = [...rules.matchAll(/```yaml example\n([\s\S]*?)```/g)].map(([, yaml = '']) => yaml);
     expect(examples.length).toBeGreaterThanOrEqual(6);
     for (const example of examples) {
@@ -26,7 +26,7 @@ describe('docs/rules.md', () => {
     }
   });
 
-  test('an example that is wrong shows its errors instead', () => {
+  test('a wrong example shows its errors instead', () => {
     expect(exampleOutput('rules:\n  - { id: r, on: position, when: {} }\n', nodeSurroundings({}))).toEqual([
       expect.stringContaining('rules[0].when: expected a condition'),
     ]);

@@ -61,7 +61,7 @@ rules:
     ]);
   });
 
-  test('in rules, with the words of the other kinds of subjects', () => {
+  test('in rules, with the right words for each kind of subject', () => {
     const text = withRules(
       `  - id: near
     on: position
@@ -97,7 +97,7 @@ rules:
     ]);
   });
 
-  test('duplicate keys, with where the first one is', () => {
+  test('duplicate keys, with the place of the first one', () => {
     const text = rule({}).replace('cancel: always', 'cancel: always, cancel: never');
     expect(linesOf(`${text}mode: observe\nmode: enforce\n`)).toEqual([
       `breakwater.yaml:2:27 acting.cancel: expected each key once, got "cancel" again (first in line 2)`,
@@ -105,7 +105,7 @@ rules:
     ]);
   });
 
-  test('a change to a rule of a set points to the change, not to the set', () => {
+  test('a mistake in a change to a rule of a set is reported at the change, not in the set', () => {
     const text = withRules('', ['{ use: balanced, with: { last-line: { for: 10 }, lastline: {} } }']).replace(
       'rules:\n',
       '',
@@ -116,7 +116,7 @@ rules:
     ]);
   });
 
-  test('keys of features that do not exist yet are refused', () => {
+  test('keys of features that do not exist are refused', () => {
     for (const key of ['schedule', 'deposit']) {
       expect(linesOf(`${key}: {}\n${rule({})}`)).toEqual([
         expect.stringMatching(new RegExp(`^breakwater.yaml:1:1 ${key}: expected .*, got "${key}"$`)),
@@ -143,7 +143,7 @@ describe('units', () => {
     expect(lines[0]?.endsWith(hint)).toBe(true);
   });
 
-  test('a bare number of seconds or minutes is right only where the name says its unit', () => {
+  test('a bare number of seconds or minutes is allowed only if the name contains its unit', () => {
     const account = (when: string) => linesOf(rule({ on: 'account', when }));
     expect(account('{ dataAge: { above: 30 } }')[0]).toContain('did you mean 30s?');
     expect(account('{ dataAge: { above: 30s } }')).toEqual([]);

@@ -44,7 +44,7 @@ test.each([
   ['a bracket that is never closed', `${GOOD}channels: { ops: { type: slack\n`],
   ['a quote that is never closed before the sections', `rules: "never\n${GOOD}`],
   ['lines that end with CR LF', `${GOOD}rules: [\n`.replaceAll('\n', '\r\n')],
-])('a mistake elsewhere took the brake away: %s', (_what, text) => {
+])('the handles are found despite a mistake elsewhere: %s', (_what, text) => {
   expect(handles(text)).toMatchObject(ALL);
   expect(handles(text).secrets).toEqual(expect.arrayContaining(Object.values(ENV)));
 });
@@ -54,11 +54,11 @@ test.each([
   ['web', GOOD.replace('port: 9700', 'port: none'), { ...ALL, web: undefined }],
   ['operators', GOOD.replace('{ env: KEY }', 'plain'), { ...ALL, key: undefined }],
   ['redis, twice', `${GOOD}redis: { url: "redis://127.0.0.1:7001" }\n`, { ...ALL, redis: undefined }],
-])('a section with a mistake in itself is not known: %s', (_section, text, expected) => {
+])('a section with a mistake is undefined: %s', (_section, text, expected) => {
   expect(handles(`${text}rool: []\n`)).toMatchObject(expected);
 });
 
-test('where a file is no YAML, a section that is not found is not taken for its defaults', () => {
+test('in invalid YAML a missing section does not get its defaults', () => {
   const broken = `${GOOD.replace(/^redis:/m, ' redis:')}rules: [\n`;
   expect(handles(broken)).toMatchObject({ ...ALL, redis: undefined });
   expect(handles(`${GOOD}redis: {}\nrules: [\n`)).toMatchObject({ ...ALL, redis: undefined });

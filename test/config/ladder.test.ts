@@ -8,7 +8,7 @@ function withLadder(ladder: string, more = ''): string {
 
 const LADDER = '[{ at: 75%, close: 30% }, { at: 88%, close: 40% }, { at: 95%, close: rest }]';
 
-test('a ladder is read as what each stop leaves of the size, and said in words', () => {
+test('a ladder is read as the share that each stop leaves, and has words', () => {
   const [spec] = loaded(withLadder(LADDER)).accounts[0]?.rules ?? [];
   expect(spec?.actions).toEqual([
     {
@@ -28,7 +28,7 @@ test('a ladder is read as what each stop leaves of the size, and said in words',
   );
 });
 
-test('shares that add up to less leave the rest of the position alone', () => {
+test('shares that add up to less than one leave the rest of the position alone', () => {
   const [spec] =
     loaded(withLadder('[{ at: 75%, close: 10% }, { at: 88%, close: 20% }]')).accounts[0]?.rules ?? [];
   expect(spec?.actions[0]).toMatchObject({ ladder: [{ leave: 0.9 }, { leave: 0.7 }] });

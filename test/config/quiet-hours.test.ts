@@ -13,7 +13,7 @@ const CHANNELS = `channels:
 const withQuiet = (text: string) =>
   `${CHANNELS}${withRules(RULE, ['near'])}\nnotify: { quietHours: ${text} }\n`;
 
-test('every hour is loud unless quiet ones are written', () => {
+test('by default no hours are quiet', () => {
   expect(loaded(withRules(RULE, ['near'])).notify).not.toHaveProperty('quietHours');
   const daily = { days: [0, 1, 2, 3, 4, 5, 6], fromMinute: 1320, toMinute: 420 };
   expect(loaded(withQuiet('{ from: "22:00", to: "07:00" }')).notify.quietHours).toEqual({
@@ -52,7 +52,7 @@ test.each([
     'notify.quietHours.channels',
     'got "log", which is told at once',
   ],
-])('refuses %s, with its place', (text, path, words) => {
+])('refuses %s with its place', (text, path, words) => {
   const [found = '', ...more] = linesOf(withQuiet(text));
   expect(more).toEqual([]);
   expect(found).toMatch(/^breakwater\.yaml:\d+:\d+ /);

@@ -18,7 +18,7 @@ const GIVEN = {
 };
 const FILES = 'ca: ca.pem, cert: own.crt, key: own.key';
 
-describe('an address of Redis', () => {
+describe('a Redis address', () => {
   test.each([
     ['redis://h', { tls: false, hosts: [{ host: 'h', port: 6379 }], database: 0 }],
     ['rediss://h:1/3', { tls: true, hosts: [{ host: 'h', port: 1 }], database: 3 }],
@@ -73,7 +73,7 @@ describe('an address of Redis', () => {
     ['redis+sentinel://a,b', 'one without the name of the primary behind its hosts'],
     ['redis+cluster://a,b/1', 'one with a database, of which a cluster has none but 0'],
     ['redis+cluster://a/main', 'one whose database is no number'],
-  ])('%s is none', (text, got) => {
+  ])('%s is refused', (text, got) => {
     expect(readRedisAddress(text)).toEqual({ kind: 'none', got });
   });
 
@@ -123,7 +123,7 @@ describe('an address of Redis', () => {
     );
   });
 
-  test('whatever is wrong with it, no word of it is repeated', () => {
+  test('that is wrong is never repeated', () => {
     const unit = fc.constantFrom(...Array.from(':/@,?#%[]s3a'), 'redis', 's://', '+sentinel', '+cluster');
     const login = fc.string({ unit, maxLength: 12 });
     fc.assert(
@@ -138,7 +138,7 @@ describe('an address of Redis', () => {
 });
 
 describe('certificates for Redis', () => {
-  test('are read for an address with TLS', () => {
+  test('are read for a TLS address', () => {
     const { redis } = loaded(config(`{ url: { env: REDIS }, ${FILES} }`), GIVEN);
     expect({ ...redis.tls, key: redis.tls.key?.reveal() }).toEqual({ ca: PEM, cert: PEM, key: KEY });
     expect(JSON.stringify(redis)).not.toContain('MC4C');
@@ -173,7 +173,7 @@ describe('certificates for Redis', () => {
     expect(linesOf(config(redis), given)).toEqual([expect.stringContaining(line)]);
   });
 
-  test('a key that everybody can read is a warning, an error where something acts', () => {
+  test('a key that everybody can read is a warning, and an error in a config that acts', () => {
     const given = { ...GIVEN, worldReadable: ['own.key'] };
     const text = config(`{ url: { env: REDIS }, ${FILES} }`);
     const words = 'expected a secret file that only its owner can read';

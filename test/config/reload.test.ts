@@ -46,8 +46,8 @@ const OF_SECTIONS: Readonly<Record<Section, string | readonly [from: string, to:
   rules: ['below: 5%', 'below: 4%'],
 };
 
-describe('what a reload changes', () => {
-  test('nothing, when only comments and order differ', () => {
+describe('changes of a reload', () => {
+  test('none if only comments and order differ', () => {
     const change = compareConfigs(before, loaded(`# a comment\n${text}\n`));
     expect(isUnchanged(change)).toBe(true);
     expect(change).toEqual({ added: [], removed: [], changed: [], sections: [], needsRestart: [] });
@@ -81,18 +81,18 @@ describe('what a reload changes', () => {
     },
   );
 
-  test('settings, by name', () => {
+  test('settings are named', () => {
     const [account] = changes('cancel: always', 'cancel: never, fillWithin: 6s').changed;
     expect(account?.settings.toSorted()).toEqual(['cancel', 'fillWithinMs']);
   });
 
-  test('credentials, without telling them', () => {
+  test('credentials are listed without their values', () => {
     const rotated = changes('cancel', 'cancel', { env: { API_KEY: 'key-1', API_SECRET: 'rotated' } });
     expect(rotated.changed).toEqual([{ ...NOTHING, accountId: 'desk-1', credentials: true }]);
     expect(JSON.stringify(rotated)).not.toContain('rotated');
   });
 
-  test('sections, and which of them need a restart', () => {
+  test('sections are listed, with those that need a restart', () => {
     const redis = compareConfigs(before, loaded(`redis: { url: redis://127.0.0.1:6380 }\n${text}`));
     expect(redis).toMatchObject({ sections: ['redis'], needsRestart: ['redis'], changed: [] });
     expect(compareConfigs(before, loaded(`web: { port: 9643 }\n${text}`))).toMatchObject({
@@ -124,7 +124,7 @@ describe('what a reload changes', () => {
     expect(isUnchanged(compareConfigs(loaded(all, { env }), loaded(other, { env })))).toBe(false);
   });
 
-  test('accounts that come and go', () => {
+  test('accounts that are added and removed are listed', () => {
     const change = changes('id: desk-1', 'id: desk-2');
     expect(change).toMatchObject({ added: ['desk-2'], removed: ['desk-1'], changed: [] });
   });

@@ -19,20 +19,17 @@ function comparisons(when: ConditionSpec): readonly FieldCondition[] {
 const rulesOf = (entry: string) => loaded(use(entry)).accounts[0]?.rules ?? expect.fail();
 
 describe('ready-made rule sets', () => {
-  test.each(RULE_SET_NAMES)(
-    '%s loads without a warning, also in enforce mode, and the core takes it',
-    (name) => {
-      expect(linesOf(use(name))).toEqual([]);
-      expect(linesOf(use(name, 'enforce'))).toEqual([]);
-      const [account] = loaded(use(name)).accounts;
-      const { rules, settings } = account ?? expect.fail();
-      expect(rules.length).toBeGreaterThan(1);
-      for (const { id } of rules) expect(id.startsWith(`${name}/`)).toBe(true);
-      expect(() => compileRules(rules, settings)).not.toThrow();
-    },
-  );
+  test.each(RULE_SET_NAMES)('%s loads without a warning, in enforce mode, too, and compiles', (name) => {
+    expect(linesOf(use(name))).toEqual([]);
+    expect(linesOf(use(name, 'enforce'))).toEqual([]);
+    const [account] = loaded(use(name)).accounts;
+    const { rules, settings } = account ?? expect.fail();
+    expect(rules.length).toBeGreaterThan(1);
+    for (const { id } of rules) expect(id.startsWith(`${name}/`)).toBe(true);
+    expect(() => compileRules(rules, settings)).not.toThrow();
+  });
 
-  test('are read again only when their file has changed, and a mistake is reported each time', () => {
+  test('are read again only when the file has changed; a mistake is reported each time', () => {
     const real = surroundings('');
     let suffix = '';
     const own: ConfigSurroundings = {
@@ -63,7 +60,7 @@ describe('ready-made rule sets', () => {
     expect(linesOf(use(`${name}, ${all}`))).toEqual([]);
   });
 
-  test.each(RULE_SET_NAMES)('%s says why, at every rule', (name) => {
+  test.each(RULE_SET_NAMES)('%s explains every rule', (name) => {
     const text = readFileSync(new URL(`../../config/rulesets/${name}.yaml`, import.meta.url), 'utf8');
     const rules = text.split(/^ {2}- id: /m);
     expect(text.startsWith('#')).toBe(true);
@@ -71,7 +68,7 @@ describe('ready-made rule sets', () => {
   });
 
   test.each(['conservative', 'balanced', 'last-resort'])(
-    '%s places stops for all positions together at once: where a pool ends is told late',
+    '%s places stops for all positions at once, as the limit of a pool is known late',
     (name) => {
       const stop = rulesOf(name).find(({ id }) => id === `${name}/account-standing-stop`);
       expect(stop?.forMs ?? expect.fail()).toBe(0);
@@ -81,7 +78,7 @@ describe('ready-made rule sets', () => {
   test('reduce only to where their rule has cleared, and never start at a healthy leverage', () => {
     const maintenance = 0.03;
     const opened = (leverage: number) => 1 / leverage - maintenance;
-    // A stop that stands does nothing until the market is there.
+    // A standing stop does nothing until the market reaches it.
     const isStanding = (actions: readonly { readonly kind: string }[]) =>
       actions.every(({ kind }) => kind === 'protect');
     const thresholds = (name: string) =>
@@ -101,7 +98,7 @@ describe('ready-made rule sets', () => {
   });
 
   test.each(['conservative', 'balanced', 'last-resort'])(
-    '%s sees what positions that share their collateral do not show, no later than for a single one',
+    "%s sees a shared pool's danger that single positions do not show, no later than for a single one",
     (name) => {
       const reducing = rulesOf(name).filter(({ actions }) => actions.some(({ kind }) => kind === 'reduce'));
       const thresholdsOf = (field: string) =>
@@ -114,21 +111,21 @@ describe('ready-made rule sets', () => {
       const own = reducing.filter(({ when }) =>
         comparisons(when).some(({ field }) => field === 'liquidationDistance'),
       );
-      // A rule that also asks whether the market falls comes earlier than the one behind it, not instead of it.
+      // A rule that also asks whether the market falls acts earlier than the next one, not instead of it.
       const alone = own.flatMap(({ when }) =>
         comparisons(when).flatMap(({ comparison }) =>
           when.kind === 'field' && comparison.op === 'below' ? [comparison.threshold] : [],
         ),
       );
       expect(acting).toHaveLength(alone.length);
-      // Earlier where the stops of the account's pool may be less exact than that of a single position.
+      // It is earlier if the stops of a pool may be less exact than that of a single position.
       for (const [index, threshold] of alone.entries())
         expect(acting[index]).toBeGreaterThanOrEqual(threshold);
     },
   );
 
   test.each(['conservative', 'balanced', 'last-resort'])(
-    '%s acts for an account by its joint distance only, and cancels nothing of it',
+    '%s acts for an account on its joint distance only, and never cancels for it',
     (name) => {
       const rules = rulesOf(name).filter(({ on }) => on === 'account');
       expect(rules).not.toEqual([]);
@@ -144,7 +141,7 @@ describe('ready-made rule sets', () => {
 });
 
 describe('using rules', () => {
-  test('one rule of a set, a whole set, a set without some', () => {
+  test('takes one rule of a set, a whole set, or a set without some rules', () => {
     expect(rulesOf('balanced/last-line').map(({ id }) => id)).toEqual(['balanced/last-line']);
     expect(rulesOf('{ use: balanced, without: [last-line, margin-called] }').map(({ id }) => id)).toEqual([
       'balanced/liquidation-likely',
@@ -168,7 +165,7 @@ describe('using rules', () => {
     expect(changed?.[1]?.limits.cooldownMs).toBeUndefined();
   });
 
-  test('with another where and mode, for positions and for actions on positions', () => {
+  test('with another `where` and mode, for positions and for actions on positions', () => {
     const rules = rulesOf('{ use: balanced, where: { market: BTC_PERP }, mode: enforce }');
     for (const { on, where, mode, actions } of rules) {
       expect({ where, mode }).toEqual({
@@ -204,7 +201,7 @@ describe('using rules', () => {
     ]);
   });
 
-  test('what goes wrong', () => {
+  test('mistakes are reported', () => {
     const lines = linesOf(
       withRules(
         `  - { id: balanced, on: position, when: { size: { above: 0 } } }

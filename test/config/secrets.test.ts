@@ -13,14 +13,14 @@ const SECRET = 'hunter2';
 const good = rule({});
 
 describe('a secret', () => {
-  test('shows nowhere but where it is revealed', () => {
+  test('is shown only when it is revealed', () => {
     const secret = new Secret(SECRET);
     const shown = [inspect({ secret }, { showHidden: true }), JSON.stringify({ secret }), String(secret)];
     for (const text of shown) expect(text).not.toContain(SECRET);
     expect(secret.reveal()).toBe(SECRET);
   });
 
-  test('of a loaded config is in no inspection of it', () => {
+  test('of a loaded config appears in no inspection of it', () => {
     const config = loaded(good, { env: { API_KEY: 'the-key', API_SECRET: SECRET } });
     expect(config.accounts[0]?.apiSecret.reveal()).toBe(SECRET);
     const shown = inspect(config, { depth: 20, showHidden: true }) + JSON.stringify(config);
@@ -45,7 +45,7 @@ describe('a secret written into the file is refused and not repeated', () => {
     for (const secret of [SECRET, 'abcdef0123456789', '1234567890']) expect(lines[0]).not.toContain(secret);
   });
 
-  test('nor is a password in an address', () => {
+  test('a password in an address is refused and not repeated, too', () => {
     for (const url of ['redis://:hunter2@db:6379', 'redis://user:hunter2@db', 'rediss://hunter2@db']) {
       const lines = linesOf(`redis: { url: "${url}" }\n${good}`);
       expect(lines).toHaveLength(1);
@@ -54,15 +54,15 @@ describe('a secret written into the file is refused and not repeated', () => {
   });
 });
 
-describe('references', () => {
-  test('to the environment and to files, white space around them dropped', () => {
+describe('secret references', () => {
+  test('to the environment and to files drop surrounding white space', () => {
     const text = good.replace('{ env: API_SECRET }', '{ file: secret.txt }');
     const config = loaded(text, { files: { 'secret.txt': `  ${SECRET}\n` } });
     expect(config.accounts[0]?.apiSecret.reveal()).toBe(SECRET);
     expect(config.accounts[0]?.apiKey.reveal()).toBe('key-1');
   });
 
-  test('to what is not there: refused when loading, a warning when checking', () => {
+  test('to missing values are refused when loading, and a warning when checking', () => {
     const text = good.replace('{ env: API_SECRET }', '{ file: nowhere.txt }');
     const given = { env: { API_KEY: ' ' } };
     const messages = [
@@ -80,14 +80,17 @@ describe('references', () => {
     expect(accounts).toHaveLength(1);
   });
 
-  test.each(['__proto__', 'constructor', 'toString'])('to %s, which every object has', (name) => {
-    const text = good.replace('API_SECRET', name);
-    expect(linesOf(text, { env: { API_KEY: 'key-1' } })).toEqual([
-      `breakwater.yaml:8:16 accounts[0].apiSecret: expected a value in the environment variable ${name}, got none: it is not set`,
-    ]);
-  });
+  test.each(['__proto__', 'constructor', 'toString'])(
+    'to %s, a property of every object, are refused',
+    (name) => {
+      const text = good.replace('API_SECRET', name);
+      expect(linesOf(text, { env: { API_KEY: 'key-1' } })).toEqual([
+        `breakwater.yaml:8:16 accounts[0].apiSecret: expected a value in the environment variable ${name}, got none: it is not set`,
+      ]);
+    },
+  );
 
-  test('to a file that everybody can read: a warning', () => {
+  test('to a file that everybody can read are a warning', () => {
     const text = good.replace('{ env: API_SECRET }', '{ file: secret.txt }');
     const files = { 'secret.txt': SECRET };
     expect(linesOf(text, { files })).toEqual([]);
@@ -96,7 +99,7 @@ describe('references', () => {
     ]);
   });
 
-  test('to a secret of several lines, or to another thing than an address', () => {
+  test('to a secret of several lines, or to no address where one is needed, are refused', () => {
     const lines = linesOf(`redis: { url: { env: REDIS_URL } }\n${good}`, {
       env: { API_KEY: `${SECRET}\n${SECRET}`, API_SECRET: 'x', REDIS_URL: SECRET },
     });
@@ -106,7 +109,7 @@ describe('references', () => {
     ]);
   });
 
-  test('to the addresses of an allow-list', () => {
+  test('to the addresses of an allow-list are read', () => {
     const text = good.replace('rules: [r]', 'rules: [r]\n    watch: { withdrawalAllowList: { file: list } }');
     const config = loaded(text, { files: { list: '# ours\nbc1qone\n\nbc1qtwo # the other\n' } });
     expect(config.accounts[0]?.settings.withdrawalAllowList).toEqual(['bc1qone', 'bc1qtwo']);
@@ -125,13 +128,13 @@ describe('one key under two accounts', () => {
     good.replace('rules: [r]\n', `mode: ${modes[0]}\n    rules: [r]\n${second(modes[1])}`);
   const at = 'breakwater.yaml:13:13 accounts[1].apiKey:';
 
-  test('is a warning while one of them only observes, by whatever names the key comes', () => {
+  test('is a warning while one of them only observes, even under different references', () => {
     expect(linesOf(text(['observe', 'enforce']), given)).toContain(
       `${at} warning: expected a key of its own for each account, got the key of desk-1`,
     );
   });
 
-  test('is an error when both may act', () => {
+  test('is an error if both may act', () => {
     const lines = linesOf(text(['enforce', 'enforce']), given);
     expect(lines).toContain(
       `${at} expected a key of its own for each account, got the key of desk-1, and both may act by it`,
@@ -139,20 +142,20 @@ describe('one key under two accounts', () => {
     expect(lines.join('\n')).not.toContain('same');
   });
 
-  test('is nothing when the values differ', () => {
+  test('is no problem if the values differ', () => {
     const lines = linesOf(text(['enforce', 'enforce']), { env: { ...given.env, SAME_KEY: 'other' } });
     expect(lines.filter((line) => line.includes('apiKey'))).toEqual([]);
   });
 });
 
-describe('real files', () => {
+describe('files on disk', () => {
   let folder = '';
   beforeEach(() => {
     folder = mkdtempSync(path.join(tmpdir(), 'breakwater-config-'));
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  test('are found relative to the config, and their mode is looked at', () => {
+  test('are found relative to the config, and their mode is checked', () => {
     const file = path.join(folder, 'breakwater.yaml');
     writeFileSync(path.join(folder, 'key'), 'k', { mode: 0o600 });
     writeFileSync(path.join(folder, 'secret'), SECRET);

@@ -13,11 +13,11 @@ const withStress = (text: string) => `${withRules(RULE, ['near'])}\nstress: ${te
 const lines = (text: string) => linesOf(withStress(text));
 
 describe('the section stress', () => {
-  test('is absent unless it is written', () => {
+  test('is absent by default', () => {
     expect(loaded(withRules(RULE, ['near'])).stress).toBeUndefined();
   });
 
-  test('needs a time only; the rest has defaults, and nothing is played twice', () => {
+  test('needs a time only; the rest has defaults, and no scenario is played twice', () => {
     expect(loaded(withStress('{ at: "0 7 * * *" }')).stress).toEqual({
       at: '0 7 * * *',
       timeZone: 'UTC',
@@ -47,7 +47,7 @@ describe('the section stress', () => {
     ['{ at: "0 7 * * *", conditions: [storm] }', 'one of calm, crash'],
     ['{ at: "0 7 * * *", timeLimit: 2h }', 'from 10s to 1h'],
     ['{ at: "0 7 * * *", every: day }', 'every'],
-  ])('refuses %s, with its place', (text, words) => {
+  ])('refuses %s with its place', (text, words) => {
     const found = lines(text);
     expect(found).toHaveLength(1);
     expect(found[0]).toMatch(/^breakwater\.yaml:\d+:\d+ stress.*: expected /);
@@ -63,7 +63,7 @@ describe('the section stress', () => {
       ['timeLimit less than the 15 min between two runs, got 20 min'],
     ],
     ['{ at: "0 0 29 2 *" }', []],
-  ])('warns of what keeps a core busy, or makes runs drop out: %s', (text, expected) => {
+  ])('warns of runs that keep a core busy or are dropped: %s', (text, expected) => {
     const found = lines(text).map((line) =>
       line.replace(/^.*stress\.(\w+): warning: expected (.*?):.*$/, '$1 $2'),
     );

@@ -55,7 +55,7 @@ export function checked(text: string, given?: Given): ReturnType<typeof checkCon
   return checkConfig(FILE, surroundings(text, given));
 }
 
-/** A config without any problem, with room for rules of an account. */
+/** A config without problems, with room for rules of an account. */
 export const BASE = `exchange: { baseUrls: [https://api.exchange.example] }
 acting: { cancel: always }
 markets: { "*": { amountStep: 0.001, priceStep: 0.1, minAmount: 0.001, maintenanceMargin: 3% } }
@@ -72,7 +72,7 @@ ${account}rules:
 ${rules}`;
 }
 
-/** One position rule in flow style, everything else at its best. */
+/** One position rule in flow style, with good values elsewhere. */
 export function rule(parts: { when?: string; do?: string; more?: string; on?: string }): string {
   const when = parts.when ?? '{ liquidationDistance: { below: 5%, clearAbove: 7% } }';
   return withRules(

@@ -34,14 +34,14 @@ describe('durations', () => {
     '999999w',
     '1h-30m',
     '٣s',
-  ])('%j is none', (text) => expect(parseDuration(text)).toBeUndefined());
+  ])('%j is refused', (text) => expect(parseDuration(text)).toBeUndefined());
 
-  test('a long text gets no hint, which would be as long', () => {
+  test('a long text gets no hint, as that would be as long', () => {
     expect(durationHint('11')).toBe('11s');
     expect(durationHint('1'.repeat(5_000))).toBeUndefined();
   });
 
-  test('in words and back, for any number of milliseconds', () => {
+  test('convert to words and back, for any number of milliseconds', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 10 * 365 * 86_400_000 }), (ms) => {
         const short = durationInWords(ms)
@@ -67,7 +67,7 @@ describe('percentages', () => {
     expect(percentInWords(fraction)).toBe(words);
   });
 
-  test('are the nearest doubles, whatever the digits', () => {
+  test('are the nearest doubles, for any digits', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 1_000_000 }), (thousandths) => {
         const text = `${Math.trunc(thousandths / 1000)}.${String(thousandths % 1000).padStart(3, '0')}`;
@@ -91,7 +91,7 @@ describe('suggestions', () => {
     expect(meantOr(written, known, 'There are three.')).toBe(words);
   });
 
-  test('the distance is a metric up to swaps: symmetric, zero for equals only, one for one change', () => {
+  test('the distance is a metric up to swaps: symmetric, zero for equal texts only, one for one change', () => {
     const text = fc.string({ maxLength: 12 });
     fc.assert(
       fc.property(text, text, fc.nat(12), (a, b, at) => {

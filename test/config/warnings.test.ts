@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { checked, linesOf, problemsOf, rule, withRules } from './support.ts';
 
-/** Warnings of a config that is otherwise right: code and message. */
+/** Code and message of each warning of an otherwise correct config. */
 const warnings = (text: string): readonly (readonly [string, string])[] =>
   problemsOf(text).map(({ severity, code, message }) => {
     expect([severity, message]).toEqual(['warning', message]);
@@ -35,7 +35,7 @@ describe('comparisons', () => {
     expect(codes(rule({ on, when }))).toEqual(code === undefined ? [] : [code]);
   });
 
-  test('point to the comparison, also deep inside of all, any and not', () => {
+  test('are reported at the comparison, even deep inside of all, any and not', () => {
     const when =
       '{ any: [{ not: { size: { below: 0 } } }, { all: [{ notional: { above: 1 } }, { size: { below: -1 } }] }] }';
     const lines = linesOf(rule({ when }));
@@ -45,7 +45,7 @@ describe('comparisons', () => {
   });
 });
 
-describe('an age of data that only comes when they are too old to decide', () => {
+describe('a condition on the data age that only holds when the data are too old to decide', () => {
   const account = (when: string) => codes(rule({ on: 'account', when }));
 
   test.each([
@@ -55,7 +55,7 @@ describe('an age of data that only comes when they are too old to decide', () =>
     '{ all: [{ dataAge: { above: 60s } }, { any: [{ positionCount: { above: 0 } }, { freeMargin: { asset: USDT, below: 1 } }] }] }',
     '{ any: [{ positionCount: { above: 9 } }, { all: [{ dataAge: { above: 60s } }, { recordsSetAside: { above: 0 } }] }] }',
     '{ not: { all: [{ dataAge: { above: 60s } }, { positionCount: { above: 0 } }] } }',
-  ])('is not joined by what is unknown then: %s', (when) => {
+  ])('warns if joined with a condition that is unknown then: %s', (when) => {
     expect(account(when)).toEqual(['never-fires']);
   });
 
@@ -67,7 +67,7 @@ describe('an age of data that only comes when they are too old to decide', () =>
     '{ all: [{ dataAge: { source: transfers, above: 60s } }, { positionCount: { above: 0 } }] }',
     '{ all: [{ dataAge: { above: 60s } }, { any: [{ positionCount: { above: 0 } }, { dataAge: { above: 2m } }] }] }',
     '{ all: [{ dataAge: { below: 60s } }, { positionCount: { above: 0 } }] }',
-  ])('may be joined by what is not: %s', (when) => {
+  ])('does not warn if joined with a condition that is known then: %s', (when) => {
     expect(account(when)).toEqual([]);
   });
 
@@ -94,7 +94,7 @@ describe('actions', () => {
     },
   );
 
-  test.each(['0.1%', '1%', '60%', '99.9%'])('one at %s is not', (at) => {
+  test.each(['0.1%', '1%', '60%', '99.9%'])('a protective stop at %s of the way is accepted', (at) => {
     expect(codes(rule({ do: `[{ protect: { at: ${at} } }]` }))).toEqual([]);
   });
 
@@ -108,7 +108,7 @@ describe('actions', () => {
     expect(codes(rule({ do: `[{ reduce: ${reduce} }]`, more: `mode: ${mode}${more}` }))).toEqual(expected);
   });
 
-  test('closing in an escalation counts, and so does the mode of the file', () => {
+  test('closing in an escalation counts, as does the mode of the file', () => {
     const text = rule({
       more: 'escalate: [{ after: 1m, do: [{ reduce: { to: 0% } }] }]',
       do: '[{ notify: {} }]',
@@ -117,7 +117,7 @@ describe('actions', () => {
     expect(codes(`mode: enforce\n${text}`)).toEqual(['close-without-cooldown']);
   });
 
-  test('a reduction beyond the largest one allowed', () => {
+  test('a reduction beyond the largest one allowed is a warning', () => {
     const limited = (reduce: string) =>
       codes(
         rule({ do: `[{ reduce: ${reduce} }]` }).replace(
@@ -130,7 +130,7 @@ describe('actions', () => {
     expect(limited('{ by: 50% }')).toEqual([]);
   });
 
-  test('a target inside of where the rule clears', () => {
+  test('a target at which the rule has not cleared is a warning', () => {
     expect(codes(rule({ do: '[{ reduce: { untilDistance: 7% } }]' }))).toEqual(['target-inside-threshold']);
     expect(codes(rule({ do: '[{ reduce: { untilDistance: 7.1% } }]' }))).toEqual([]);
   });
@@ -177,7 +177,7 @@ describe('actions', () => {
     expect(codes(text.replace(address, `${address}/api/v4`))).toEqual(['address-with-path']);
   });
 
-  test('re-pricing that cancels the owner’s orders, until somebody has chosen it', () => {
+  test('re-pricing that cancels the owner’s orders is a warning until it has been chosen', () => {
     const acting = rule({ do: '[{ reduce: { by: 10% } }]' });
     expect(codes(acting)).toEqual([]);
     const unsaid = acting.replace('acting: { cancel: always }\n', '');
@@ -218,7 +218,7 @@ describe('markets', () => {
     );
   });
 
-  test('of many accounts and rules one warning says how many there are', () => {
+  test('of many accounts and rules are counted in one warning', () => {
     const text = markets('{}', 'BTC_PERP');
     const first = text.slice(text.indexOf('  - id: desk-1'), text.indexOf('rules:\n'));
     const crowd = Array.from({ length: 200 }, (_, index) => first.replace('desk-1', `desk-${index}`));
@@ -246,7 +246,7 @@ describe('markets', () => {
 });
 
 describe('accounts and the exchange', () => {
-  test('an account without rules, one that enforces nothing, a rule that nobody uses', () => {
+  test('an account without rules, one that enforces nothing, and an unused rule are warnings', () => {
     expect(codes(rule({}).replace('rules: [r]', 'rules: []'))).toEqual(['nothing-acts', 'unused']);
     expect(codes(`mode: enforce\n${rule({ do: '[{ notify: {} }]' })}`)).toEqual(['nothing-acts']);
     expect(codes(`mode: enforce\n${rule({ do: '[{ cancelAll: {} }]' })}`)).toEqual([]);
@@ -260,7 +260,7 @@ describe('accounts and the exchange', () => {
     expect(warnings(text)).toEqual([['timing', expect.stringContaining(message)]]);
   });
 
-  test('late orders that nothing waits for, and data that is always too old', () => {
+  test('late orders that nothing waits for, and data that is always too old, are warnings', () => {
     const text = rule({ do: '[{ reduce: { by: 1% } }]' });
     const late = text.replace('example]', 'example], lateArrival: 0s');
     expect(codes(late)).toEqual(['timing']);
@@ -268,7 +268,7 @@ describe('accounts and the exchange', () => {
     expect(codes(text.replace('example]', 'example], readLag: 15s'))).toEqual(['timing']);
   });
 
-  test('plain http, except on this machine; an address twice', () => {
+  test('plain http (except on this machine) and a repeated address are warnings', () => {
     const urls = (...list: string[]) =>
       codes(rule({}).replace('[https://api.exchange.example]', `[${list.join(', ')}]`));
     expect(urls('http://api.exchange.example')).toEqual(['unencrypted']);
@@ -288,18 +288,18 @@ describe('accounts and the exchange', () => {
     expect(found(observing, { env: { ...env, NODE_TLS_REJECT_UNAUTHORIZED: '1' } })).toEqual([]);
   });
 
-  test('an egress group that nobody uses', () => {
+  test('an unused egress group is a warning', () => {
     expect(codes(`egress: { default: {}, eu: {} }\n${rule({})}`)).toEqual(['unused']);
   });
 
-  test('a rule that needs what the account does not read is an error', () => {
+  test('a rule that needs a source the account does not read is an error', () => {
     const text = rule({ on: 'creditLine', when: '{ currentLtv: { above: 70% } }' });
     expect(linesOf(text.replace('rules: [r]', 'rules: [r]\n    watch: { creditLine: no }'))).toEqual([
       'breakwater.yaml:10:26 accounts[0].watch.creditLine: expected true, or no rule that needs it, got false although rule r needs it',
     ]);
   });
 
-  test('rules of a set are named, and the use is pointed to', () => {
+  test('a warning about a rule of a set names the rule, and points to its use', () => {
     const text = withRules('', [
       '{ use: balanced, with: { last-line: { when: { size: { below: 0 } } } } }',
     ]).replace('rules:\n', '');

@@ -7,7 +7,7 @@ const web = (keys: string): string => `${BASE}${ACCOUNTS}web: { ${keys} }\n`;
 const HASH = `sha256:${'ab'.repeat(32)}`;
 
 describe('who may use the web server', () => {
-  test('users, proxies and a listener for probes are read, and a user lets it leave the loopback', () => {
+  test('users, proxies and a listener for probes are read; a user allows a public address', () => {
     const users = `users: { ann: { scopes: [control], tokenHash: "${HASH}" }, bob: {} }`;
     const proxies = 'trustedProxies: [10.0.0.2, 10.1.0.0/16, "2001:db8::/48"], identityHeader: X-User';
     const config = loaded(web(`host: 0.0.0.0, ${users}, ${proxies}, health: { port: 9644 }`)).web;
@@ -46,7 +46,7 @@ describe('who may use the web server', () => {
   });
 });
 
-describe('a proxy at a loopback address, which every user of the machine has', () => {
+describe('a proxy at a loopback address, which every user of the machine can use', () => {
   const users = `users: { ann: { tokenHash: "${HASH}" } }`;
   const warned = (keys: string): readonly string[] =>
     problemsOf(web(keys)).flatMap(({ code, path, message, severity }) =>
@@ -54,7 +54,7 @@ describe('a proxy at a loopback address, which every user of the machine has', (
     );
 
   test.each(['127.0.0.1', '127.1.2.3', '127.0.0.0/8', '"::1"'])(
-    '%s is warned of where it names users',
+    '%s is a warning if it names users',
     (proxy) => {
       const found = warned(`${users}, trustedProxies: [10.0.0.2, ${proxy}], identityHeader: X-User`);
       expect(found).toEqual([
@@ -65,7 +65,7 @@ describe('a proxy at a loopback address, which every user of the machine has', (
     },
   );
 
-  test('is none where it only says for whom it asks, and elsewhere', () => {
+  test("is no warning if it only passes the client's address, nor at another address", () => {
     expect(warned(`${users}, trustedProxies: [127.0.0.1]`)).toEqual([]);
     expect(warned(`${users}, trustedProxies: [10.0.0.2], identityHeader: X-User`)).toEqual([]);
   });

@@ -10,7 +10,7 @@ const words = (parts: Parameters<typeof rule>[0]): string => {
 };
 
 describe('rules in words', () => {
-  test('the first rule of the documentation', () => {
+  test('match the first rule of the documentation', () => {
     expect(
       words({
         when: '{ liquidationDistance: { below: 5%, clearAbove: 7% } }',
@@ -70,7 +70,7 @@ describe('rules in words', () => {
     ],
   ])('%j', (parts, expected) => expect(words(parts)).toBe(expected));
 
-  test('every field can be told and compared as its unit says', () => {
+  test('every field has words, and comparisons in its unit', () => {
     const values = { ratio: '5%', ratioPerHour: '2%', seconds: '90s', minutes: '2h' } as const;
     for (const on of SUBJECT_KINDS) {
       for (const field of fieldsOf(on)) {
@@ -97,7 +97,7 @@ describe('rules in words', () => {
     }
   });
 
-  test('a parameter that a field needs is asked for', () => {
+  test('a missing parameter of a field is reported', () => {
     expect(linesOf(rule({ on: 'account', when: '{ spotOrderCount: { above: 5 } }' }))).toEqual([
       'breakwater.yaml:11:35 rules[0].when.spotOrderCount.within: expected a duration such as 3s, 5m or 1h30m, from 1 min to 30 days, got nothing',
     ]);

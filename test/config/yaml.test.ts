@@ -8,8 +8,8 @@ import { runsOf } from '../support/slice.ts';
 
 const lines = (text: string): readonly string[] => parseYaml(text, 'f').problems.map(formatProblem);
 
-describe('places', () => {
-  test('of values, keys, items, and of what is missing', () => {
+describe('source places', () => {
+  test('of values, keys, items, and missing keys', () => {
     const { document } = parseYaml('a:\n  - b: 1\n    "c d": {x: [10, 20]}\n', 'f');
     const at = (path: readonly (string | number)[], what?: 'key') => {
       const { line, column } = placeOf(document?.root ?? expect.fail(), path, what);
@@ -29,7 +29,7 @@ describe('places', () => {
   });
 });
 
-test('a change that changes nothing copies nothing: reading a long list stays linear', () => {
+test('a change without effect copies nothing: reading a long list takes linear time', () => {
   const { document = expect.fail() } = parseYaml('rules: [{ id: a }, { id: b }]\n', 'f');
   expect(changeAt(document, ['rules', 1], (node) => node).root).toBe(document.root);
   const changed = changeAt(document, ['rules', 1, 'id'], (node) => ({ ...node, value: 'c' }));
@@ -46,7 +46,7 @@ describe('values', () => {
     expect(texts).toEqual(['0.10', '1e3', '100000000000000000000.1', '0.1', '0x1F', '.5']);
   });
 
-  test('aliases are followed, also within lists of mappings', () => {
+  test('aliases are followed, even within lists of mappings', () => {
     const { document, problems } = parseYaml('a: &x { k: 1 }\nb: [*x, *x]\n', 'f');
     expect(problems).toEqual([]);
     const { b } = (document ?? expect.fail()).root.value as { b: { k: unknown }[] };
@@ -54,7 +54,7 @@ describe('values', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('refused YAML', () => {
   const bomb = `a0: &a0 [x, x]\n${Array.from({ length: 30 }, (_, i) => `a${i + 1}: &a${i + 1} [*a${i}, *a${i}]`).join('\n')}\n`;
 
   test.each([
@@ -79,7 +79,7 @@ describe('what is refused', () => {
     expect(found.join('\n')).toContain(expected);
   });
 
-  test('a text of a million brackets was read for a second, and took 500 MB', () => {
+  test('a text of a million brackets is refused quickly, and without much memory', () => {
     const costOf = (text: string): number => {
       const before = process.cpuUsage();
       lines(text);
@@ -90,12 +90,12 @@ describe('what is refused', () => {
     expect(costOf(many ?? '')).toBeLessThan(costOf(few ?? ''));
   });
 
-  test('several syntax errors are told at once', () => {
+  test('several syntax errors are reported at once', () => {
     expect(lines('a: !tag x\nb: !tag y\n').length).toBe(2);
   });
 });
 
-describe('nothing that may be secret is repeated', () => {
+describe('no possible secret is repeated', () => {
   const secret = 'f00dfeed1234deadbeef5678';
 
   test.each([
@@ -111,7 +111,7 @@ describe('nothing that may be secret is repeated', () => {
     expect(lines(text).join('\n')).not.toContain(secret);
   });
 
-  test('what looks like a secret', () => {
+  test('text that looks like a secret', () => {
     for (const text of [secret, 'redis://:pw@host', 'apiSecret: x', 'password=hunter2', `token ${secret}`]) {
       expect([text, looksSecret(text)]).toEqual([text, true]);
       expect(describeText(text)).not.toContain(text);

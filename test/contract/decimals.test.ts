@@ -12,7 +12,7 @@ import type { SeedAccount } from '../../src/simulator/model/types.ts';
 import { startTampering } from './support/tamper.ts';
 import { accountNamed, connect, openExchange, placed } from './support/world.ts';
 
-/** Digits are never lost, in either direction, however long or large a number is. */
+/** No digit is lost in either direction, however long or large a number is. */
 
 const STEP = decimal(`0.${'0'.repeat(17)}1`);
 
@@ -45,11 +45,11 @@ function valueOf<T>(outcome: ReadOutcome<T> | CommandOutcome<T>): T {
   throw new Error(JSON.stringify(outcome));
 }
 
-/** The shortest way to write the same number: what the exchange itself writes. */
+/** The shortest notation of the same number, as the exchange itself writes it. */
 const plain = (text: string) => decimal(text).toFixed();
 
 describe('to the client', () => {
-  it('positions come digit by digit', async () => {
+  it('positions arrive digit by digit', async () => {
     const exchange = await openExchange({ config: { markets: FINE } });
     let run = 0;
     await fc.assert(
@@ -82,7 +82,7 @@ describe('to the client', () => {
     );
   });
 
-  it('balances, transfers and loans come digit by digit', async () => {
+  it('balances, transfers and loans arrive digit by digit', async () => {
     const exchange = await openExchange({ accounts: [] });
     let run = 0;
     await fc.assert(
@@ -185,7 +185,7 @@ describe('to the exchange', () => {
   });
 
   it.each(['1e-7', '1E+2', '0.0000001', '100.000'])(
-    '%s is sent in plain notation, its value unchanged',
+    '%s is sent in plain notation with the same value',
     async (text) => {
       const exchange = await openExchange({ config: { markets: FINE }, accounts: [rich('rich')] });
       const { apiSecret } = accountNamed(exchange, 'rich');

@@ -61,7 +61,7 @@ describe('every endpoint, over real HTTP', () => {
     expect(await markets('ETH_USDT')).toEqual([]);
   });
 
-  it('shows a margin call, and then the liquidation', async () => {
+  it('shows a margin call, then the liquidation', async () => {
     const exchange = await openExchange();
     const { client } = connect(exchange, 'long');
     const stateAt = async (price: string) => {
@@ -137,7 +137,7 @@ describe('every endpoint, over real HTTP', () => {
     expect(bare.kind === 'ok' && Object.keys(bare.value)).toEqual([]);
   });
 
-  it('places, trims, triggers and cancels stops, and the ledger agrees', async () => {
+  it('places, trims, triggers and cancels stops, in agreement with the ledger', async () => {
     const exchange = await openExchange();
     const { client, drift } = connect(exchange, 'long');
     const trimmed = await client.reduceOnlyStop({ ...STOP, amount: '3' as typeof STOP.amount });
@@ -189,7 +189,7 @@ describe('every endpoint, over real HTTP', () => {
     expect(drift).toEqual([]);
   });
 
-  it('cancels by market and type only what was asked for', async () => {
+  it('cancels only the given market and types', async () => {
     const exchange = await openExchange();
     const { client } = connect(exchange, 'long');
     const resting = { side: 'buy', amount: d('0.01'), price: d('50000') } as const;
@@ -242,7 +242,7 @@ describe('every endpoint, over real HTTP', () => {
     expect(await client.mainBalance()).toMatchObject({ kind: 'ok', value: { UAH: '125.5' } });
   });
 
-  it('signs every request so that the exchange knows whose it is', async () => {
+  it('signs every request so that the exchange knows the account', async () => {
     const exchange = await openExchange();
     const { client } = connect(exchange, 'short');
     await client.openPositions();

@@ -19,7 +19,7 @@ type Outcome = ReadOutcome<unknown> | CommandOutcome<unknown>;
 type Params = Record<string, unknown>;
 const amount = (value: string) => value as StopLimitRequest['amount'];
 
-/** A client whose requests and replies pass through hands that change them. */
+/** A client whose requests and replies are changed on the way. */
 async function tampered(
   exchange: RunningSimulator,
   account: string,
@@ -125,7 +125,7 @@ describe('a refused order', () => {
     Object.assign({}, spec, { maxPositionValue: d('25000'), maxPendingValue: d('20000') }),
   );
 
-  it.each(cases)('$what is told by name', async ({ account = 'flat', order, expected, fields }) => {
+  it.each(cases)('$what is recognised by name', async ({ account = 'flat', order, expected, fields }) => {
     const exchange = await openExchange({ config: { markets: bounded } });
     const { client } = connect(exchange, account);
     const outcome = await client.stopLimit({ ...OPENING, clientOrderId: 'refused', ...order });
@@ -136,7 +136,7 @@ describe('a refused order', () => {
     ]);
   });
 
-  it('with an id that was accepted before is told as a duplicate', async () => {
+  it('with an id that was accepted before is a duplicate', async () => {
     const exchange = await openExchange();
     const { client } = connect(exchange, 'long');
     expect(summary(await client.reduceOnlyStop(STOP))).toBe('accepted');
@@ -151,7 +151,7 @@ describe('a refused order', () => {
   it.each([
     ['generic', 'rejected duplicateClientOrderId 30 400 none'],
     ['specific', 'rejected duplicateClientOrderId 36 400 none'],
-  ] as const)('is a duplicate also where the exchange has %s codes only', async (codes, expected) => {
+  ] as const)('is a duplicate even if the exchange has %s codes only', async (codes, expected) => {
     const exchange = await openExchange({ readings: { orderErrorCodes: codes } });
     const { client } = connect(exchange, 'long');
     await client.reduceOnlyStop(STOP);
@@ -226,7 +226,7 @@ describe('a refused order', () => {
   ];
 
   it.each(unsendable)(
-    '%s, which this client would not send, is read',
+    '%s, which this client never sends, is refused and read',
     async (_what, tampering, expected, fields) => {
       const exchange = await openExchange();
       const client = await tampered(exchange, 'flat', tampering);
@@ -247,12 +247,15 @@ describe('a refused order', () => {
       { amount: amount('-1'), price: amount('x'), clientOrderId: '' },
       ['amount', 'price', 'clientOrderId'],
     ],
-  ])('by the client itself, for %s, never reaches the exchange', async (_what, order, fields) => {
-    const exchange = await openExchange();
-    const outcome = await connect(exchange, 'flat').client.stopLimit({ ...OPENING, ...order });
-    expect([summary(outcome), blamed(outcome)]).toEqual(['rejected requestRejected - - none', fields]);
-    expect(exchange.requestLog()).toEqual([]);
-  });
+  ])(
+    'for %s is refused by the client itself and never reaches the exchange',
+    async (_what, order, fields) => {
+      const exchange = await openExchange();
+      const outcome = await connect(exchange, 'flat').client.stopLimit({ ...OPENING, ...order });
+      expect([summary(outcome), blamed(outcome)]).toEqual(['rejected requestRejected - - none', fields]);
+      expect(exchange.requestLog()).toEqual([]);
+    },
+  );
 });
 
 describe('other refusals', () => {
@@ -335,7 +338,7 @@ describe('other refusals', () => {
     expect(exchange.requestLog().map((record) => record.outcome)).toEqual(['refused']);
   });
 
-  it('a nonce used before is told apart from a bad key', async () => {
+  it('a used nonce is distinguished from a bad key', async () => {
     const exchange = await openExchange();
     const client = await tampered(exchange, 'flat', setting({ nonce: '42' }));
     expect(summary(await client.openPositions())).toBe('ok');
@@ -362,7 +365,7 @@ describe('other refusals', () => {
     expect(error.code).toBeUndefined();
   });
 
-  it('with a code that nobody documented stay visible', async () => {
+  it('with an undocumented code stay visible', async () => {
     const exchange = await openExchange();
     const errors = { price: ['not today'] };
     const status = { kind: 'status', status: 400, code: 4711, message: 'Moon phase', errors } as const;
@@ -409,7 +412,7 @@ describe('a key without permission', () => {
     statuses.map((status) => ({ permission, run, kind, status })),
   );
 
-  it.each(cases)('$permission is told so with HTTP $status', async ({ permission, run, kind, status }) => {
+  it.each(cases)('$permission is reported with HTTP $status', async ({ permission, run, kind, status }) => {
     const exchange = await openExchange({ readings: { permissionRefusal: status } });
     exchange.exchange.accounts.change('long', { permissions: { [permission]: false } });
     const { client } = connect(exchange, 'long');

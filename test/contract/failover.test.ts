@@ -6,7 +6,7 @@ import { type ConnectOptions, connect, openExchange, placed, STOP } from './supp
 
 /** Two base addresses of one exchange, with one of them down, slow, silent, or answering 503. */
 
-/** A clock whose monotonic time a test can move ahead: how long a bad address is left alone is measured by it. */
+/** A clock whose monotonic time a test can move ahead; it measures how long a bad address is left alone. */
 function movableClock() {
   let aheadMs = 0;
   return {
@@ -20,7 +20,7 @@ function movableClock() {
   };
 }
 
-/** However slow the machine, the time for which a bad address is left alone does not pass between two reads. */
+/** On a slow machine, too, the time for which a bad address is left alone does not pass between two reads. */
 const unhurried = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() / 100 };
 
 const ills: readonly (readonly [string, RegionState])[] = [
@@ -42,7 +42,7 @@ const regions = (exchange: RunningSimulator, endpoint: string) =>
     .map(({ region }) => region);
 
 describe.each(ills)('with the first address %s', (_what, state) => {
-  it('reads go over to the second and stay there', async () => {
+  it('reads switch to the second and stay there', async () => {
     const exchange = await openExchange();
     const { client, calls } = connect(exchange, 'long', { ...settings, clock: unhurried });
     exchange.setRegion(0, state);
@@ -57,7 +57,7 @@ describe.each(ills)('with the first address %s', (_what, state) => {
     expect(regions(exchange, 'openPositions')).toEqual([1, 1, 1]);
   });
 
-  it('a command that meets it first is sent once, and its fate is not guessed', async () => {
+  it('a command that meets it first is sent once, with an unknown outcome unless it is certain', async () => {
     const exchange = await openExchange();
     const { client } = connect(exchange, 'long', settings);
     exchange.setRegion(0, state);
@@ -83,7 +83,7 @@ describe.each(ills)('with the first address %s', (_what, state) => {
     expect(placed(exchange)).toHaveLength(1);
   });
 
-  it('reads return to it when it is well again, and commands only after a read proved it', async () => {
+  it('reads return to it when it works again, and commands only after a read has shown that', async () => {
     const exchange = await openExchange();
     const clock = movableClock();
     const { client } = connect(exchange, 'long', { ...settings, clock });
@@ -99,7 +99,7 @@ describe.each(ills)('with the first address %s', (_what, state) => {
   });
 });
 
-it('with both addresses ill, reads fail with a name and in bounded time', async () => {
+it('with both addresses failing, reads fail with a named error in bounded time', async () => {
   const exchange = await openExchange();
   const { client } = connect(exchange, 'long', settings);
   exchange.setRegion(0, { mode: 'down' });
@@ -110,7 +110,7 @@ it('with both addresses ill, reads fail with a name and in bounded time', async 
   expect(names).toContain(outcome.kind === 'failed' && outcome.error.name);
 });
 
-it('with nobody listening, a command is certain to have had no effect', async () => {
+it('without a listener a command certainly has no effect', async () => {
   const exchange = await openExchange();
   const { accounts } = exchange;
   const { client } = connect({ baseUrls: ['http://127.0.0.1:1'], accounts }, 'long', settings);

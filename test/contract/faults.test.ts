@@ -5,7 +5,7 @@ import { runsOf } from '../support/slice.ts';
 import { summary } from './support/outcomes.ts';
 import { connect, openExchange, placed, STOP } from './support/world.ts';
 
-/** Every fault, and that the client says no more about the fate of a request than can be known. */
+/** Every fault; the client claims no more about the outcome of a request than can be known. */
 
 const once = (effect: FaultEffect, endpoint: string): FaultSpec => ({
   effect,
@@ -13,7 +13,7 @@ const once = (effect: FaultEffect, endpoint: string): FaultSpec => ({
   count: 1,
 });
 
-/** Patient, so that a busy machine is not a fault; impatient only where nothing will ever come. */
+/** Long timeouts, so that a busy machine is no fault; short ones only where no reply will come. */
 function patience(effect: FaultEffect) {
   const silent =
     effect.kind === 'hang' ||
@@ -23,7 +23,7 @@ function patience(effect: FaultEffect) {
 }
 const html = '<html><body>502 Bad Gateway</body></html>';
 
-/** In words of its own: "Too many requests." is what a stale nonce is answered, too. */
+/** The message differs from "Too many requests.", which a stale nonce also gets. */
 const REQUEST_LIMIT: FaultEffect = { kind: 'status', status: 429, message: 'Limit reached.' };
 
 describe('an order hit by', { timeout: 120_000 }, () => {
@@ -85,7 +85,7 @@ describe('an order hit by', { timeout: 120_000 }, () => {
     expect(exchange.requestLog({ endpoint: 'stopLimit' })).toHaveLength(1);
   });
 
-  it('a lost reply is unknown, and the ledger shows exactly one order, however often one asks', async () => {
+  it('a lost reply is unknown, and the ledger has exactly one order, however often the order is asked about', async () => {
     const exchange = await openExchange();
     const { client } = connect(exchange, 'long');
     exchange.injectFault(once({ kind: 'lostReply' }, 'stopLimit'));
@@ -99,7 +99,7 @@ describe('an order hit by', { timeout: 120_000 }, () => {
     ]);
   });
 
-  it('a delay longer than the timeout is applied after the client has given up', async () => {
+  it('a delay beyond the timeout is applied after the client has given up', async () => {
     const exchange = await openExchange();
     const late = { kind: 'latency', delayMs: 2500 } as const;
     const { client } = connect(exchange, 'long', patience(late));
@@ -109,7 +109,7 @@ describe('an order hit by', { timeout: 120_000 }, () => {
     await expect.poll(() => placed(exchange).length, { timeout: 15_000 }).toBe(1);
   });
 
-  it('a wrong type of any field is unknown, or the field is an optional one and read otherwise', async () => {
+  it('a wrong type of any field is unknown, unless the field is optional and read otherwise', async () => {
     const exchange = await openExchange();
     const { client } = connect(exchange, 'long');
     exchange.injectFault({ effect: { kind: 'wrongTypes' }, target: { endpoint: 'stopLimit' } });
@@ -121,7 +121,7 @@ describe('an order hit by', { timeout: 120_000 }, () => {
     }
   });
 
-  it('anything at all: rejected orders are not in the ledger, accepted ones are, once', async () => {
+  it('under any fault rejected orders are not in the ledger, accepted ones are, once', async () => {
     const effect = fc.constantFrom<FaultEffect>(
       { kind: 'reset' },
       { kind: 'lostReply' },
@@ -181,7 +181,7 @@ describe('a cancel hit by', () => {
     ['an internal error', { kind: 'status', status: 500 }, 'unknown internalError 0 500 possible', 1],
     ['a request limit', REQUEST_LIMIT, 'rejected rateLimited 0 429 none', 1],
     ['a page of a proxy', { kind: 'malformedJson', body: html }, 'unknown replyNotJson - 200 possible', 0],
-  ])('%s is sent once and says what is known', async (_what, effect, expected, left) => {
+  ])('%s is sent once with the outcome that is known', async (_what, effect, expected, left) => {
     const exchange = await openExchange();
     const { client } = connect(exchange, 'long', patience(effect));
     await client.reduceOnlyStop(STOP);
@@ -210,7 +210,7 @@ describe('a read hit by', () => {
     ['malformed JSON', { kind: 'malformedJson' }],
     ['a page of a proxy', { kind: 'malformedJson', body: html }],
     ['latency', { kind: 'latency', delayMs: 2500 }],
-  ])('%s is repeated, and then right', async (_what, effect) => {
+  ])('%s is repeated, and then succeeds', async (_what, effect) => {
     const exchange = await openExchange();
     const { client, calls } = connect(exchange, 'long', { ...patience(effect), retry });
     exchange.injectFault(once(effect, 'openPositions'));
@@ -223,7 +223,7 @@ describe('a read hit by', () => {
     expect(calls).toMatchObject([{ outcome: 'ok', attempts: 2 }]);
   });
 
-  it('the same again and again fails with its name, after as many attempts as allowed', async () => {
+  it('the same fault every time fails with its name after the allowed attempts', async () => {
     const exchange = await openExchange();
     const { client } = connect(exchange, 'long', { retry });
     exchange.injectFault({ effect: { kind: 'status', status: 500 } });
@@ -243,7 +243,7 @@ describe('a read hit by', () => {
     expect(exchange.requestLog()).toHaveLength(1);
   });
 
-  it('a broken record keeps the others, and says that the list is incomplete', async () => {
+  it('a broken record leaves the others, in a list marked incomplete', async () => {
     const exchange = await openExchange();
     const { client, drift } = connect(exchange, 'hedged');
     exchange.injectFault({ effect: { kind: 'badRecord' } });
@@ -274,7 +274,7 @@ describe('a read hit by', () => {
     });
   });
 
-  it('a missing liquidation price leaves it unknown, not none', async () => {
+  it('a missing liquidation price is unknown, not none', async () => {
     const exchange = await openExchange();
     exchange.injectFault({ effect: { kind: 'missingField', field: 'liquidationPrice' } });
     const outcome = await connect(exchange, 'long').client.openPositions();
@@ -300,7 +300,7 @@ describe('a read hit by', () => {
     });
   });
 
-  it('its caller giving up ends at once, and is told as such', async () => {
+  it('an abort by the caller ends at once, with its own error', async () => {
     const exchange = await openExchange();
     const { client } = connect(exchange, 'long', { timeouts: { attemptMs: 20_000, callMs: 20_000 } });
     exchange.injectFault({ effect: { kind: 'hang' } });

@@ -4,7 +4,7 @@ import { blamed, summary } from './support/outcomes.ts';
 import { startTampering } from './support/tamper.ts';
 import { accountNamed, connect, openExchange } from './support/world.ts';
 
-/** Specification 4.1 and its table of validation errors in 7, field by field. */
+/** Specification 4.1, and its table of validation errors in section 7, field by field. */
 
 const amount = (value: string) => value as FiatDepositRequest['amount'];
 
@@ -34,7 +34,7 @@ describe('a fiat deposit link', () => {
   it.each<readonly [string, FiatDepositRequest]>([
     ['by bank', BANK],
     ['with links on the allowed domain', { ...BANK, successLink: 'https://pay.example.com/done?a=1' }],
-    // The table of errors in section 7 knows no rule for this one.
+    // The table of errors in section 7 has no rule for this field.
     ['with a return link anywhere', { ...BANK, returnLink: 'https://elsewhere.org/' }],
     ['by card with the customer', CARD],
     ['in euro by card', { ...CARD, ticker: 'EUR' }],
@@ -97,7 +97,7 @@ describe('a fiat deposit link', () => {
       },
       'customer.address.city',
     ],
-  ])('%s, as this client would not ask, is refused by the exchange', async (_what, change, field) => {
+  ])('%s, which this client never sends, is refused by the exchange', async (_what, change, field) => {
     const exchange = await openExchange();
     const proxy = await startTampering(exchange.baseUrl, accountNamed(exchange, 'flat').apiSecret);
     proxy.tampering = { params: (params) => ({ ...params, ...change }) };
@@ -116,13 +116,13 @@ describe('a fiat deposit link', () => {
       { ...CARD, customer: { ...CUSTOMER, birthDate: '10 Dec 1815' } },
       'customer.birthDate',
     ],
-  ])('with %s is not asked for at all', async (_what, change, field) => {
+  ])('with %s is not sent at all', async (_what, change, field) => {
     const { exchange, outcome } = await ask({ ...BANK, ...change }, ['VISAMASTER']);
     expect([summary(outcome), blamed(outcome)]).toEqual(['rejected requestRejected - - none', [field]]);
     expect(exchange.requestLog()).toEqual([]);
   });
 
-  it('never takes a unique id twice, and says which field', async () => {
+  it('refuses a used unique id, and names the field', async () => {
     const { client, exchange } = await ask(BANK);
     const again = await client.fiatDepositLink(BANK);
     expect([summary(again), blamed(again)]).toEqual([REFUSED, ['uniqueId']]);
@@ -130,7 +130,7 @@ describe('a fiat deposit link', () => {
     expect(summary(await client.fiatDepositLink({ ...BANK, uniqueId: 'deposit-2' }))).toBe('accepted');
   });
 
-  it('that cannot be made, and a service that is away, are two things; only the first is certain', async () => {
+  it('a link that cannot be made is certain, a service that is away is not', async () => {
     const exchange = await openExchange();
     const { client } = connect(exchange, 'flat');
     exchange.exchange.fiat.mode = 'failing';
@@ -140,7 +140,7 @@ describe('a fiat deposit link', () => {
     expect(exchange.requestLog({ endpoint: 'fiatDepositUrl' })).toHaveLength(2);
   });
 
-  it('that was unavailable does not make the base address look ill', async () => {
+  it('an unavailable service does not make the base address count as failing', async () => {
     const exchange = await openExchange();
     const { client } = connect(exchange, 'flat');
     exchange.exchange.fiat.mode = 'unavailable';
@@ -149,7 +149,7 @@ describe('a fiat deposit link', () => {
     expect(exchange.requestLog().map(({ region }) => region)).toEqual([0, 0]);
   });
 
-  it('is what the asset status listing says it can be', async () => {
+  it('is announced by the asset status listing', async () => {
     const exchange = await openExchange();
     const listing = (await (await fetch(`${exchange.baseUrl}/api/v4/public/assets`)).json()) as Record<
       string,

@@ -4,7 +4,7 @@ import { FAULT_KINDS, type FaultEffect, type FaultSpec } from '../../src/simulat
 import { summary } from './support/outcomes.ts';
 import { connect, d, OPENING, openExchange, placed, STOP } from './support/world.ts';
 
-/** What exchanges have answered in crashes, and what the client makes of it. */
+/** What exchanges have answered in crashes, and how the client reads it. */
 
 const once = (effect: FaultEffect, endpoint: string): FaultSpec => ({
   effect,
@@ -97,7 +97,7 @@ describe('an order hit by', () => {
   });
 
   it.each(['CANCELED', 'CANCELED_STP', 'CANCELED_TAKER_BAND', 'AUTO_CANCELED_USER_MARGIN'])(
-    'the engine that cancels it at once, in the words %s',
+    'a cancel by the matching engine at once, in the words %s',
     async (status) => {
       const exchange = await openExchange();
       const { client } = connect(exchange, 'long');
@@ -112,7 +112,7 @@ describe('an order hit by', () => {
 });
 
 describe('refusal of orders but not cancels, and the reverse', () => {
-  it('orders are refused while the cancel that was meant to make room for them is accepted', async () => {
+  it('orders are refused while the cancel that should make room for them is accepted', async () => {
     const exchange = await openExchange();
     const { client } = connect(exchange, 'long');
     await client.reduceOnlyStop(STOP);
@@ -137,7 +137,7 @@ describe('refusal of orders but not cancels, and the reverse', () => {
     expect(exchange.model.openOrders('long')).toHaveLength(2);
   });
 
-  it('only orders that open are refused: the guarded client cannot send one', async () => {
+  it('only opening orders are refused: the guarded client cannot send one', async () => {
     const exchange = await openExchange();
     exchange.injectFault({ effect: { kind: 'refusal', of: 'openingOrders', status: 400, code: 30 } });
     expect(summary(await connect(exchange, 'flat').client.stopLimit(OPENING))).toBe(
@@ -173,7 +173,7 @@ describe('a cancel hit by', () => {
       'unknown temporarilyUnavailable 0 503 possible',
       0,
     ],
-  ])('%s is sent once and says what is known', async (_what, effect, expected, left) => {
+  ])('%s is sent once with the outcome that is known', async (_what, effect, expected, left) => {
     const exchange = await openExchange();
     const { client } = connect(exchange, 'long');
     await client.reduceOnlyStop(STOP);
@@ -199,7 +199,7 @@ describe('a read hit by', () => {
       "a gateway's limit with Retry-After in decimals",
       { kind: 'gatewayStatus', status: 429, retryAfterMs: 30, retryAfterAs: 'decimals' },
     ],
-  ])('%s is repeated, and then right', async (_what, effect) => {
+  ])('%s is repeated, and then succeeds', async (_what, effect) => {
     const exchange = await openExchange();
     const { client } = connect(exchange, 'long', { retry });
     exchange.injectFault(once(effect, 'openPositions'));
@@ -210,7 +210,7 @@ describe('a read hit by', () => {
     });
   });
 
-  it.each(['gzip', 'br'] as const)('compression with %s is read as it is', async (encoding) => {
+  it.each(['gzip', 'br'] as const)('compression with %s is read anyway', async (encoding) => {
     const exchange = await openExchange();
     const { client, drift } = connect(exchange, 'hedged');
     exchange.injectFault({ effect: { kind: 'compressed', encoding } });
@@ -219,7 +219,7 @@ describe('a read hit by', () => {
     expect(drift).toEqual([]);
   });
 
-  it.each([403, 404])('%i of the gateway is no word about permissions or loans', async (status) => {
+  it.each([403, 404])('%i of the gateway is no statement about permissions or loans', async (status) => {
     const exchange = await openExchange();
     const { client } = connect(exchange, 'long');
     exchange.injectFault({ effect: { kind: 'gatewayStatus', status } });
@@ -228,7 +228,7 @@ describe('a read hit by', () => {
     }
   });
 
-  it('lists that show nothing: valid and complete, so that whoever reads them has to doubt', async () => {
+  it('empty lists are valid and complete, so that the reader has to doubt them', async () => {
     const exchange = await openExchange();
     const { client, drift } = connect(exchange, 'long');
     exchange.injectFault({ effect: { kind: 'emptyList' } });
@@ -248,7 +248,7 @@ describe('a read hit by', () => {
     expect(await client.openPositions()).toMatchObject({ value: { records: [{ freeMargin: '0' }] } });
   });
 
-  it('one more record with nulls: the others are whole, and the list is complete', async () => {
+  it('one more record with nulls leaves the others and the list complete', async () => {
     const exchange = await openExchange();
     const { client, drift } = connect(exchange, 'hedged');
     exchange.injectFault({ effect: { kind: 'nullRecord', market: 'ETH_PERP' } });
@@ -261,7 +261,7 @@ describe('a read hit by', () => {
     expect(drift).toEqual([]);
   });
 
-  it('nulls in a record that is there: not open yet by what it says, and told by its id', async () => {
+  it('a listed record with nulls counts as not open yet, and is reported by its id', async () => {
     const exchange = await openExchange();
     const { client } = connect(exchange, 'hedged');
     const before = await client.openPositions();
@@ -274,7 +274,7 @@ describe('a read hit by', () => {
     expect([...records, ...notOpenYet].map(({ positionId }) => positionId).sort()).toEqual(known.sort());
   });
 
-  it('empty texts where null is documented read as null, elsewhere they set the record aside', async () => {
+  it('empty texts read as null where that is documented, and set the record aside elsewhere', async () => {
     const exchange = await openExchange();
     const { client, drift } = connect(exchange, 'long');
     const id = exchange.injectFault({ effect: { kind: 'emptyString' } });
@@ -296,7 +296,7 @@ describe('a read hit by', () => {
     expect([id > 0, drift.length]).toEqual([true, 1]);
   });
 
-  it('lag shows the past while the order is in the books', async () => {
+  it('lag shows the past while the order is already in the books', async () => {
     const exchange = await openExchange({ readings: { readLagMs: 1_000 } });
     const { client } = connect(exchange, 'long');
     exchange.advance(2_000);
@@ -314,7 +314,7 @@ describe('a read hit by', () => {
   });
 });
 
-it('every fault of the simulator is met here or in faults.test.ts: add a new one', () => {
+it('every fault of the simulator is tested here or in faults.test.ts: add a new one', () => {
   const met = [
     'latency',
     'reset',

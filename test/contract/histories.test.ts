@@ -3,7 +3,7 @@ import type { ReadOutcome, RecordList } from '../../src/core/ports/exchange.ts';
 import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 import { type ConnectOptions, connect, d, openExchange } from './support/world.ts';
 
-/** Histories are read to their end, within the bounds of the specification, on whatever they hold. */
+/** Histories of any content are read to their end, within the bounds of the specification. */
 
 function listOf<T>(outcome: ReadOutcome<RecordList<T>>): RecordList<T> {
   if (outcome.kind !== 'ok') throw new Error(JSON.stringify(outcome));
@@ -39,7 +39,7 @@ function trade(exchange: RunningSimulator, count: number): void {
 }
 
 describe('the transfers', () => {
-  it.each([0, 1, 499, 500, 501, 1203])('%i of them come whole, each once, newest first', async (count) => {
+  it.each([0, 1, 499, 500, 501, 1203])('%i of them arrive whole, each once, newest first', async (count) => {
     const exchange = await openExchange();
     deposit(exchange, count);
     const { records, complete } = listOf(await connect(exchange, 'flat', UNLIMITED).client.transfers());
@@ -52,7 +52,7 @@ describe('the transfers', () => {
     );
   });
 
-  it('are bounded by what was asked for, and then are not complete', async () => {
+  it('are cut at the number asked for, and then incomplete', async () => {
     const exchange = await openExchange();
     deposit(exchange, 30);
     const { client } = connect(exchange, 'flat', UNLIMITED);
@@ -144,7 +144,7 @@ describe('the transfers', () => {
 });
 
 describe('the spot orders', () => {
-  it.each([0, 1, 500, 501, 1100])('%i of them, in two markets, come whole and each once', async (count) => {
+  it.each([0, 1, 500, 501, 1100])('%i of them, in two markets, arrive whole and each once', async (count) => {
     const exchange = await openExchange();
     trade(exchange, count);
     const { records, complete } = listOf(await connect(exchange, 'flat', UNLIMITED).client.spotOrders());
@@ -154,7 +154,7 @@ describe('the spot orders', () => {
     expect(records.every(({ status }) => status.known && status.value === 'CANCELLED')).toBe(true);
   });
 
-  it('of one market leave the others out', async () => {
+  it('of one market leave out the others', async () => {
     const exchange = await openExchange();
     trade(exchange, 9);
     const { records } = listOf(
@@ -210,7 +210,7 @@ describe('the spot orders', () => {
 });
 
 describe('a history that grows while it is read', () => {
-  it('shows every record that was there, none of them twice', async () => {
+  it('shows every earlier record, none of them twice', async () => {
     const exchange = await openExchange();
     deposit(exchange, 1100);
     const { client } = connect(exchange, 'flat', UNLIMITED);

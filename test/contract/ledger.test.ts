@@ -8,13 +8,13 @@ import { runsOf } from '../support/slice.ts';
 import { connect, openExchange, ACCOUNTS as STANDARD } from './support/world.ts';
 
 /**
- * Seen from outside, over both HTTP ports: whatever customers order and the market does, the books balance to
- * the last digit, and a reduce-only order never grows a position.
+ * Seen from outside, over both HTTP ports: for any orders and market moves the books balance to the last digit, and a
+ * reduce-only order never grows a position.
  */
 
 const ACCOUNTS = ['long', 'short', 'hedged'] as const;
 
-/** A perpetual and a margin market: only the latter has funding that is settled when a position changes. */
+/** A perpetual and a margin market; only the margin market settles funding when a position changes. */
 const MARKETS = ['BTC_PERP', 'BTC_USDT'] as const;
 type Market = (typeof MARKETS)[number];
 
@@ -64,7 +64,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-/** Every flow begins so: funding accrues on a margin position, and a part of it is closed. */
+/** Every flow begins this way: funding accrues on a margin position, and a part of it is closed. */
 const OPENING: readonly Step[] = [
   { do: 'wait', ms: 3_600_000 },
   {
@@ -100,7 +100,7 @@ async function control(world: World, method: string, path: string, body: unknown
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });
-  // 422: refused by the exchange's own rules, as a customer can be.
+  // 422: refused by the exchange's own rules, which a customer may meet.
   if (!response.ok && response.status !== 422) throw new Error(`${path}: ${await response.text()}`);
 }
 
@@ -162,7 +162,7 @@ function balances(entries: readonly LedgerEntry[]): Map<string, Decimal> {
   return books;
 }
 
-/** What an entry does to collateral by its own words: pnl - fees - funding, and what was moved there. */
+/** The change of collateral by the entry's own fields: pnl - fees - funding, and transfers. */
 function collateralEffect(entry: LedgerEntry): Decimal {
   const detail = (name: string) => decimal(String(entry.details?.[name] ?? '0'));
   const amount = decimal(entry.amount ?? '0');

@@ -11,9 +11,9 @@ import { type Outcome, summary } from './support/outcomes.ts';
 import { connect, openExchange, STOP } from './support/world.ts';
 
 /**
- * The default tables, both made smaller by the same factors, so that a limit is soon reached. Little goes out
- * at once: the client allows for requests that are 450 ms longer on their way than others, which a burst of
- * hundreds within one busy process is, and so are requests that queue for a connection after they got a permit.
+ * The default tables, both divided by the same factors, so that a limit is soon reached. Few requests leave at once:
+ * the client allows for requests that travel 450 ms longer than others. A burst of hundreds in one busy process exceeds
+ * that, as do requests that queue for a connection after they got a permit.
  */
 const FACTOR = 1000;
 const PERIOD_MS = 150;
@@ -39,14 +39,14 @@ function tally(outcomes: readonly Outcome[]): Record<string, number> {
 }
 
 describe('the request budget', () => {
-  it('keeps the exchange from ever answering 429, on every endpoint at once, with two clients on one address', async () => {
+  it('prevents every 429, on every endpoint at once, with two clients at one address', async () => {
     const exchange = await openExchange({ limits: exchangeLimits });
     const store = createMemoryRateLimitStore(systemClock);
-    // Of a limit of one, a reserved share would leave nothing.
+    // A reserved share of a limit of one would leave nothing.
     const limiter = { store, limits: clientLimits, reservedShare: 0 };
     const first = connect(exchange, 'long', { ...patient, limiter }).client;
     const second = connect(exchange, 'flat', { ...patient, limiter }).client;
-    // Opening connections takes longer than anything later: requests must not be held up by it unevenly.
+    // Opens the connections first: that takes longest, and would delay requests unevenly.
     const warm = Array.from({ length: 32 }, (_, index): Promise<Outcome> => {
       const client = index % 2 === 0 ? first : second;
       return index < 20 ? client.ping() : client.openPositions();
@@ -79,7 +79,7 @@ describe('the request budget', () => {
     expect(table.toSorted(byPath)).toEqual(EXCHANGE_LIMITS.toSorted(byPath));
   });
 
-  it('keeps a share for protective calls while everything else has to wait', async () => {
+  it('keeps a share for protective calls while all others wait', async () => {
     const exchange = await openExchange();
     const limits = { order: { limit: 20, periodMs: 60_000 } };
     const { client } = connect(exchange, 'long', { timeouts: { callMs: 10_000 }, limiter: { limits } });
@@ -104,7 +104,7 @@ describe('a 429', () => {
   ];
 
   it.each(['unique', 'window', 'increasing'] as const)(
-    'of a limit is told as a limit in nonce mode %s, in the end',
+    'of a limit ends as rateLimited in nonce mode %s',
     async (mode) => {
       const exchange = await openExchange({ limits: tight, readings: { nonceRule: 'unique' } });
       const { client, calls } = connect(exchange, 'long', { nonce: { mode } });
@@ -139,7 +139,7 @@ describe('a 429', () => {
     expect(calls[1]).toMatchObject({ attempts: 1, noncesRefused: 0, budgetWaitMs: 0 });
   });
 
-  it('of a limit makes everybody on the address wait, not only the call that met it', async () => {
+  it('of a limit makes every client at the address wait, not only the call that met it', async () => {
     const exchange = await openExchange();
     const store = createMemoryRateLimitStore(systemClock);
     const { client } = connect(exchange, 'long', { limiter: { store } });

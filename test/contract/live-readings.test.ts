@@ -6,7 +6,7 @@ import { blamed, summary } from './support/outcomes.ts';
 import { startTampering } from './support/tamper.ts';
 import { accountNamed, connect, d, openExchange, placed, STOP } from './support/world.ts';
 
-/** What the live service adds to the specification: the client makes the same of each reading. */
+/** Readings that the live service adds to the specification: the client gives the same result for each. */
 
 type Choices = typeof READING_CHOICES;
 const values = <K extends keyof Choices>(name: K): Choices[K]['values'] => READING_CHOICES[name].values;
@@ -18,7 +18,7 @@ function listOf<T extends RecordList<unknown>>(outcome: ReadOutcome<T>): T {
 }
 
 describe('a stop whose activation the market has passed', () => {
-  /** Below where the market is: a sell that the market has to come down to; the market is there already. */
+  /** A sell stop waits for the market to fall to its activation; the market is already below this one. */
   const PASSED = { ...STOP, activationPrice: text('61000'), price: text('59000') };
 
   it.each([
@@ -57,7 +57,7 @@ describe('room for a second reduce-only order', () => {
     }
   });
 
-  it.each(['trimmed', 'refused'])('%s: none at all is refused with 116', async (reduceOnlyRoom) => {
+  it.each(['trimmed', 'refused'])('%s: without any room it is refused with 116', async (reduceOnlyRoom) => {
     const exchange = await openExchange({ readings: { reduceOnlyRoom } });
     const { client } = connect(exchange, 'long');
     await client.reduceOnlyStop({ ...first, amount: text('0.5') });
@@ -67,7 +67,7 @@ describe('room for a second reduce-only order', () => {
 
 describe('positions', () => {
   it.each(values('openingPositions'))(
-    'that an order is about to open are %s: never records, never faults',
+    'that an order is about to open are %s, and count neither as records nor as faults',
     async (openingPositions) => {
       const exchange = await openExchange({ readings: { openingPositions } });
       const order = { market: 'ETH_PERP', side: 'buy', amount: d('1'), price: d('2000') } as const;
@@ -83,7 +83,7 @@ describe('positions', () => {
     },
   );
 
-  it.each(values('noLiquidationState'))('that are safe say so by %s', async (noLiquidationState) => {
+  it.each(values('noLiquidationState'))('that are safe show it by %s', async (noLiquidationState) => {
     const exchange = await openExchange({ readings: { noLiquidationState } });
     const { client, drift } = connect(exchange, 'long');
     expect(listOf(await client.openPositions()).records[0]?.liquidationState).toBeNull();
@@ -105,7 +105,7 @@ describe('positions', () => {
 });
 
 describe('requests', () => {
-  it.each(values('nonceType'))('have nonces that are accepted where they may be %s', async (nonceType) => {
+  it.each(values('nonceType'))('have nonces that are accepted when they may be %s', async (nonceType) => {
     const exchange = await openExchange({ readings: { nonceType } });
     const { client } = connect(exchange, 'long');
     expect(summary(await client.openPositions())).toBe('ok');
@@ -151,13 +151,13 @@ describe('requests', () => {
     ]);
   });
 
-  it.each(values('userAgent'))('name who sends them, where that is %s', async (userAgent) => {
+  it.each(values('userAgent'))('have a User-Agent, which is %s', async (userAgent) => {
     const exchange = await openExchange({ readings: { userAgent } });
     expect(summary(await connect(exchange, 'long').client.reduceOnlyStop(STOP))).toBe('accepted');
     expect(summary(await connect(exchange, 'long', { version: '1.2.3' }).client.openPositions())).toBe('ok');
   });
 
-  it('without a User-Agent are challenged by the gateway, which says nothing of the key', async () => {
+  it('without a User-Agent are challenged by the gateway, which is no statement about the key', async () => {
     const exchange = await openExchange({ readings: { userAgent: 'demanded' } });
     const account = accountNamed(exchange, 'long');
     const proxy = await startTampering(exchange.baseUrl, account.apiSecret);
@@ -180,7 +180,7 @@ describe('replies', () => {
     ['html', 'rateLimited', true],
     ['empty', 'rateLimited', true],
   ] as const)(
-    'above a rate limit come as %s: taken for %s, and the order is not there',
+    'above a rate limit come as %s and are taken for %s; the order is not in the books',
     async (rateLimitReply, name, gateway) => {
       const limits = [{ path: '/api/v4/order/*', requests: 1, periodMs: 60_000 }];
       const exchange = await openExchange({ limits, readings: { rateLimitReply } });
@@ -189,7 +189,7 @@ describe('replies', () => {
       const outcome = await client.reduceOnlyStop(STOP);
       expect(outcome).toMatchObject({ kind: 'rejected', error: { httpStatus: 429, effect: 'none' } });
       const error = outcome.kind === 'rejected' ? outcome.error : undefined;
-      // Word for word a stale nonce where it is JSON: repeated twice, then taken for a limit.
+      // In JSON it equals a stale nonce: repeated twice, then taken for a limit.
       expect([name === 'nonceRefused' ? calls[1]?.noncesRefused : 0, error?.gateway]).toEqual([
         name === 'nonceRefused' ? 2 : 0,
         gateway,
@@ -200,7 +200,7 @@ describe('replies', () => {
   );
 
   it.each(values('compression'))(
-    'compressed as %s for whoever names no encoding come as they are: identity is asked for',
+    'compressed as %s by default come uncompressed, as the client asks for identity',
     async (compression) => {
       const exchange = await openExchange({ readings: { compression } });
       const { client } = connect(exchange, 'long');
@@ -228,7 +228,7 @@ describe('replies', () => {
       buy();
       exchange.advance(60 * DAY_MS);
       buy();
-      // The dates of a request come from the clock of this machine.
+      // The dates in a request come from the clock of this machine.
       const skewMs = exchange.model.nowMs() - Date.now();
       const clock = { ...systemClock, nowMs: () => Date.now() + skewMs };
       const { client } = connect(exchange, 'long', { dialect, clock });

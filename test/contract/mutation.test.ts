@@ -12,8 +12,8 @@ import { startCanned, startTampering } from './support/tamper.ts';
 import { ACCOUNTS, closeAfterTest, connect, d, openExchange, STOP } from './support/world.ts';
 
 /**
- * Whatever a reply says: the client's word is a typed error, a record set aside, or exactly what stood on the
- * wire. The replies damaged here are those of the simulator.
+ * Any damaged reply gives a typed error, a record set aside, or exactly the value on the wire. The replies damaged here
+ * are those of the simulator.
  */
 
 type Outcome = ReadOutcome<unknown> | CommandOutcome<unknown>;
@@ -84,7 +84,7 @@ beforeAll(async () => {
   closeAfterTest(() => exchange.close());
 });
 
-/** Names under which a field of a record may stand on the wire. */
+/** Names that a field of a record may have on the wire. */
 const SPELLINGS: Readonly<Record<string, readonly string[]>> = {
   orderId: ['id', 'order_id', 'orderId'],
   clientOrderId: ['client_order_id', 'clientOrderId'],
@@ -97,9 +97,9 @@ const SPELLINGS: Readonly<Record<string, readonly string[]>> = {
 };
 const WORDS: Readonly<Record<string, string>> = { CANCELED: 'CANCELLED', '1': 'deposit', '2': 'withdrawal' };
 
-/** Whether a value in a record is exactly what stood on the wire. */
+/** Whether a value in a record is exactly the one on the wire. */
 function saysTheSame(value: unknown, wire: Tree | undefined): boolean {
-  // An empty text where null is documented reads as null.
+  // An empty text is read as null where null is documented.
   if (value === null) return wire === null || wire === '';
   if (typeof value === 'boolean') return wire === value;
   if (typeof value === 'number') return wire instanceof Digits && Number(wire.source) === value;
@@ -122,7 +122,7 @@ function enumerated(
     : String(value.raw) === said || Number(said) === value.raw;
 }
 
-/** Fields of a record, with what stood on the wire for each of them. */
+/** Fields of a record, each with its value on the wire. */
 function expectFaithful(record: object, wire: Tree, own: readonly string[] = []): void {
   if (!(wire instanceof Map)) throw new Error(`a record out of ${textOf(wire)}`);
   for (const [field, value] of Object.entries(record)) {
@@ -133,7 +133,7 @@ function expectFaithful(record: object, wire: Tree, own: readonly string[] = [])
       faithful: true,
     });
   }
-  // Nothing that was said is left out, except what says nothing (null) or is made of several parts.
+  // Only fields that are null, or made of several parts, may be left out.
   for (const [key, member] of wire) {
     const field = Object.keys(SPELLINGS).find((name) => SPELLINGS[name]?.includes(key)) ?? key;
     const simple =
@@ -145,7 +145,7 @@ function expectFaithful(record: object, wire: Tree, own: readonly string[] = [])
   }
 }
 
-/** What a record keeps of each field where it is. */
+/** Fields of a record that keep their place on the wire. */
 const DOCUMENTED = new Set(
   (
     'positionId market openDate modifyDate basePrice liquidationPrice liquidationState pnl pnlPercent margin ' +
@@ -157,14 +157,14 @@ const DOCUMENTED = new Set(
 
 function wireOf(wire: Wire, field: string): Tree | undefined {
   const names = SPELLINGS[field] ?? [field];
-  // Where both spellings stand, either is what was said.
+  // If both spellings are there, either one counts.
   return (
     names.map((name) => wire.get(name)).find((value) => value !== undefined && value !== null) ??
     (names.some((name) => wire.get(name) === null) ? null : undefined)
   );
 }
 
-/** Where the items of a list stand on the wire, with the path that a record set aside has. */
+/** Where the items of a list are on the wire, with the path that a record set aside has. */
 function itemsOf(
   call: Call,
   wire: Tree,
@@ -203,7 +203,7 @@ function expectListFaithful(call: Call, list: RecordList<object>, wire: Tree): v
       !aside.some((place) => place === path || place.startsWith(`${path}.`) || place.startsWith(`${path}[`)),
   );
   expect(list.complete && aside.length > 0).toBe(false);
-  // Histories keep one of two records with the same id, the one read last.
+  // Histories keep one of two records with the same id: the one read last.
   const distinct = call === 'transfers' || call === 'spotOrders' ? lastOfEach(call, items) : items;
   expect(list.records.length).toBe(distinct.length);
   list.records.forEach((record, index) => {
@@ -211,7 +211,7 @@ function expectListFaithful(call: Call, list: RecordList<object>, wire: Tree): v
     if (market !== undefined) expect((record as { market: string }).market).toBe(market);
     const own = ['partial', 'confirmations', 'sideDoubtful'];
     expectFaithful(record, item, [...(market === undefined ? [] : ['market']), ...own]);
-    // A side is doubtful only where the record does not say it.
+    // A side is doubtful only if the record does not show it.
     if ('sideDoubtful' in record)
       expect((record as { positionSide?: { known: boolean } }).positionSide?.known).not.toBe(true);
     if ('partial' in record) expectFaithful(record.partial as object, within(item, 'details', 'partial'));
@@ -280,7 +280,7 @@ function expectCommand(call: Call, outcome: Outcome, wire: Tree): void {
   if (!('error' in outcome)) throw new Error(outcome.kind);
   const { name } = outcome.error;
   if (outcome.kind === 'rejected') {
-    // Only the exchange's own word makes a rejection out of a reply with status 200.
+    // Only the exchange's own word makes a rejection of a reply with status 200.
     const status = within(wire, 'status');
     expect([name, status]).toEqual(['cancelledOnCreation', status === 'CANCELED' ? 'CANCELED' : 'CANCELLED']);
   } else {
@@ -296,34 +296,31 @@ const READS = ['ping', 'openPositions', 'creditLines', 'mainBalance', 'transfers
 const COMMANDS = ['stopLimit', 'cancelAll', 'hedgeMode', 'fiatDeposit'] as const;
 
 describe('a damaged reply', () => {
-  it.each([...READS, ...COMMANDS])(
-    'of %s is an error, set aside, or what stood on the wire',
-    async (call) => {
-      const apiKey = `k-${randomUUID()}`;
-      const canned = await startCanned({ status: 200, text: '' }, apiKey);
-      const exchange = { baseUrls: [canned.url], accounts: [{ id: 'long', apiKey, apiSecret: 's-1' }] };
-      const { client } = connect(exchange, 'long', { limiter: { limits: UNLIMITED } });
-      const text = call === 'stopLimit' ? orderWithOto : (replies.get(call) ?? '');
-      const whole = parseExact(text);
-      canned.answer = { status: 200, text };
-      expect(['ok', 'accepted']).toContain((await CALLS[call](client)).kind);
-      await fc.assert(
-        fc.asyncProperty(arbitraryDamages, async (damages) => {
-          const wire = damaged(whole, damages);
-          canned.answer = { status: 200, text: textOf(wire) };
-          const before = canned.requests;
-          const outcome = await CALLS[call](client);
-          if ((READS as readonly string[]).includes(call)) expectRead(call, outcome, wire);
-          else expectCommand(call, outcome, wire);
-          expect(() => JSON.stringify(outcome)).not.toThrow();
-          expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
-          // A history may ask for a page that a damaged total promises; a command never asks again.
-          if (!(READS as readonly string[]).includes(call)) expect(canned.requests).toBe(before + 1);
-        }),
-        { numRuns: runsOf(200) },
-      );
-    },
-  );
+  it.each([...READS, ...COMMANDS])('of %s is an error, set aside, or as on the wire', async (call) => {
+    const apiKey = `k-${randomUUID()}`;
+    const canned = await startCanned({ status: 200, text: '' }, apiKey);
+    const exchange = { baseUrls: [canned.url], accounts: [{ id: 'long', apiKey, apiSecret: 's-1' }] };
+    const { client } = connect(exchange, 'long', { limiter: { limits: UNLIMITED } });
+    const text = call === 'stopLimit' ? orderWithOto : (replies.get(call) ?? '');
+    const whole = parseExact(text);
+    canned.answer = { status: 200, text };
+    expect(['ok', 'accepted']).toContain((await CALLS[call](client)).kind);
+    await fc.assert(
+      fc.asyncProperty(arbitraryDamages, async (damages) => {
+        const wire = damaged(whole, damages);
+        canned.answer = { status: 200, text: textOf(wire) };
+        const before = canned.requests;
+        const outcome = await CALLS[call](client);
+        if ((READS as readonly string[]).includes(call)) expectRead(call, outcome, wire);
+        else expectCommand(call, outcome, wire);
+        expect(() => JSON.stringify(outcome)).not.toThrow();
+        expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
+        // A history may ask for a page that a damaged total promises; a command never asks again.
+        if (!(READS as readonly string[]).includes(call)) expect(canned.requests).toBe(before + 1);
+      }),
+      { numRuns: runsOf(200) },
+    );
+  });
 
   it('with an error status is never taken for a success', async () => {
     const canned = await startCanned({ status: 200, text: '' });
@@ -340,7 +337,7 @@ describe('a damaged reply', () => {
         const read = await client.openPositions();
         const order = await client.reduceOnlyStop(STOP);
         expect(read.kind).toBe('failed');
-        // What is too long is not read, so nothing says who refused it.
+        // A reply that is too long is not read, so it does not show who refused.
         const isRead = Buffer.byteLength(text) <= REPLY_BOUNDS.stopLimit.bytes;
         expect(order.kind).toBe(isRead && status >= 400 && status < 500 ? 'rejected' : 'unknown');
         for (const outcome of isRead ? [read, order] : [read]) {
@@ -398,7 +395,7 @@ describe('a number where an object belongs', () => {
   });
 });
 
-describe('a reply about something else', () => {
+describe('a reply about another order', () => {
   it.each<readonly [string, string]>([
     ['market', 'ETH_PERP'],
     ['side', 'buy'],

@@ -50,7 +50,7 @@ function redisStore(prefix: string) {
   return store;
 }
 
-/** Half of them: test/exchange/nonce plays each mode against a server of its own. */
+/** Half of them: test/exchange/nonce tests each mode against its own server. */
 const CASES: readonly (readonly [NonceMode, 'unique' | 'increasing'])[] = [
   ['unique', 'unique'],
   ['increasing', 'increasing'],
@@ -58,7 +58,7 @@ const CASES: readonly (readonly [NonceMode, 'unique' | 'increasing'])[] = [
   ['window', 'unique'],
 ];
 
-/** Requests whose nonce was five seconds behind that of another one before them; the exchange's own time stands still. */
+/** Requests whose nonce was five seconds behind an earlier one; the exchange's time stands still. */
 function lateIn(log: readonly RequestRecord[]): ReadonlySet<unknown> {
   const late = new Set<unknown>();
   let newest = 0;
@@ -89,10 +89,10 @@ describe('1,000 calls at once from 4 processes on one key', { timeout: 120_000 }
             redisUrl: redis.url,
             prefix: `${redis.prefix}${mode}-${nonceRule}:`,
             mode,
-            // The default for all of them: the store alone keeps them apart.
+            // The default for all processes: only the store keeps their nonces apart.
             ordinal: 0,
             calls: 250,
-            // Clocks of several hosts never agree; the window allows for it because the exchange tells its time.
+            // Clocks of several hosts differ; the window allows for that, as the exchange shows its time.
             clockOffsetMs: (process % 2) * 1300,
           };
           return ready(fork(WORKER, [JSON.stringify(task)], { execArgv: [] }));
@@ -106,13 +106,13 @@ describe('1,000 calls at once from 4 processes on one key', { timeout: 120_000 }
       for (const child of children) child.send('go');
       expect(await Promise.all(results)).toEqual(children.map(() => ({ ok: 225, accepted: 25 })));
       const nonces = noncesOf(exchange);
-      // On a busy machine a nonce can be older than the window by the time it arrives; it is sent again then.
+      // On a busy machine a nonce may be older than the window when it arrives; it is then sent again.
       const late = mode === 'window' ? lateIn(exchange.requestLog()) : new Set();
       expect(exchange.requestLog({ outcome: 'refused' }).filter((record) => !late.has(record.seq))).toEqual(
         [],
       );
       if (mode === 'increasing') expectIncreasing(nonces);
-      // A read that gave way to an urgent call is sent again, with a nonce of its own.
+      // A read that gave way to an urgent call is sent again, with its own nonce.
       expect(nonces.length).toBeGreaterThanOrEqual(1000);
       expectUnique(nonces, nonces.length);
       if (mode === 'unique') expect(nonces).toHaveLength(1000);
@@ -129,7 +129,7 @@ describe('one process', () => {
     expect(await client.openPositions()).toMatchObject({ kind: 'failed', error: { name: 'clientClosed' } });
   });
 
-  it.each(MODES)('in mode %s uses no nonce twice, also when its clock steps back', async (mode) => {
+  it.each(MODES)('in mode %s uses no nonce twice, even when its clock steps back', async (mode) => {
     const nonceRule = mode === 'unique' ? 'unique' : 'increasing';
     const exchange = await openExchange({ readings: { nonceRule } });
     let offsetMs = 0;
@@ -145,7 +145,7 @@ describe('one process', () => {
     if (mode === 'increasing') expectIncreasing(noncesOf(exchange));
   });
 
-  it.each(MODES)('in mode %s goes on after a restart, its clock behind', async (mode) => {
+  it.each(MODES)('in mode %s goes on after a restart with its clock behind', async (mode) => {
     const nonceRule = mode === 'unique' ? 'unique' : 'increasing';
     const exchange = await openExchange({ readings: { nonceRule } });
     const prefix = `restart-${mode}`;
@@ -188,10 +188,10 @@ describe('one process', () => {
 });
 
 it.each(['unique', 'increasing'] as const)(
-  '%s nonces of a key that was used with larger ones begin where nonceStart says',
+  '%s nonces of a key that was used with larger ones start at nonceStart',
   async (mode) => {
     const exchange = await openExchange();
-    // As another program may have used them: far more than ten minutes ahead of microseconds.
+    // As another program may have used them: far more than ten minutes ahead, in microseconds.
     const start = Date.now() * 4_000;
     const { client } = connect(exchange, 'long', {
       nonce: { mode, start, store: redisStore(`start-${mode}`) },
@@ -208,8 +208,8 @@ it.each(['unique', 'increasing'] as const)(
   },
 );
 
-describe('in unique mode, where nonces have an order all the same and another process begins to use the key', () => {
-  /** A client that has had the key to itself for so long that its nonces last for several calls. */
+describe('in unique mode, if the exchange demands increasing nonces and another process begins to use the key', () => {
+  /** A client that has been alone with its key for so long that it reserves nonces for several calls. */
   async function openSettled(prefix: string) {
     const exchange = await openExchange({ readings: { nonceRule: 'increasing' } });
     let laterMs = 0;
@@ -257,7 +257,7 @@ describe('in unique mode, where nonces have an order all the same and another pr
     expect(calls).toMatchObject([{ attempts: 1 }, { attempts: 1 }]);
   });
 
-  it('a read is refused once and no more', async () => {
+  it('a read is refused once at most', async () => {
     const { client, calls } = await openSettled('reads');
     expect(await client.openPositions()).toMatchObject({ kind: 'ok' });
     expect(await client.openPositions()).toMatchObject({ kind: 'ok' });
@@ -278,7 +278,7 @@ describe('in increasing mode', () => {
     });
     const reader = connect(exchange, 'long', settings(redisStore(`urgent-${apart}`))).client;
     const actor = apart ? connect(exchange, 'long', settings(redisStore(`urgent-${apart}`))).client : reader;
-    // The signal between processes needs its subscription: a first call each makes it.
+    // Signals between processes need a subscription, which the first call of each makes.
     await reader.mainBalance();
     await actor.mainBalance();
     const effect = { kind: 'hang' } as const;
@@ -306,7 +306,7 @@ describe('in increasing mode', () => {
     const effect = { kind: 'latency', delayMs: 150 } as const;
     exchange.injectFault({ effect, target: { endpoint: 'stopLimit' }, count: 1 });
     const order = client.reduceOnlyStop(STOP);
-    // The fault is spent when the order has arrived.
+    // The fault is used up when the order has arrived.
     await expect.poll(() => exchange.exchange.faults.list(), { timeout: 15_000 }).toEqual([]);
     const cancel = client.cancelAll({}, { priority: 'protective' });
     expect([await order, await cancel]).toMatchObject([{ kind: 'accepted' }, { kind: 'accepted' }]);
@@ -314,7 +314,7 @@ describe('in increasing mode', () => {
     expectIncreasing(noncesOf(exchange));
   });
 
-  it('recovers when somebody else has used the key with larger nonces, and says that it was the nonce', async () => {
+  it('recovers when somebody else has used the key with larger nonces, and reports the nonce as the cause', async () => {
     const exchange = await openExchange({ readings: { nonceRule: 'increasing' } });
     const { client, calls } = connect(exchange, 'long', { nonce: { mode: 'increasing' } });
     const ahead = { ...systemClock, nowMs: () => systemClock.nowMs() + 120_000 };

@@ -17,8 +17,8 @@ import {
 } from './fixtures/official-examples.ts';
 
 /**
- * Replies as the exchange's documentation and its SDKs show them, in both spellings: shapes and facts of the two
- * specification files, written anew. Nothing of them may be lost or set aside.
+ * Replies as the exchange's documentation and SDKs show them, in both spellings, rewritten from the shapes and facts of
+ * the two specification files. No record and no field may be lost or set aside.
  */
 
 const cleanups: (() => Promise<unknown> | void)[] = [];
@@ -97,14 +97,14 @@ describe('histories', () => {
   });
 });
 
-it('a history is read under status 201, too', async () => {
+it('a history is read with status 201, too', async () => {
   const [documented] = TRANSFERS;
   const { client } = await answering(documented?.reply, {}, 201);
   const outcome = await client.transfers();
   expect(outcome.kind === 'ok' && outcome.value.records).toEqual(documented?.records);
 });
 
-it('a page of a history that tells of more records is read on, and says where it was cut', async () => {
+it('a history page that announces more records is read on, and the result says where it was cut', async () => {
   const [documented] = TRANSFERS;
   const { client } = await answering({ ...documented?.reply, total: 300 });
   expect(await client.transfers({ maxRecords: 1 })).toMatchObject({

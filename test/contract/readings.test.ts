@@ -5,10 +5,10 @@ import type { RunningSimulator } from '../../src/simulator/start-simulated-excha
 import { blamed, summary } from './support/outcomes.ts';
 import { connect, d, OPENING, openExchange, placed, STOP } from './support/world.ts';
 
-/** Every open reading of the specification, and that the client makes the same of each of them. */
+/** Every open reading of the specification: the client gives the same result for each. */
 
 type Choices = typeof READING_CHOICES;
-// The values keep their names, which readings are typed with.
+// Keeps the names of the values as types.
 const values = <K extends keyof Choices>(name: K): Choices[K]['values'] => READING_CHOICES[name].values;
 
 function recordsOf<T>(outcome: ReadOutcome<RecordList<T>>): readonly T[] {
@@ -48,7 +48,7 @@ describe('order fields', () => {
   );
 
   it.each(cases)(
-    'spelled $spelling are read by a client that speaks $dialect',
+    'spelled $spelling are read by a client of dialect $dialect',
     async ({ spelling, dialect }) => {
       const exchange = await openExchange({ readings: { orderFieldSpelling: spelling } });
       const { client, drift } = connect(exchange, 'long', { dialect });
@@ -105,7 +105,7 @@ describe('empty results', () => {
     expect(balance.kind === 'ok' && Object.entries(balance.value)).toEqual([]);
   });
 
-  it.each(values('emptyResult'))('an empty `errors` as %s is no field', async (emptyResult) => {
+  it.each(values('emptyResult'))('an empty `errors` as %s counts as no field', async (emptyResult) => {
     const exchange = await openExchange({ readings: { emptyResult } });
     const status = { kind: 'status', status: 400, code: 30, message: 'Validation failed' } as const;
     exchange.injectFault({ effect: status });
@@ -155,7 +155,7 @@ describe('a refused parameter', () => {
   );
 });
 
-describe('the body of a success that the specification does not show', () => {
+describe('the undocumented body of a success', () => {
   it.each(values('successBody'))('%s is a success', async (successBody) => {
     const exchange = await openExchange({ readings: { successBody } });
     const { client } = connect(exchange, 'flat');
@@ -186,7 +186,7 @@ describe('credit line info', () => {
     ['array', 'ok'],
     ['error', 'ok'],
     ['absent', 'failed loansNotAvailable 0 404 none'],
-  ] as const)('as %s says that there is no loan', async (loanReply, expected) => {
+  ] as const)('as %s means no loan', async (loanReply, expected) => {
     const exchange = await openExchange({ readings: { loanReply } });
     const outcome = await connect(exchange, 'long').client.creditLines();
     expect(summary(outcome)).toBe(expected);
@@ -196,7 +196,7 @@ describe('credit line info', () => {
   it.each([
     ['percent', /^58\.33/],
     ['fraction', /^0\.5833/],
-  ] as const)('has LTVs in %s, passed on as they came', async (ltvUnit, current) => {
+  ] as const)('has LTVs in %s, passed on unchanged', async (ltvUnit, current) => {
     const exchange = await openExchange({ readings: { ltvUnit } });
     lend(exchange);
     const [record] = recordsOf(await connect(exchange, 'long').client.creditLines());
@@ -234,7 +234,7 @@ describe('cancel-all', () => {
   it.each([
     ['yes', []],
     ['no', ['waiting']],
-  ] as const)('covers stops that wait: %s', async (cancelCoversStops, left) => {
+  ] as const)('covers waiting stops: %s', async (cancelCoversStops, left) => {
     const exchange = await openExchange({ readings: { cancelCoversStops } });
     const { client } = connect(exchange, 'long');
     await client.reduceOnlyStop({ ...STOP, clientOrderId: 'waiting' });
@@ -279,7 +279,7 @@ describe('a stop', () => {
     expect(exchange.ledger({ kinds: ['stop_triggered'] })).toHaveLength(expected);
   });
 
-  it('is skipped by a gap: it triggers, and its limit price is out of reach', async () => {
+  it('is skipped by a gap: it triggers, but its limit price is out of reach', async () => {
     const exchange = await openExchange();
     const { client } = connect(exchange, 'long');
     await client.reduceOnlyStop(STOP);
@@ -326,7 +326,7 @@ describe('a position rebuilt in a market', () => {
 });
 
 describe('reads that lag', () => {
-  it('show the past for as long as the reading says, and the order is in the books all the same', async () => {
+  it('show the past for as long as the reading says, while the order is already in the books', async () => {
     const exchange = await openExchange({ readings: { readLagMs: 500 } });
     const { client } = connect(exchange, 'long');
     exchange.advance(1000);
@@ -342,7 +342,7 @@ describe('reads that lag', () => {
 });
 
 describe('a request whose reply was lost', () => {
-  it('arrives late where the reading says so: unknown, and in the books only then', async () => {
+  it('arrives late if the reading says so: unknown, and in the books only then', async () => {
     const exchange = await openExchange({ readings: { lateArrivalMs: 150 } });
     const { client } = connect(exchange, 'long');
     exchange.injectFault({ effect: { kind: 'lostReply' }, target: { endpoint: 'stopLimit' }, count: 1 });
@@ -353,7 +353,7 @@ describe('a request whose reply was lost', () => {
     await expect.poll(() => placed(exchange, 'stop-1').length, { timeout: 15_000 }).toBe(1);
   });
 
-  it('arrives too late in the books when a cancel was accepted in between: it is not covered', async () => {
+  it('arrives in the books after an accepted cancel, which does not cover it', async () => {
     const exchange = await openExchange();
     const { client } = connect(exchange, 'long');
     exchange.injectFault({ effect: { kind: 'appliedLate' }, target: { endpoint: 'stopLimit' }, count: 1 });
@@ -363,7 +363,7 @@ describe('a request whose reply was lost', () => {
     expect(exchange.model.openOrders('long')).toHaveLength(1);
   });
 
-  it('is refused when it arrives late behind an accepted cancel of increasing nonces', async () => {
+  it('is refused when it arrives behind an accepted cancel with increasing nonces', async () => {
     const exchange = await openExchange({ readings: { nonceRule: 'increasing' } });
     const { client } = connect(exchange, 'long', { nonce: { mode: 'increasing' } });
     exchange.injectFault({ effect: { kind: 'appliedLate' }, target: { endpoint: 'stopLimit' }, count: 1 });
@@ -379,7 +379,7 @@ describe('a request whose reply was lost', () => {
 
 describe('the margin model', () => {
   it.each(values('marginModel'))(
-    '%s gives a liquidation price that is where liquidation begins',
+    '%s gives the liquidation price at which liquidation begins',
     async (marginModel) => {
       const exchange = await openExchange({ readings: { marginModel } });
       const { client } = connect(exchange, 'long');
@@ -400,7 +400,7 @@ describe('the margin model', () => {
   );
 });
 
-describe('the switches', () => {
+describe('the readings', () => {
   it('are all tested here, in errors.test.ts or in test/simulator/http/readings.test.ts: add a new one', () => {
     const tested = [
       'marginModel',

@@ -10,7 +10,7 @@ import { createMemoryNonceStore } from '../../src/state/nonce/nonce-memory.ts';
 import { startCanned } from './support/tamper.ts';
 import { connect, openExchange, STOP } from './support/world.ts';
 
-/** Recognisable secrets are planted; everything that comes back, is thrown, observed or inspected is searched. */
+/** Plants recognisable secrets, and searches everything that is returned, thrown, observed or inspected. */
 
 const KEY = 'KEYplanted0123456789';
 const SECRET = 'SECRETplanted9876543210';
@@ -45,7 +45,7 @@ const PERSONAL = [
 ];
 const SECRETS = [KEY, SECRET];
 
-/** As plain text and as the encodings in which they travel. */
+/** As plain text and in the encodings in which they travel. */
 function leaksIn(what: unknown, planted: readonly string[]): string[] {
   const seen = [
     typeof what === 'string' ? what : JSON.stringify(what),
@@ -76,7 +76,7 @@ const options = (baseUrls: readonly string[]): ExchangeClientOptions => ({
   },
 });
 
-/** An exchange that says back everything it knows, in every place where an error may say something. */
+/** An exchange that echoes everything it knows, in every place of an error. */
 function talkative(status: number, code: number) {
   const all = [...SECRETS, ...PERSONAL, JSON.stringify(DEPOSIT.customer)];
   return {
@@ -103,7 +103,7 @@ describe('secrets and personal data', () => {
     [500, 0],
     [503, 0],
     [418, 4711],
-  ])('that an exchange says back with HTTP %i, code %i come no further', async (status, code) => {
+  ])('that an exchange echoes with HTTP %i, code %i go no further', async (status, code) => {
     const canned = await startCanned(talkative(status, code));
     const observed: unknown[] = [];
     const accounts = [{ id: 'planted', apiKey: KEY, apiSecret: SECRET }];
@@ -118,7 +118,7 @@ describe('secrets and personal data', () => {
   });
 
   it.each(['{"url":7,"firstName":"Zebediah"}', '{"url":"javascript:Zebediah"}', 'Zebediah Quillfeather'])(
-    'in a reply that is not as documented (%s) come no further',
+    'in an undocumented reply (%s) go no further',
     async (text) => {
       const canned = await startCanned({ status: 200, text });
       const accounts = [{ id: 'planted', apiKey: KEY, apiSecret: SECRET }];
@@ -129,7 +129,7 @@ describe('secrets and personal data', () => {
     },
   );
 
-  it('are in no request that the client refuses itself, nor in its words', async () => {
+  it('are in no request that the client itself refuses, nor in its error', async () => {
     const exchange = await openExchange();
     const { client } = connect(exchange, 'flat', { cardProviders: ['VISAMASTER'] });
     const { customer } = DEPOSIT;

@@ -15,8 +15,8 @@ import { closeAfterTest, connect } from './support/world.ts';
 const plays = inTurn(['node', 'ports', 'errors', 'nonces'], 2, 'strangers to the simulator');
 
 /**
- * A client that nobody here wrote: the simulated exchange as a process of its own, started as the README says,
- * and requests signed with openssl and curl, or with nothing but node:crypto, from section 5 alone.
+ * An independent client: the simulated exchange runs as its own process, started as the README says, and requests are
+ * signed with openssl and curl, or with nothing but node:crypto, from section 5 alone.
  */
 
 const ROOT = path.join(import.meta.dirname, '../..');
@@ -43,7 +43,7 @@ async function simulate(args: readonly string[], how: 'npm' | 'node' = 'npm'): P
   const command = ['simulate', '--json', '--still', ...args];
   const npm = ['npm', 'run', '--silent', 'breakwater', '--'];
   const [program = '', ...first] = how === 'npm' ? npm : [process.execPath, 'src/cli/main.ts'];
-  // A group of its own, as a shell gives to what is started in a terminal.
+  // Its own process group, as a shell gives to a program started in a terminal.
   const child = spawn(program, [...first, ...command], {
     cwd: ROOT,
     detached: true,
@@ -98,7 +98,7 @@ const withNode: Post = async (baseUrl, { apiKey, apiSecret }, target, params) =>
   return { status: response.status, json: await response.json() };
 };
 
-/** Everything that section 5 asks for, in a shell. */
+/** The signature of section 5 in a shell. */
 const SCRIPT = `
 payload=$(printf '%s' "$BODY" | openssl base64 -A)
 signature=$(printf '%s' "$payload" | openssl dgst -sha512 -hmac "$SECRET" | sed 's/^.*= *//')
@@ -167,7 +167,7 @@ async function tradeAsStranger(post: Post, { listening }: Started): Promise<void
 
 describe('breakwater simulate, as a process', { timeout: 120_000 }, () => {
   it.runIf(plays('node'))(
-    'started with npm, serves a stranger who signs with node:crypto, and ends with 0 on SIGTERM',
+    'started with npm, serves a client that signs with node:crypto, and exits with 0 on SIGTERM',
     async () => {
       const started = await simulate(['--port', '0', '--accounts', '4', '--seed', '5']);
       const { listening, child } = started;
@@ -189,18 +189,18 @@ describe('breakwater simulate, as a process', { timeout: 120_000 }, () => {
   );
 
   it.runIf(hasTools)(
-    'serves a stranger with openssl and curl, and ends with 0 when a group is interrupted',
+    'serves a client of openssl and curl, and exits with 0 when its group is interrupted',
     async () => {
       const started = await simulate(['--port', '0', '--accounts', '1']);
       await tradeAsStranger(withCurl, started);
-      // As in a terminal: npm and the program get it at once, and npm passes it on besides.
+      // As in a terminal: npm and the program both get the signal at once, and npm passes it on, too.
       process.kill(-(started.child.pid ?? 0), 'SIGINT');
       expect(await started.ended).toEqual({ exit: EXIT.ok, stderr: '' });
     },
   );
 
-  it.runIf(hasTerminal)('ends with 0 on Ctrl-C in a terminal, also right after it has started', async () => {
-    // A /bin/sh that stays in between is ended by the Ctrl-C itself, and its 130 hides our exit code.
+  it.runIf(hasTerminal)('exits with 0 on Ctrl-C in a terminal, even right after it has started', async () => {
+    // A /bin/sh in between would be ended by the Ctrl-C itself, and its 130 would hide our exit code.
     const command = 'exec npm run --silent breakwater -- simulate --json --still';
     const env = { ...process.env, SHELL: '/bin/sh' };
     const child = spawn('script', ['-qefc', command, '/dev/null'], { cwd: ROOT, stdio: 'pipe', env });
@@ -242,17 +242,14 @@ describe('breakwater simulate, as a process', { timeout: 120_000 }, () => {
     },
   );
 
-  it.runIf(plays('errors'))(
-    'says what is wrong with a port that is taken, and with an option that makes no sense',
-    async () => {
-      const { listening } = await simulate(['--port', '0'], 'node');
-      const port = new URL(listening.baseUrl).port;
-      const taken = await simulate(['--port', port], 'node').catch(String);
-      expect(taken).toMatch(new RegExp(`"exit":${EXIT.failed},.*EADDRINUSE`));
-      const nonsense = await simulate(['--readings', 'shortAmount=both'], 'node').catch(String);
-      expect(nonsense).toMatch(new RegExp(`"exit":${EXIT.usage},.*shortAmount`));
-    },
-  );
+  it.runIf(plays('errors'))('reports a port that is taken and an option that makes no sense', async () => {
+    const { listening } = await simulate(['--port', '0'], 'node');
+    const port = new URL(listening.baseUrl).port;
+    const taken = await simulate(['--port', port], 'node').catch(String);
+    expect(taken).toMatch(new RegExp(`"exit":${EXIT.failed},.*EADDRINUSE`));
+    const nonsense = await simulate(['--readings', 'shortAmount=both'], 'node').catch(String);
+    expect(nonsense).toMatch(new RegExp(`"exit":${EXIT.usage},.*shortAmount`));
+  });
 
   it.runIf(plays('nonces'))(
     'answers the strict nonce rule with its misleading 429 when asked to',

@@ -1,7 +1,9 @@
 import { sliceOf } from '../support/slice.ts';
 import { type KillCase, killAndRestart } from './killed.ts';
 
-/** While it acts on the account as a whole: what was sent and not written down must neither be forgotten nor sent twice. */
+/**
+ * Points while it acts on the whole account: a request sent but not recorded must be neither forgotten nor repeated.
+ */
 const CASES: readonly KillCase[] = [
   { point: 'account.answered', pass: 1, scope: 'account' },
   { point: 'account.held', pass: 1, scope: 'account' },

@@ -20,18 +20,18 @@ const RULES = `  - id: rule
 
 export interface KillCase {
   readonly point: Point;
-  /** Killed when it passes the point for this time. */
+  /** Which pass of the point kills the daemon. */
   readonly pass: number;
   readonly scope: 'market' | 'account';
 }
 
-/** No account is silent for longer after a kill: from it to the next read that the exchange sees. */
+/** Bound on the silence of an account after a kill, until the next read that the exchange sees. */
 const MOST_SILENCE_MS = 5_000;
-/** The part of it that loading a process takes; a machine that needs longer is slower by as much. */
+/** The part of it that starting a process takes; on a slower machine it grows in proportion. */
 const USUAL_START_MS = 1_500;
-/** From when it watches to its first read. */
+/** From watching to its first read. */
 const MOST_REST_MS = 3_500;
-/** Scenes at the same time: their processes start, and that is what takes time. */
+/** Scenes played at once; starting their processes takes most of the time. */
 const AT_ONCE = 2;
 
 interface Played {
@@ -42,8 +42,8 @@ interface Played {
 }
 
 /**
- * Kills the daemon at each point in a scene of its own, starts it again, and looks at how it ends. The scenes play
- * before the tests, several at a time; each test judges one of them.
+ * Kills the daemon at each point in a separate scene, restarts it, and checks the outcome. The scenes play before the
+ * tests, several at a time; each test judges one.
  */
 export function killAndRestart(cases: readonly KillCase[]): void {
   const played = new Map<KillCase, PromiseSettledResult<Played>>();
@@ -69,7 +69,7 @@ export function killAndRestart(cases: readonly KillCase[]): void {
 
   describe('killed', () => {
     test.each(cases)(
-      'at $point (pass $pass, $scope): restarted, it reads again in time and ends at the target, not below',
+      'at $point (pass $pass, $scope): restarted, it reads again in time and reaches the target, not less',
       (scene) => {
         const result = played.get(scene);
         if (result?.status !== 'fulfilled') throw result?.reason ?? new Error('not played');
@@ -91,8 +91,8 @@ const AWAY_EVERY_MS = 3_000;
 const MOST_MOVES = 30;
 
 /**
- * How many requests an order takes depends on which read arrives first. A market that moves away from the stop has
- * it cancelled, read and placed again, so that every point is passed as often as is asked for.
+ * The number of requests per order depends on which read arrives first. A market that moves away from the stop makes
+ * the daemon cancel, read and place again, so that every point is passed often enough.
  */
 async function endedWhileMarketMoves(
   killed: ChildDaemon,
@@ -138,7 +138,7 @@ async function play({ point, pass, scope }: KillCase): Promise<Played> {
   await eventually(() => reads().length > 0, 'a read', again.output);
   const restMs = (reads()[0]?.atMs ?? 0) - killedMs - startMs;
   await eventually(() => ours(simulator, 'long').length > 0, 'an order', again.output);
-  // What is sent after an activation on the wrong side is split: the farther part fills further down.
+  // An order sent after an activation on the wrong side is split: the farther part fills further down.
   await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') <= TARGET, 'the fills');
   await eventually(() => simulator.model.openOrders('long').length === 0, 'no order left', again.output);
   const settled = reads().length + 3;

@@ -1,7 +1,7 @@
 import { sliceOf } from '../support/slice.ts';
 import { type KillCase, killAndRestart } from './killed.ts';
 
-/** While it polls: before and after the claim, the reads, the commit and handing over. */
+/** Points of a poll: before and after the claim, the reads, the commit and the handover. */
 const POLLS: readonly KillCase[] = [
   { point: 'poll.taken', pass: 1, scope: 'market' },
   { point: 'poll.read', pass: 1, scope: 'market' },

@@ -1,13 +1,13 @@
 import { sliceOf } from '../support/slice.ts';
 import { type KillCase, killAndRestart } from './killed.ts';
 
-/** Around the request: what was sent and not written down must neither be forgotten nor sent twice. */
+/** Points around the request: a request sent but not recorded must be neither forgotten nor repeated. */
 const AT_THE_REQUEST: readonly KillCase[] = [
   { point: 'step.sending', pass: 1, scope: 'market' },
   { point: 'step.answered', pass: 1, scope: 'market' },
 ];
 
-/** While it acts in a market: before and after the lease, each commit and the record. */
+/** Points while it acts in a market: before and after the lease, each commit and the record. */
 const OTHERS: readonly KillCase[] = [
   { point: 'lane.acquired', pass: 1, scope: 'market' },
   { point: 'lane.loaded', pass: 1, scope: 'market' },

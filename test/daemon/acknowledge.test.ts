@@ -11,7 +11,7 @@ import { type DaemonWorld, eventually, openDaemonWorld, troubles } from './world
 
 const plays = inTurn(['a link', 'a shell'], 2, 'places to acknowledge at');
 
-/** What people get and what the exchange's ledger has, before and after somebody acknowledges. */
+/** Notices and the exchange's ledger, before and after somebody acknowledges. */
 
 interface Told {
   readonly kind: string;
@@ -52,7 +52,7 @@ async function openWorld(escalateAfter = '1h') {
 
 const reminders = (told: readonly Told[]) => told.filter(({ kind }) => kind === 'reminder').length;
 
-/** Longer than several reminders take. */
+/** Waits for longer than several reminders take. */
 async function quiet(world: DaemonWorld, told: () => readonly Told[]): Promise<readonly Told[]> {
   await polls(world, 'long', 2);
   const before = told().length;
@@ -70,7 +70,7 @@ const linkIn = (told: Told | undefined): string => {
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 
 test.runIf(plays('a link'))(
-  'a link in a message: previews change nothing, two people at once are one, and what is acknowledged acts on',
+  'a link in a notice: previews change nothing, two people at once count as one, and the rule keeps acting',
   async () => {
     const { simulator, world, told, until } = await openWorld();
     const daemon = await world.start();
@@ -82,7 +82,7 @@ test.runIf(plays('a link'))(
     });
     const web = portOf(daemon.webUrl());
     const link = linkIn(told()[0]);
-    // Chat and mail look at what they show.
+    // Chat and mail services fetch links for previews.
     for (let times = 0; times < 3; times += 1) expect((await ask(web, link)).status).toBe(200);
     expect(await daemon.state.controls.list()).toEqual([]);
     const press = (name: string) => ask(web, link, { method: 'POST', headers: FORM, body: `author=${name}` });
@@ -93,11 +93,11 @@ test.runIf(plays('a link'))(
     expect(control).toMatchObject({ kind: 'acknowledgement', accountId: 'long', ruleId: 'halve', stage: 0 });
     expect(control?.author).toMatch(/^(ann|bob), by a link sent to hook \(127\.0\.0\.1\)$/);
     expect(await quiet(world, told)).toEqual([]);
-    // It goes on by its rule: the stop is there, and is filled when the price falls.
+    // The rule goes on: its stop stands, and fills when the price falls.
     expect(ours(simulator, 'long').length).toBeGreaterThan(0);
     await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.3), 'the reduction', world);
     expect(sizeOf(simulator, 'long')).toBeGreaterThan(0);
-    // Another process, after a restart: still acknowledged, and the link says by whom.
+    // After a restart another process still has the acknowledgement, and the link names its author.
     await daemon.stop('restart', 10_000);
     const next = await world.start();
     expect(await quiet(world, told)).toEqual([]);
@@ -117,7 +117,7 @@ test.runIf(plays('a link'))(
 );
 
 test.runIf(plays('a shell'))(
-  'acknowledge at a shell: listed, held by the daemon, told again once it gets worse or is lifted',
+  'acknowledge at a shell: listed, obeyed by the daemon, and ended when it gets worse or is lifted',
   async () => {
     const { world, told, until } = await openWorld('4s');
     const daemon = await world.start();
@@ -134,7 +134,7 @@ test.runIf(plays('a shell'))(
     expect(again.stdout).toMatch(/^Already acknowledged: .* by ann at /);
     expect((await cli('status')).stdout).toContain(', acknowledged');
     expect((await cli('status', '--account', 'long')).stdout).toContain('acknowledged by ann at');
-    // The stage is told, and with it reminders come again: nobody has acknowledged that.
+    // The next stage is notified, and reminders come again: nobody has acknowledged that stage.
     await until((all) => all.some(({ kind, stage }) => kind === 'firing' && stage === 1), 'the next stage');
     const from = told().length;
     await until((all) => reminders(all.slice(from)) > 0, 'a reminder');
@@ -150,7 +150,7 @@ test.runIf(plays('a shell'))(
 );
 
 test.each(sliceOf([true, false], 2, 'acknowledged or not'))(
-  'what nobody acknowledges goes to the pager, once, and so does its end (acknowledged: %s)',
+  'an unacknowledged notice is escalated to the pager once, and so is its end (acknowledged: %s)',
   async (isSeenTo) => {
     const [simulator, receiver] = [await openScene(), await startReceiver()];
     closeAfterTest(() => receiver.close());
@@ -174,7 +174,7 @@ test.each(sliceOf([true, false], 2, 'acknowledged or not'))(
         () => [receiver.received.map(({ raw }) => raw), troubles(world.events)],
       );
     }
-    // Longer than it takes to go to others.
+    // Longer than the escalation takes.
     await delay(5_000);
     simulator.setPrice('BTC_PERP', '61000');
     await eventually(() => kinds('chat').includes('resolved'), 'the end');

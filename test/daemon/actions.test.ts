@@ -18,7 +18,7 @@ ${more}`;
 
 const ACCOUNTS = { long: { rules: ['rule'] } };
 
-describe('each reduction, on the ledger', () => {
+describe('each reduction, by the ledger', () => {
   const reductions = [
     { action: 'reduce: { by: 50%, slippage: 1% }', size: 0.25 },
     { action: 'reduce: { to: 20%, slippage: 1% }', size: 0.1 },
@@ -68,7 +68,7 @@ test('a short is reduced by buying above the market', async () => {
 });
 
 test.runIf(plays('protect'))(
-  'protect places one stop between mark and liquidation, and everything goes when it triggers',
+  'protect places one stop between mark and liquidation, and nothing is left when it triggers',
   async () => {
     const simulator = await openScene();
     const rules = always('      - protect: { at: 50%, slippage: 1% }');
@@ -95,7 +95,7 @@ test.runIf(plays('protect'))(
   },
 );
 
-test('cancelAll of the market takes the owner’s orders there, and puts our stop back', async () => {
+test('cancelAll of the market cancels the owner’s orders there, and restores our stop', async () => {
   const simulator = await openScene();
   const owner = { market: 'BTC_PERP', side: 'buy', amount: d('0.1'), price: d('40000') } as const;
   const rules = `${always('      - protect: { at: 50%, slippage: 1% }')}
@@ -126,7 +126,7 @@ test('cancelAll of the market takes the owner’s orders there, and puts our sto
 });
 
 test.runIf(plays('cancel all'))(
-  'cancelAll of the account goes through all markets, and each lane places its set again',
+  'cancelAll of the account covers all markets, and each lane places its orders again',
   async () => {
     const simulator = await openScene({
       accounts: [
@@ -175,7 +175,7 @@ test.runIf(plays('cancel all'))(
   },
 );
 
-test('a credit line near its margin call is told with what cures it', async () => {
+test('a credit line near its margin call is notified with its cure', async () => {
   const simulator = await openScene();
   const creditLine = { asset: 'USDT', amount: d('30000'), collateralAsset: 'BTC', collateralAmount: d('1') };
   const opened = simulator.model.openLoan('long', creditLine);
@@ -202,12 +202,12 @@ test('a credit line near its margin call is told with what cures it', async () =
     cures: [{ asset: 'USDT', targetLtv: 0.5 }],
   });
   const [cure] = told[0]?.cures ?? [];
-  // 30,000 of debt at 60 %: a sixth of it repaid is 50 %.
+  // 30,000 of debt at 60 %: repaying a sixth gives 50 %.
   expect(Number(cure?.repay) / 5_000).toBeCloseTo(1, 2);
   expect(Number(cure?.addCollateral) / 10_000).toBeCloseTo(1, 2);
 });
 
-test('two accounts are judged each by its own rules', async () => {
+test('two accounts are each judged by their own rules', async () => {
   const simulator = await openScene();
   const rules = `${always('      - reduce: { by: 50%, slippage: 1% }')}
   - id: silent
@@ -229,7 +229,7 @@ test('two accounts are judged each by its own rules', async () => {
   expect(ours(simulator, 'hedged')).toEqual([]);
 });
 
-test('with both sides open the net exposure bounds what is sold, and never rises', async () => {
+test('with both sides open, the net exposure bounds what is sold, and never rises', async () => {
   const simulator = await openScene();
   const rules = `  - id: rule
     on: position
@@ -245,13 +245,14 @@ test('with both sides open the net exposure bounds what is sold, and never rises
     'an order',
     () => troubles(world.events),
   );
-  // Where orders may not add up, the smallest one shows first whether orders are taken, and goes with the cancel.
+  // Where orders may not add up, the smallest order is placed first to prove that orders are taken; the cancel removes
+  // it.
   await eventually(
     () => ours(simulator, 'hedged').some(({ amount }) => amount !== '0.001'),
     'the reduction',
     () => troubles(world.events),
   );
-  // 0.5 long and 0.2 short: no more than 0.3 may go.
+  // 0.5 long and 0.2 short: at most 0.3 may go.
   const reduction = ours(simulator, 'hedged').find(({ amount }) => amount !== '0.001');
   expect(reduction).toMatchObject({ amount: '0.3', details: { positionSide: 'LONG' } });
   await drift(simulator, -0.0005, () => longSize() < 0.5, 'a fill', world);
@@ -289,7 +290,7 @@ test('two rules on one position make one order, with the smaller target', async 
 });
 
 test.runIf(plays('escalation'))(
-  'an escalation is sent when the condition holds on, and not when the target was reached before',
+  'an escalation is sent while the condition holds, and not if the target was reached before',
   async () => {
     const simulator = await openScene();
     const escalate = `    escalate:
@@ -304,7 +305,7 @@ test.runIf(plays('escalation'))(
       () => troubles(world.events),
     );
     await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.5), 'a fill', world);
-    // What fires is the size above 0.3: it clears with the fill, so the later stage never begins.
+    // The condition is a size above 0.3: it clears with the fill, so the later stage never begins.
     await polls(world, 'long', 20);
     expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
     expect(priceOf(simulator)).toBeGreaterThan(0);
@@ -312,7 +313,7 @@ test.runIf(plays('escalation'))(
 );
 
 test.runIf(plays('taking over'))(
-  'an escalation takes over from a stage that the market does not fill',
+  'an escalation takes over from a stage whose order the market does not fill',
   async () => {
     const simulator = await openScene();
     const escalate = `    escalate:

@@ -6,7 +6,7 @@ import { startReceiver } from '../notify/receiver.ts';
 import { hasFilled, move, ours, sizeOf } from './scene.ts';
 import { eventually, troubles } from './world.ts';
 
-/** People are asked over a real channel, and answer at a shell and over HTTP: by the ledger of the exchange. */
+/** People are asked over a real channel, and answer at a shell and over HTTP; checked by the exchange's ledger. */
 
 const TOKEN = 'a-control-token-for-tests-000000000000';
 
@@ -52,7 +52,7 @@ async function asked(world: OperatorWorld) {
   return question ?? expect.fail('nobody is asked');
 }
 
-test('asked over a channel and approved at a shell it acts; before that nothing was sent', async () => {
+test('asked over a channel and approved at a shell it acts; nothing was sent before', async () => {
   const { world, told } = await openAsking('20s');
   await world.start();
   const question = await asked(world);
@@ -78,7 +78,7 @@ test('asked over a channel and approved at a shell it acts; before that nothing 
   );
   const settled = () => told().find(({ title }) => title.includes('approval settled'));
   await eventually(() => settled() !== undefined, 'what became of it');
-  // It was said to act now, and in the next line to only observe.
+  // Both lines name the same mode: it acts, it does not only observe.
   expect(settled()?.text).toContain('it acts now');
   expect(settled()?.text).not.toMatch(/only observing|would send|Would be sent|held back:/);
   move(world.simulator, -0.01);
@@ -92,7 +92,7 @@ test('asked over a channel and approved at a shell it acts; before that nothing 
   expect(again.stderr).toMatch(/ann approved|is not waited for|nobody is asked/);
 });
 
-test('vetoed over HTTP it sends nothing, past its deadline and after a restart', async () => {
+test('vetoed over HTTP it sends nothing, even past its deadline and after a restart', async () => {
   const { world } = await openAsking('6s');
   const daemon = await world.start();
   const question = await asked(world);
@@ -122,7 +122,7 @@ test('vetoed over HTTP it sends nothing, past its deadline and after a restart',
   expect(sizeOf(world.simulator, 'long')).toBe(0.5);
 });
 
-test('a link of a message shows what it would do; its button approves once, and a replay approves nothing', async () => {
+test('a link in a message shows what it would do; its button approves once, and a replay approves nothing', async () => {
   const { world, told } = await openAsking('20s');
   const daemon = await world.start();
   await asked(world);
@@ -150,7 +150,7 @@ test('a link of a message shows what it would do; its button approves once, and 
   expect(late).toContain('It is not waited for any longer');
 });
 
-test('with more time to answer than there is it acted at once, and nobody heard that nobody had been asked', async () => {
+test('with too little time for an answer it acts at once, and says that nobody was asked', async () => {
   const { world, told } = await openAsking('10m');
   await world.start();
   await eventually(

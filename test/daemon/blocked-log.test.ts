@@ -12,7 +12,7 @@ import { type DaemonWorld, eventually, openDaemonWorld } from './world.ts';
 
 const plays = inTurn(['a full pipe', 'a full disk', 'no reader'], 2, 'logs that are blocked');
 
-/** Where a log goes that nobody reads, or that cannot be written: logging never blocks a poll. */
+/** A log that nobody reads, or that cannot be written: logging never blocks a poll. */
 
 const MAIN = path.join(import.meta.dirname, '../../src/cli/main.ts');
 const RULES = `  - id: rule
@@ -21,7 +21,7 @@ const RULES = `  - id: rule
     keepFiringFor: 10s
     do: [{ reduce: { by: 50%, slippage: 1% } }]
 `;
-/** What the log takes while nobody reads it, in bytes: far more than a pipe holds. */
+/** Size of the log while nobody reads it, in bytes: far more than a pipe holds. */
 const FULL = 1024 * 1024;
 
 async function freePort(): Promise<number> {
@@ -40,7 +40,7 @@ interface Child {
   readonly errors: () => string;
 }
 
-/** `breakwater run` with its log at standard output, which is what is given. */
+/** `breakwater run` with its log going to the given standard output. */
 async function startLogging(world: DaemonWorld, stdout: 'pipe' | number): Promise<Child> {
   const port = await freePort();
   const args = [
@@ -84,7 +84,7 @@ async function lostLines({ port }: Child): Promise<number> {
 }
 
 const [LONG] = ACCOUNTS;
-/** Many, so that much is logged. */
+/** Enough accounts to log a lot. */
 const MANY = Array.from({ length: 12 }, (_, index) => `long${index === 0 ? '' : index}`);
 
 async function openWorldWithRule(ids: readonly string[] = ['long']) {
@@ -99,7 +99,7 @@ async function openWorldWithRule(ids: readonly string[] = ['long']) {
 }
 
 test.runIf(plays('a full pipe'))(
-  'standard output blocked, a full pipe that nobody reads: it polls and acts, forgets lines and counts them, and ends in order',
+  'standard output is a full pipe that nobody reads: it polls and acts, drops and counts lines, and ends gracefully',
   async () => {
     const { simulator, world } = await openWorldWithRule(MANY);
     const child = await startLogging(world, 'pipe');
@@ -109,7 +109,7 @@ test.runIf(plays('a full pipe'))(
     await goesOn(simulator, child, 10);
     child.process.kill('SIGTERM');
     expect(await child.ended).toBe(0);
-    // Nobody has read any of it before; what was kept is whole lines, and no more than it may keep.
+    // First read after the fact: only whole lines were kept, within the bound.
     const kept = await readAll(child.process);
     expect(kept.length).toBeLessThan(2 * FULL);
     const lines = kept.split('\n').slice(0, -1);
@@ -125,7 +125,7 @@ async function readAll({ stdout }: ChildProcess): Promise<string> {
 }
 
 test.runIf(plays('a full disk'))(
-  'a disk that is full: the daemon does not die of its log, and counts what it could not write',
+  'on a full disk the daemon survives, and counts the lines that it could not write',
   async () => {
     const { simulator, world } = await openWorldWithRule();
     const full = await open('/dev/full', 'w');
@@ -139,7 +139,7 @@ test.runIf(plays('a full disk'))(
   },
 );
 
-test.runIf(plays('no reader'))('the reader of the log goes away: the daemon goes on', async () => {
+test.runIf(plays('no reader'))('when the reader of the log goes away the daemon goes on', async () => {
   const { simulator, world } = await openWorldWithRule();
   const child = await startLogging(world, 'pipe');
   await eventually(() => reads(simulator) > 0, 'polls', child.errors);

@@ -8,7 +8,7 @@ import { ask } from '../web/fixture.ts';
 import { move, openScene, polls } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
 
-/** What people are told without any rule, by a receiver's own count. */
+/** Notices that need no rule, by a receiver's own count. */
 
 const NO_RULE_THAT_FIRES = `  - id: calm
     on: position
@@ -24,7 +24,7 @@ async function openChat(): Promise<Receiver> {
 
 const textsOf = ({ received }: Receiver): readonly string[] => received.map(({ raw }) => raw);
 
-describe.runIf(hasRedisServer())('without a rule people are told', () => {
+describe.runIf(hasRedisServer())('without a rule, people are notified', () => {
   async function open(accountIds: readonly string[]) {
     const server = await startRedisServer();
     closeAfterTest(() => server.stop());
@@ -45,7 +45,7 @@ describe.runIf(hasRedisServer())('without a rule people are told', () => {
     return { server, simulator, chat, world, daemon };
   }
 
-  test('of an outage of the exchange, once for all 20 accounts, and once when it is over', {
+  test('of an outage of the exchange: once for all 20 accounts, and once when it is over', {
     timeout: 150_000,
   }, async () => {
     const ids = Array.from({ length: 20 }, (_, index) => `desk${index + 1}`);
@@ -60,7 +60,7 @@ describe.runIf(hasRedisServer())('without a rule people are told', () => {
     const [text = ''] = textsOf(chat);
     expect(text).toContain('CRITICAL firing: 20 accounts blind: the exchange answers with errors');
     for (const id of ids) expect(text).toContain(`${id}: `);
-    // One link for all that the message tells of.
+    // One link covers all accounts of the message.
     const [, link = ''] = /(\/links\/[\w.-]+)\|Acknowledge>/.exec(text) ?? [];
     const web = { port: Number(new URL(daemon.webUrl() ?? '').port) };
     expect((await ask(web, link)).body).toContain('20 accounts');
@@ -124,7 +124,7 @@ async function openTold(more: string) {
 
 const CHANNELS = 'channels: { chat: { type: webhook, url: "CHAT" } }\n';
 
-test('a refused config was said to be in the mode of the file: "sends no order", while an account enforces', async () => {
+test('the notice of a refused config names the mode in force, not the mode of the file', async () => {
   const { chat, world } = await openTold(CHANNELS);
   await world.start();
   await polls(world, 'long', 2);
@@ -141,7 +141,7 @@ test('a refused config was said to be in the mode of the file: "sends no order",
   expect(text).not.toMatch(/sends no order|; mode: /);
 });
 
-test('a channel that was taken out of the config became "notifications are not delivered"', async () => {
+test('a channel removed from the config is not reported as failing', async () => {
   const { simulator, chat, world, parts } = await openTold(CHANNELS);
   const daemon = await world.start();
   await polls(world, 'long', 2);

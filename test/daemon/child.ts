@@ -7,15 +7,15 @@ import type { DaemonWorld } from './world.ts';
 const MAIN = path.join(import.meta.dirname, '../../src/cli/main.ts');
 const KILL_AT = path.join(import.meta.dirname, 'fixtures/kill-at.ts');
 
-/** `breakwater run` as a process of its own. */
+/** `breakwater run` in its own process. */
 export interface ChildDaemon {
   readonly child: ChildProcess;
-  /** How it ended: an exit code or a signal. */
+  /** Its exit code or signal. */
   readonly ended: Promise<number | NodeJS.Signals | null>;
   readonly output: () => string;
-  /** Resolves when it says that it watches. */
+  /** Resolves when the log says that it watches. */
   readonly watching: Promise<void>;
-  /** Ends it in order. */
+  /** Ends it gracefully. */
   stop(): Promise<number | NodeJS.Signals | null>;
 }
 

@@ -13,7 +13,7 @@ import { sliceOf } from '../support/slice.ts';
 import { openScene, polls } from './scene.ts';
 import { openDaemonWorld } from './world.ts';
 
-/** How a Redis Cluster is found and looked at, and what is said where that fails. */
+/** How a Redis Cluster is found and examined, and the messages when that fails. */
 
 const WATCH = `  - id: rule
     on: position
@@ -34,7 +34,7 @@ async function connect(url: string) {
 }
 
 describe.runIf(hasRedisServer())('the address of a cluster', () => {
-  test('of a single server is refused with what to write, also where Redis may be lost', async () => {
+  test('that is a single server is refused with the right setting, also where Redis may be lost', async () => {
     const server = await startRedisServer();
     closeAfterTest(() => server.stop());
     const world = await daemonAt(server.url.replace('redis:', 'redis+cluster:'));
@@ -48,7 +48,7 @@ describe.runIf(hasRedisServer())('the address of a cluster', () => {
     ['sentinel', '/main', 'no Sentinel names the primary'],
   ] as const;
   test.each(sliceOf(kinds, 2, 'addresses where nothing answers'))(
-    'of a %s where nothing answers is as good as a lost Redis',
+    'of a %s where nothing answers counts as a lost Redis',
     async (kind, path, why) => {
       const url = `redis+${kind}://127.0.0.1:${await freePort()},127.0.0.1:${await freePort()}${path}`;
       await expect(connect(url)).rejects.toThrow(`the Redis server cannot be used: ${why}`);
@@ -58,7 +58,7 @@ describe.runIf(hasRedisServer())('the address of a cluster', () => {
     },
   );
 
-  test('is needed for a node of one, which tells no password', async () => {
+  test('is required for a node of a cluster, and the refusal shows no password', async () => {
     const scene = await openClusterScene({ closing: closeAfterTest, key: '{bw}', password: 'sesame' });
     const single = `redis://:sesame@127.0.0.1:${scene.primary.port}`;
     await expect(connect(single)).rejects.toThrow('a node of a Redis Cluster (then redis+cluster://');
@@ -73,7 +73,7 @@ describe.runIf(hasRedisServer())('the address of a cluster', () => {
 });
 
 describe.runIf(hasRedisServer())('each node of a cluster', () => {
-  test('is examined, and that of a replica counts as well', { timeout: 60_000 }, async () => {
+  test('is examined, including replicas', { timeout: 60_000 }, async () => {
     const scene = await openClusterScene({ closing: closeAfterTest, key: '{bw}' });
     const redis = await connect(`redis+cluster://${scene.hosts}`);
     const examine = () => examineRedis(redis, 'ok');
@@ -89,7 +89,7 @@ describe.runIf(hasRedisServer())('each node of a cluster', () => {
     expect(findings.find(({ aspect }) => aspect === 'nodes')).toMatchObject({ level: 'warning', words });
   });
 
-  test.runIf(hasOpenssl)('takes TLS and the user of docs/operations.md', { timeout: 60_000 }, async () => {
+  test.runIf(hasOpenssl)('accepts TLS and the user of docs/operations.md', { timeout: 60_000 }, async () => {
     const guide = await readFile(new URL('docs/operations.md', ROOT), 'utf8');
     const [, rights = ''] = /^user breakwater on >PASSWORD (.*~\{breakwater\}.*)$/m.exec(guide) ?? [];
     const authority = await openAuthority();

@@ -8,7 +8,7 @@ import { eventually, openDaemonWorld, troubles, verdictOf } from './world.ts';
 
 const plays = inTurn(['moved', 'not covered'], 2, 'slots of a cluster');
 
-/** What a daemon does on a Redis Cluster, whatever becomes of its slot: by the ledger of the simulated exchange. */
+/** A daemon on a Redis Cluster whose slot fails over or moves; checked by the simulated exchange's ledger. */
 
 const HALVE = `  - id: rule
     on: position
@@ -35,7 +35,7 @@ describe.runIf(hasRedisServer())('a daemon on a Redis Cluster', () => {
       states,
       reduceHalfway: () =>
         drift(simulator, -0.004, () => ours(simulator, 'long').length > 0, 'an order', world),
-      /** What was begun ends, nothing is sent twice, and the queues go on in the server that is in use now. */
+      /** Work in progress ends, nothing is sent twice, and the queues continue in the current server. */
       wholeAgain: async (goesAlone = true): Promise<void> => {
         await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') < 0.251, 'a fill', world);
         const before = ours(simulator, 'long').length;
@@ -67,7 +67,7 @@ describe.runIf(hasRedisServer())('a daemon on a Redis Cluster', () => {
   ] as const;
 
   test.each(sliceOf(kills, 2, 'ways to kill a node'))(
-    'in the middle of a reduction, as its node %s',
+    'continues a reduction as its node %s',
     { timeout: 120_000 },
     async (_words, losesWrites) => {
       const { scene, reduceHalfway, wholeAgain, states } = await open();
@@ -80,26 +80,22 @@ describe.runIf(hasRedisServer())('a daemon on a Redis Cluster', () => {
     },
   );
 
-  test.runIf(plays('moved'))(
-    'in the middle of a reduction, as its slot is moved',
-    { timeout: 120_000 },
-    async () => {
-      const { scene, reduceHalfway, wholeAgain } = await open();
-      const [target] = scene.others;
-      await reduceHalfway();
-      await scene.beginMove(scene.primary, target);
-      expect(await scene.moveKeys(scene.primary, target, 5)).toBeGreaterThan(0);
-      await eventually(async () => (await target.redis.dbsize()) > 0, 'keys at both');
-      await new Promise((resolve) => setTimeout(resolve, 1_000));
-      await scene.endMove(scene.primary, target);
-      await wholeAgain();
-      expect(await target.redis.dbsize()).toBeGreaterThan(0);
-      expect(await scene.primary.redis.dbsize()).toBe(0);
-    },
-  );
+  test.runIf(plays('moved'))('continues a reduction as its slot is moved', { timeout: 120_000 }, async () => {
+    const { scene, reduceHalfway, wholeAgain } = await open();
+    const [target] = scene.others;
+    await reduceHalfway();
+    await scene.beginMove(scene.primary, target);
+    expect(await scene.moveKeys(scene.primary, target, 5)).toBeGreaterThan(0);
+    await eventually(async () => (await target.redis.dbsize()) > 0, 'keys at both');
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await scene.endMove(scene.primary, target);
+    await wholeAgain();
+    expect(await target.redis.dbsize()).toBeGreaterThan(0);
+    expect(await scene.primary.redis.dbsize()).toBe(0);
+  });
 
   test.runIf(plays('not covered'))(
-    'while a slot of the cluster is not covered, it goes on from memory',
+    'goes on from memory while a slot of the cluster is not covered',
     {
       timeout: 120_000,
     },

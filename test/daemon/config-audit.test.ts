@@ -26,7 +26,7 @@ const checksumOf = async (file: string): Promise<string> =>
     .update(await readFile(file))
     .digest('hex');
 
-test('the audit names the checksum of each config in force, what changed, and by which process', async () => {
+test('the audit has the checksum of each config in force, the changes, and the process', async () => {
   const simulator = await openScene();
   const env: Record<string, string> = { ...environment(simulator), SECRET_short: 'planted-secret' };
   const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: rules(10) });
@@ -42,8 +42,8 @@ test('the audit names the checksum of each config in force, what changed, and by
   const changes = ['account short added', 'account long: rules changed rule, settings mode, fillWithinMs'];
   expect(await noted(first.state)).toMatchObject([before, { checksum, changes }]);
 
-  // Another secret in the same file is a change each time. The daemon's own look at the file that was
-  // written may come in between, and adopt it first.
+  // Another secret in the same file is a change each time. The daemon's watchdog may see the written file
+  // in between, and adopt it first.
   for (const secret of ['planted-secret-2', 'planted-secret-3']) {
     env['SECRET_short'] = secret;
     expect((await first.reload()).kind).not.toBe('refused');
@@ -54,7 +54,7 @@ test('the audit names the checksum of each config in force, what changed, and by
   expect(JSON.stringify(after)).not.toContain('planted');
 });
 
-test('a file that was changed while no daemon ran is noted at the start, and one that was not is not', async () => {
+test('a file changed while no daemon ran is noted at the start, an unchanged one is not', async () => {
   const world = await openDaemonWorld(await openScene(), { accounts: ACCOUNTS, rules: rules(10) });
   for (const above of [10, 10, 12]) {
     await world.write({ accounts: ACCOUNTS, rules: rules(above) });
@@ -64,7 +64,7 @@ test('a file that was changed while no daemon ran is noted at the start, and one
   }
 });
 
-test('processes that note at the same time lose no note', async () => {
+test('processes that write notes at the same time lose none', async () => {
   const world = await openDaemonWorld(await openScene(), { accounts: ACCOUNTS, rules: rules(10) });
   const daemon = await world.start();
   const checksums = ['a', 'b', 'c', 'd'];

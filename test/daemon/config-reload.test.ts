@@ -15,13 +15,13 @@ const rule = (above: number, id = 'rule') => `  - id: ${id}
 `;
 const ACCOUNTS = { long: { rules: ['rule'] } };
 
-test('a file that was changed is taken over by itself', async () => {
+test('a changed file is loaded automatically', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: rule(10) });
   await world.start();
   await polls(world, 'long', 4);
   expect(ours(simulator, 'long')).toEqual([]);
-  // The watchdog has looked at the file at least once before it is another one.
+  // The watchdog has seen the file at least once before it changes.
   await new Promise((resolve) => setTimeout(resolve, 1_500));
   await world.write({ accounts: ACCOUNTS, rules: rule(0.3) });
   await eventually(
@@ -31,7 +31,7 @@ test('a file that was changed is taken over by itself', async () => {
   );
 });
 
-test('a broken file never replaces a working one, and says what is wrong', async () => {
+test('a broken file never replaces a working one, and its error is reported', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: rule(10) });
   const daemon = await world.start();
@@ -43,11 +43,11 @@ test('a broken file never replaces a working one, and says what is wrong', async
   }
   expect(daemon.config()).toBe(before);
   await polls(world, 'long', 3);
-  // The daemon looks at the file by itself too, and may have found one of them.
+  // The daemon also checks the file itself, and may have found one of the errors.
   expect(world.events.filter(({ kind }) => kind === 'configRefused').length).toBeGreaterThanOrEqual(3);
 });
 
-test('a refused reload shows on the page and in the metric until a file is taken', async () => {
+test('a refused reload shows on the page and in the metric until a file is accepted', async () => {
   const simulator = await openScene();
   const parts = { accounts: ACCOUNTS, rules: rule(10) };
   const world = await openDaemonWorld(simulator, parts);
@@ -73,7 +73,7 @@ test('a refused reload shows on the page and in the metric until a file is taken
   expect(await seen()).toEqual([false, '0']);
 });
 
-test('a rule that did not change keeps its state over a reload; one that changed starts fresh', async () => {
+test('an unchanged rule keeps its state over a reload; a changed one starts fresh', async () => {
   const simulator = await openScene();
   const both = (above: number) => `${rule(0.3, 'kept')}${rule(above, 'edited')}`;
   const accounts = { long: { rules: ['kept', 'edited'] } };
@@ -95,7 +95,7 @@ test('a rule that did not change keeps its state over a reload; one that changed
   expect(after['edited']).toBeGreaterThan(before['edited'] ?? 0);
 });
 
-test('keys are read again: an account whose key was rotated goes on with the new one', async () => {
+test('keys are read again: an account continues with its rotated key', async () => {
   const simulator = await openScene();
   const env: Record<string, string> = { ...environment(simulator), SECRET_long: 'not-the-secret' };
   const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: rule(0.3) });
@@ -112,7 +112,7 @@ test('keys are read again: an account whose key was rotated goes on with the new
   );
 });
 
-test('an account that is added is polled at once, one that is removed no more', async () => {
+test('an added account is polled at once, a removed one no more', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: rule(10) });
   const daemon = await world.start();
@@ -128,7 +128,7 @@ test('an account that is added is polled at once, one that is removed no more', 
   expect(since).toEqual([]);
 });
 
-test('a process without the web server has the listener for probes that its config wants', async () => {
+test('a process without the web server opens the probe listener that its config sets', async () => {
   const simulator = await openScene();
   const parts = { accounts: ACCOUNTS, rules: rule(10) };
   const world = await openDaemonWorld(simulator, { ...parts, web: '{ port: 0, health: { port: 0 } }' });
@@ -138,19 +138,19 @@ test('a process without the web server has the listener for probes that its conf
   await polls(world, 'long', 2);
   expect(await (await fetch(`${url}/healthz`)).text()).toBe('ok\n');
   await eventually(async () => (await fetch(`${url}/readyz`)).ok, 'ready');
-  // Where the config has none any more, there is none.
+  // It closes the listener once the config has none.
   await world.write(parts);
   expect((await daemon.reload()).kind).not.toBe('refused');
   expect(daemon.healthUrl()).toBeUndefined();
   await expect(fetch(`${url}/healthz`)).rejects.toThrow();
-  // What cannot listen keeps the new config out.
+  // A listener that cannot open makes the new config refused.
   await world.write({ ...parts, web: `{ port: 0, health: { port: ${new URL(simulator.baseUrl).port} } }` });
   expect(await daemon.reload()).toMatchObject({ kind: 'refused' });
   const other = await world.start({ roles: ['poll'], ordinal: 1, healthPort: 0 });
   expect((await fetch(`${other.healthUrl()}/healthz`)).status).toBe(200);
 });
 
-test('a reload that is under way when the daemon stops leaves no web server behind', async () => {
+test('a reload in progress when the daemon stops leaves no web server behind', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: rule(10) });
   const daemon = await world.start();
@@ -165,7 +165,7 @@ test('a reload that is under way when the daemon stops leaves no web server behi
 });
 
 test.runIf(hasRedisServer())(
-  'a config that is read while Redis is lost is in force, says so, and has its schedules when Redis is back',
+  'a config read while Redis is lost is in force, says so, and gets its schedules when Redis is back',
   async () => {
     const server = await startRedisServer({ persistent: true });
     const simulator = await openScene();

@@ -3,11 +3,11 @@ import { loadConfig } from '../../src/config/load-config.ts';
 import { nodeSurroundings } from '../../src/config/node-files.ts';
 import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 
-/** A config for accounts of a simulated exchange, as a person would write it; times are those of tests. */
+/** A config for accounts of a simulated exchange, as a person would write it, with times short enough for tests. */
 export interface RedisPart {
   readonly url: string;
   readonly prefix: string;
-  /** Default: a daemon goes on without it. */
+  /** Default: the daemon goes on without Redis. */
   readonly required?: boolean;
   /** Default: nothing is kept on disk. */
   readonly mirror?: string;
@@ -29,10 +29,10 @@ export interface ConfigParts {
   readonly rules: string;
 }
 
-/** Seals what is said by hand: tests have a Redis without a password. */
+/** Seals operators' requests: the tests' Redis has no password. */
 export const OPERATORS_KEY = 'planted-operators-key-for-tests-00000';
 
-/** A critical rule that fires below 59,500: its channel is told, and the pager when nobody has acknowledged it. */
+/** A critical rule that fires below 59,500: it notifies its channel, and the pager if nobody acknowledges. */
 export function toldThenEscalated(receiverUrl: string, after: string): ConfigParts {
   return {
     accounts: { long: { rules: ['falls'] } },
@@ -93,7 +93,7 @@ export function environment(simulator: Pick<RunningSimulator, 'accounts'>): Reco
   ]);
 }
 
-/** The config that the text means; its problems, in words, when it is refused. */
+/** The parsed config of a text. @throws its problems, in words, when it is refused */
 export function loadText(text: string, env: Readonly<Record<string, string>>): CompiledConfig {
   const surroundings = nodeSurroundings({ OPERATORS_KEY, ...env });
   const loaded = loadConfig('test.yaml', {

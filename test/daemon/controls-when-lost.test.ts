@@ -8,7 +8,7 @@ import { sliceOf } from '../support/slice.ts';
 import { openScene, ours, polls } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
 
-/** What a daemon goes by, once Redis is lost, that was paused or lifted after its last poll. */
+/** Which pauses a daemon obeys after Redis is lost, if they changed after its last poll. */
 
 const HALVE = `  - id: rule
     on: position
@@ -25,7 +25,7 @@ async function open() {
     {
       accounts: { long: { rules: ['rule'] } },
       rules: HALVE,
-      // Polled at the start, and again when Redis is lost: nothing in between.
+      // Polled at the start, and again when Redis is lost, but not in between.
       cadence: '{ calm: 1h, alert: 1h }',
     },
     { redis: { url: server.url, prefix: 'bw', mirror: 'kept' } },
@@ -41,7 +41,7 @@ async function open() {
     simulator,
     world,
     breakwater,
-    /** What the daemon would go by has the text, or has it no more. */
+    /** Waits until the daemon's mirror has the text, or no longer has it. */
     knows: async (text: string, does = true) =>
       await eventually(
         async () => (await readFile(file, 'utf8').catch(() => '')).includes(text) === does,
@@ -68,9 +68,9 @@ const SCOPES = sliceOf(
   'scopes of a pause',
 );
 
-describe.runIf(hasRedisServer())('once Redis is lost', () => {
+describe.runIf(hasRedisServer())('after Redis is lost', () => {
   test.each(SCOPES)(
-    'a pause %s is back that was known at the start and lifted since',
+    'a pause %s is in force again that was known at the start and lifted since',
     {
       timeout: 60_000,
     },
@@ -95,23 +95,23 @@ describe.runIf(hasRedisServer())('once Redis is lost', () => {
   );
 
   test.each(SCOPES)(
-    'a pause %s is forgotten that was put after the last poll',
+    'a pause %s is forgotten that was placed after the last poll',
     {
       timeout: 60_000,
     },
     async (_, scope) => {
       const scene = await open();
       const { simulator, world, breakwater, knows } = scene;
-      // So that nothing is sent before the loss.
+      // Keeps anything from being sent before the loss.
       await breakwater('pause', ...scope, '--reason', 'the first', '--author', 'ann');
       const daemon = await world.start();
       await polls(world, 'long', 1);
       await breakwater('resume', ...scope, '--reason', 'over', '--author', 'ann');
       await breakwater('pause', ...scope, '--reason', 'the second', '--author', 'ann');
       await knows('the second');
-      // Each bucket tells of it by itself.
+      // Each bucket reports it separately.
       await knows('the first', false);
-      // It polls as soon as it notices the loss, and then not for an hour.
+      // It polls when it notices the loss, and then not for an hour.
       await Promise.all([polls(world, 'long', 1), scene.loseRedis()]);
       expect(await daemon.state.controls.list()).toMatchObject([{ reason: 'the second' }]);
       expect(ours(simulator, 'long')).toEqual([]);

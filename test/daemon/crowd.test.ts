@@ -17,7 +17,7 @@ import { eventually, openDaemonWorld, troubles } from './world.ts';
 
 const REDIS_MS = 2;
 
-/** Breaches all markets of the account at once, and waits until each has its order and its lane is at rest. */
+/** Breaches all markets of the account at once, and waits until each has its order and its lane has nothing to do. */
 async function breachAll(count: number) {
   const simulator = await openScene({
     readings: { marginModel: 'isolated' },
@@ -34,7 +34,7 @@ async function breachAll(count: number) {
   await world.start();
   const { events } = world;
   const why = () => troubles(events);
-  // A market that was never acted in is in doubt until a late arrival has passed.
+  // A market without earlier actions is in doubt until a late arrival would have passed.
   await eventually(() => events.filter(({ kind }) => kind === 'evaluated').length >= 6, 'polls', why);
   events.length = 0;
   const before = storeCalls(slow);
@@ -54,7 +54,7 @@ async function breachAll(count: number) {
   };
 }
 
-test('60 markets in one account, Redis 2 ms away: no lane run gives up, no doubt is invented, no poll starves', async () => {
+test('60 markets in one account, Redis 2 ms away: no lane run gives up, no false doubts, no poll starves', async () => {
   const lone = await breachAll(1);
   const crowd = await breachAll(60);
   expect(new Set(crowd.orders.map(({ market }) => market)).size).toBe(60);
@@ -62,10 +62,10 @@ test('60 markets in one account, Redis 2 ms away: no lane run gives up, no doubt
   expect([...crowd.ends]).toEqual(['idle']);
   expect(crowd.doubts).toEqual([]);
   expect(crowd.contended).toEqual([]);
-  // Not the same poll again and again.
+  // Wait for another poll.
   expect(crowd.overtaken.length).toBeLessThanOrEqual(crowd.polls + 1);
   expect(crowd.polls).toBeGreaterThan(0);
   expect(lone.callsPerOrder).toBeGreaterThan(0);
-  // A lane that a poll met on its way reads and commits once more.
+  // A lane that runs during a poll reads and commits once more.
   expect(crowd.callsPerOrder).toBeLessThanOrEqual(lone.callsPerOrder + 1);
 }, 120_000);

@@ -32,7 +32,7 @@ async function openSigns() {
   return { redis, prefix: server.prefix, show, signs: () => readSigns(redis, server.prefix) };
 }
 
-test('a daemon that has ended is no taker any more, and one that was killed is none for long', async () => {
+test('a stopped daemon takes no orders any more, and a killed one counts as running only briefly', async () => {
   const { show, signs } = await openSigns();
   const end = await show('i0-a', true);
   await show('i1-killed', false);
@@ -42,7 +42,7 @@ test('a daemon that has ended is no taker any more, and one that was killed is n
   expect(await signs()).toEqual([]);
 });
 
-test('what somebody else wrote in the place of signs is passed over', async () => {
+test('foreign data in place of signs is skipped', async () => {
   const { redis, prefix, show, signs } = await openSigns();
   const end = await show('i0-a', true);
   await redis.hset(`${prefix}:{daemons}:signs`, 'i2', '{"takesOrders":"yes"}');

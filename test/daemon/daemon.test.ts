@@ -14,10 +14,10 @@ const NEAR = `  - id: near
       - reduce: { untilDistance: 25%, slippage: 1% }
 `;
 
-/** Far longer than a job comes after the run of its lane. */
+/** Far longer than a job arrives after the run of its lane. */
 const QUIET_MS = 2_000;
 
-test('queues, workers and schedules carry a breach to an order on the ledger, and leave no job behind', async () => {
+test('queues, workers and schedules turn a breach into an order on the ledger, and leave no job behind', async () => {
   const simulator = await openExchange({ speed: 1 });
   const world = await openDaemonWorld(simulator, { accounts: { long: { rules: ['near'] } }, rules: NEAR });
   const daemon = await world.start();
@@ -33,11 +33,11 @@ test('queues, workers and schedules carry a breach to an order on the ledger, an
     'an order',
     () => troubles(world.events),
   );
-  // The order keeps as far away as the market has just been fast: it fills when the market goes on falling.
+  // The stop's distance matches the market's recent speed: it fills when the market goes on falling.
   simulator.setPrice('BTC_PERP', '42600');
   // It may fill in parts.
   await drift(simulator, -0.0005, () => size() < 0.13, 'a fill', world);
-  // However far the market has gone meanwhile: no more is closed than what 25 % takes there.
+  // However far the market has moved: no more is closed than a distance of 25 % needs there.
   const mark = priceOf(simulator);
   const liquidation = simulator.model.openPositions('long')[0]?.liquidationPrice?.toNumber() ?? 0;
   expect((mark - liquidation) / mark).toBeLessThan(0.26);
@@ -51,7 +51,7 @@ test('queues, workers and schedules carry a breach to an order on the ledger, an
     'the end of every intent',
     () => troubles(world.events),
   );
-  // A lane that was begun at once gets its job afterwards.
+  // A lane that began at once gets its job afterwards.
   let lastJobMs = performance.now();
   const isQuiet = async (): Promise<boolean> => {
     if ((await jobs()).length > 0) lastJobMs = performance.now();

@@ -34,8 +34,8 @@ const anyTime = fc.record({
 });
 const anyMoment = fc.integer({ min: Date.UTC(2024, 0, 1), max: Date.UTC(2030, 0, 1) });
 
-describe('when a digest is due', () => {
-  test('the newest one is at most a day and an hour of summer time ago, and of the day that it names', () => {
+describe('the due time of a digest', () => {
+  test('the newest one is at most a day and an hour (summer time) ago, and covers the day in its name', () => {
     fc.assert(
       fc.property(anyMoment, anyTime, (nowMs, time) => {
         const { name, atMs } = dueBy(nowMs, time);
@@ -47,14 +47,14 @@ describe('when a digest is due', () => {
     );
   });
 
-  test('node-cron comes at the minute at which it is due, and every process gives that day the same name', () => {
+  test('node-cron fires at the due minute, and every process names the day alike', () => {
     fc.assert(
       fc.property(anyTime, fc.integer({ min: 0, max: 59_999 }), (time, lateMs) => {
         const task = createTask(cronOf(time), () => undefined, { timezone: time.timeZone });
         const next = task.getNextRuns(1)[0]?.getTime() ?? Number.NaN;
         void task.destroy();
         const due = dueBy(next, time);
-        // An hour that summer time skips is made up for by node-cron in its own way.
+        // node-cron handles an hour that summer time skips in its own way.
         fc.pre(due.atMs === next);
         expect(dueBy(next + lateMs, time)).toEqual(due);
         expect(dueBy(next - 1, time).name).not.toBe(due.name);
@@ -68,7 +68,7 @@ describe('when a digest is due', () => {
     ['2026-01-31T08:00:00Z', 'UTC', '2026-01-31T08:00', '2026-01-31T08:00:00Z'],
     ['2026-06-30T07:10:00Z', 'Europe/London', '2026-06-30T08:00', '2026-06-30T07:00:00Z'],
     ['2026-01-30T20:00:00Z', 'Pacific/Auckland', '2026-01-31T08:00', '2026-01-30T19:00:00Z'],
-  ])('at %s in %s the digest of %s is the newest', (now, timeZone, name, at) => {
+  ])('at %s in %s the newest digest is that of %s', (now, timeZone, name, at) => {
     expect(dueBy(Date.parse(now), { atMinute: 480, timeZone })).toEqual({ name, atMs: Date.parse(at) });
   });
 });
@@ -79,7 +79,7 @@ interface Scene {
   readonly claims: DigestClaims;
   readonly handed: Notice[];
   readonly events: DaemonEvent[];
-  /** Of a process of its own; what it waits for between attempts passes at once. */
+  /** A schedule in its own process; waits between attempts pass at once. */
   schedule(changes?: Partial<DigestScheduleParts>): DigestSchedule;
 }
 
@@ -110,7 +110,7 @@ async function openScene(): Promise<Scene> {
           nowMs: () => nowMs,
           monotonicMs: () => nowMs,
           async sleep(delayMs, signal) {
-            // The bound of an attempt is only ever called off here.
+            // The bound of an attempt never elapses here; it is only aborted.
             if (delayMs > MINUTE_MS) return await aborted(signal);
             nowMs += delayMs;
             await redis.ping();
@@ -134,7 +134,7 @@ const outcomes = ({ events }: Scene) =>
   events.flatMap((event) => (event.kind === 'digested' ? [event.outcome] : []));
 
 describe('a schedule of digests', () => {
-  test('sends what was due when it started, of the day before that and to the channels named', async () => {
+  test('sends the overdue digest at its start, of the previous day and to the named channels', async () => {
     const scene = await openScene();
     await scene.schedule().adopt(SETTINGS);
     await eventually(() => outcomes(scene).length > 0, 'a digest');
@@ -152,18 +152,18 @@ describe('a schedule of digests', () => {
     expect(ttl).toBeGreaterThan(DAY_MS);
   });
 
-  test('of ten processes one sends it', async () => {
+  test('is carried out by one of ten processes', async () => {
     const scene = await openScene();
     const all = Array.from({ length: 10 }, () => scene.schedule());
     await Promise.all(all.map((one) => one.adopt(SETTINGS)));
-    // Each comes to its end: the others when they see that it was sent.
+    // Each ends: the others when they see that it was sent.
     await eventually(() => outcomes(scene).includes('handed'), 'a digest');
     await Promise.all(all.map((one) => one.stop()));
     expect(outcomes(scene)).toEqual(['handed']);
     expect(scene.handed).toHaveLength(1);
   });
 
-  test('where a process died at it, another one sends it when the claim of the first has ended', async () => {
+  test('is taken over by another process when the claim of a dead one expires', async () => {
     const scene = await openScene();
     expect(await scene.claims.claim(NAME, 'dead')).toBe('mine');
     let attempts = 0;
@@ -180,7 +180,7 @@ describe('a schedule of digests', () => {
     expect([outcomes(scene), attempts, scene.handed.length]).toEqual([['handed'], 5, 1]);
   });
 
-  test('what cannot be gathered is tried again, and by then by anybody', async () => {
+  test('retries when the data cannot be gathered, by then in any process', async () => {
     const scene = await openScene();
     let failures = 0;
     const gather: DigestScheduleParts['gather'] = async (period) => {
@@ -192,7 +192,7 @@ describe('a schedule of digests', () => {
     expect(outcomes(scene)).toEqual(['retried', 'retried', 'handed']);
   });
 
-  test('after an hour it is given up, loudly', async () => {
+  test('gives up after an hour, with an error', async () => {
     const scene = await openScene();
     const gather = () => Promise.reject(new Error('the store is lost'));
     await scene.schedule({ gather }).adopt(SETTINGS);
@@ -203,7 +203,7 @@ describe('a schedule of digests', () => {
     expect(await scene.claims.claim(NAME, 'other')).toBe('mine');
   });
 
-  test('nothing is sent without the section, or more than an hour late', async () => {
+  test('sends nothing without the section, or when more than an hour late', async () => {
     const scene = await openScene();
     await scene.schedule().adopt(undefined);
     await scene.schedule().adopt({ ...SETTINGS, atMinute: 420 });
@@ -211,7 +211,7 @@ describe('a schedule of digests', () => {
     expect(await scene.redis.keys(`${scene.prefix}*`)).toEqual([]);
   });
 
-  test('it ends while a store that does not answer is waited for', async () => {
+  test('ends while it waits for a store that does not answer', async () => {
     const scene = await openScene();
     const claims = { ...scene.claims, claim: () => new Promise<never>(() => undefined) };
     const schedule = scene.schedule({ claims });

@@ -17,15 +17,14 @@ const RULES = `  - id: halve
     keepFiringFor: 10s
     do: [{ reduce: { by: 50%, slippage: 1% } }]
 `;
-/** One account acts, the other one only observes. */
 const ACCOUNTS = { long: { rules: ['halve'] }, short: { rules: ['halve'], more: '    mode: observe\n' } };
 
 interface TestClock extends Clock {
-  /** How often it was waited for what was due at a start or reload. */
+  /** Number of waits for an overdue digest, at a start or reload. */
   caughtUp(): number;
 }
 
-/** Of processes that are ahead, and do not wait as long before they send what was due when they started. */
+/** The clock of processes that are ahead, with a short wait before an overdue digest. */
 function clockAhead(aheadMs: number): TestClock {
   let caughtUp = 0;
   return {
@@ -42,7 +41,7 @@ function clockAhead(aheadMs: number): TestClock {
 
 /** As in digest-schedule.ts. */
 const CATCH_UP_MS = 20_000;
-/** Everything that was done by then was done before the minute at which the digest is due. */
+/** Everything done by then happened before the minute at which the digest is due. */
 const AHEAD_MS = 120_000;
 
 const HEADS = 'Audit chains ended with';
@@ -55,7 +54,7 @@ const sections = ({ url }: Receiver, at: string): string =>
 const handed = ({ events }: DaemonWorld) =>
   events.filter((event) => event.kind === 'digested' && event.outcome === 'handed');
 
-/** Until so many have tried to send what was due, and had time to. */
+/** Waits until that many processes have tried to send an overdue digest. */
 async function haveTried(clock: TestClock, count: number, world: DaemonWorld): Promise<void> {
   await eventually(
     () => clock.caughtUp() >= count,
@@ -71,7 +70,7 @@ async function openReceiver(): Promise<Receiver> {
   return receiver;
 }
 
-/** Until its receipt is kept as well: who ends before delivers it again. */
+/** Waits for the receipt too: a process that ends before it is stored delivers again. */
 async function eventuallySent(world: DaemonWorld, count = 1): Promise<void> {
   const delivered = () =>
     world.events.filter((event) => event.kind === 'delivered' && event.message.kind === 'digest');
@@ -82,7 +81,7 @@ async function eventuallySent(world: DaemonWorld, count = 1): Promise<void> {
   );
 }
 
-test('two instances send one digest of what both accounts did, and the command line prints the same', {
+test("two instances send one digest of both accounts' actions, and the command line prints the same", {
   timeout: 120_000,
 }, async () => {
   const simulator = await openScene();
@@ -140,7 +139,7 @@ test('two instances send one digest of what both accounts did, and the command l
     const { stdout } = await runCommandLine(args, { env: world.env });
     return upToHeads(stdout.trimEnd().split('\n'));
   };
-  // Again, where a read was late on a busy machine: that is part of what is printed.
+  // Repeated: a late read on a busy machine would be part of the output.
   await expect.poll(printed).toEqual([json['words'], ...upToHeads(lines)]);
   expect(receiver.received).toHaveLength(1);
 });
@@ -155,7 +154,7 @@ test('an audit trail that somebody rewrote in Redis is whole in itself: the head
   const ahead = clockAhead(AHEAD_MS);
   const redis = { url: world.redisUrl, prefix: world.prefix };
   const text = configText(simulator, { ...parts, redis, more: sections(receiver, timeOf(ahead.nowMs())) });
-  // Without a key nothing else tells.
+  // Without a key nothing else reveals it.
   await world.write(text.replace(/^operators:.*\n/m, ''));
   const state = openState(world);
   const pause = async () => {
@@ -190,7 +189,7 @@ test('an audit trail that somebody rewrote in Redis is whole in itself: the head
   expect(found.stdout).toContain('the chain was made anew');
 });
 
-test('a process that starts when the day has its digest sends none, and another time of the day is another one', {
+test('a process that starts when the day has its digest sends none; another time of day gives another digest', {
   timeout: 120_000,
 }, async () => {
   const simulator = await openScene();
@@ -209,7 +208,7 @@ test('a process that starts when the day has its digest sends none, and another 
   await second.reload();
   await eventuallySent(world, 2);
   expect(receiver.received).toHaveLength(2);
-  // Due more than an hour ago: tomorrow's says more.
+  // Due more than an hour ago: tomorrow's digest covers it.
   await world.write({ ...parts, more: sections(receiver, timeOf(now - 7_200_000)) });
   await second.reload();
   await polls(world, 'long', 3);
@@ -217,7 +216,7 @@ test('a process that starts when the day has its digest sends none, and another 
 });
 
 test.runIf(hasRedisServer())(
-  'without Redis the first instance sends it, and says what it does not know',
+  'without Redis the first instance sends it, and says which figures are missing',
   {
     timeout: 120_000,
   },

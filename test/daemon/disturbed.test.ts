@@ -33,7 +33,7 @@ test('observe mode sends nothing, and records the order that it would have sent'
   expect(JSON.stringify(records)).toContain('wouldPlace');
 });
 
-test('a pause holds before the next step, and what was held back goes when it is lifted', async () => {
+test('a pause holds before the next step, and the step is sent when the pause is lifted', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: HALVE });
   const daemon = await world.start();
@@ -55,7 +55,7 @@ test('a pause holds before the next step, and what was held back goes when it is
   );
 });
 
-test('an order that a gap skipped is cancelled and priced anew', async () => {
+test('an order skipped by a gap is cancelled and priced anew', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, {
     accounts: ACCOUNTS,
@@ -105,7 +105,7 @@ test.each(sliceOf(['lostReply', 'appliedLate'] as const, 2, 'lost replies'))(
       () => troubles(world.events),
     );
     await polls(world, 'long', 3);
-    // It is sent again under its own id, so that the exchange itself tells whether it is there.
+    // It is sent again under the same id, so the exchange itself answers whether it exists.
     expect(new Set(sent().map(({ clientOrderId }) => clientOrderId)).size).toBe(1);
     expect(ours(simulator, 'long')).toHaveLength(1);
     expect(simulator.model.openOrders('long')).toHaveLength(1);
@@ -117,7 +117,7 @@ test.each(sliceOf(['lostReply', 'appliedLate'] as const, 2, 'lost replies'))(
   },
 );
 
-test('a position rebuilt under the same positionId is reduced by orders of its own', async () => {
+test('a position rebuilt under the same positionId is reduced by new orders', async () => {
   const simulator = await openScene({ readings: { positionIds: 'reused' } });
   const rules = HALVE.replace('above: 0.3', 'above: 0.45');
   const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules });
@@ -147,7 +147,7 @@ test('a position rebuilt under the same positionId is reduced by orders of its o
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-test('the owner takes away part midway: the target stands, and no more is sold than is needed', async () => {
+test('the owner closes part midway: the target stands, and no more is sold than needed', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: HALVE });
   await world.start();
@@ -168,7 +168,7 @@ test('the owner takes away part midway: the target stands, and no more is sold t
   expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
 });
 
-test('the owner adds midway: the reduction of the position as it was goes no further', async () => {
+test('the owner adds midway: the reduction goes no further than for the original position', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: HALVE });
   await world.start();
@@ -189,7 +189,7 @@ test('the owner adds midway: the reduction of the position as it was goes no fur
   expect(sizeOf(simulator, 'long')).toBeGreaterThanOrEqual(0.249);
 });
 
-test('an exchange that answers nonsense is not acted on, and what it hid is seen afterwards', async () => {
+test('a malformed reply triggers no action, and what it hid is acted on later', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: HALVE });
   const fault = simulator.injectFault({

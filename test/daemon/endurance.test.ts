@@ -11,10 +11,10 @@ const NEVER = `  - id: rule
 `;
 const ACCOUNTS = { long: { rules: ['rule'] } };
 
-/** Two processes that each read as fast as they can would read every 175 ms on average. */
+/** Two processes, each reading as fast as it can, would read every 175 ms on average. */
 const LEAST_APART_MS = 250;
 
-test('an account whose exchange is slower than its ticks is asked no more often for that, by two processes', async () => {
+test('two processes poll an account no more often although its exchange is slower than its ticks', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: NEVER });
   simulator.injectFault({ effect: { kind: 'latency', delayMs: 350 }, target: { endpoint: 'openPositions' } });
@@ -75,12 +75,12 @@ test('every endpoint that the rules need is read, the slow ones less often', asy
   expect(count.get('mainBalance')).toBeLessThan((count.get('openPositions') ?? 0) / 2);
 });
 
-test('a chain of ticks that broke is mended by the watchdog, and nobody is silent for long', async () => {
+test('the watchdog repairs a broken chain of ticks, and no account is silent for long', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, { accounts: { long: { rules: ['rule'] } }, rules: NEVER });
   const { queues, redis } = await world.start();
   await polls(world, 'long', 2);
-  // As a process leaves it that is killed between taking a tick and planning the next one.
+  // The state left by a process killed between taking a tick and planning the next one.
   const breakChain = async (): Promise<boolean> => {
     const planned = await redis.zrange(queues.poll.toKey('delayed'), '0', '-1');
     const taken = await Promise.all(planned.map((id) => redis.zrem(queues.poll.toKey('delayed'), id)));
@@ -115,14 +115,14 @@ test('a queue that somebody paused is resumed, at the start and later, and it is
   expect(resumed('poll')).toBeGreaterThanOrEqual(2);
 });
 
-test('a daemon that stops lets go of every connection, within its bound, and stops once', async () => {
+test('a daemon closes every connection when it stops, within its bound, and stops once', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: NEVER });
   const redis = new Redis(world.redisUrl);
   closeAfterTest(async () => redis.disconnect());
   const connections = async () => String(await redis.client('LIST')).match(/^id=\d+/gm) ?? [];
   const before = new Set<string>(await connections());
-  // The server may be shared: those of somebody else may end meanwhile.
+  // The server may be shared: connections of others may close meanwhile.
   const added = async () => (await connections()).filter((id) => !before.has(id));
   simulator.injectFault({ effect: { kind: 'latency', delayMs: 400 }, target: { endpoint: 'openPositions' } });
   const daemon = await world.start();
@@ -134,7 +134,7 @@ test('a daemon that stops lets go of every connection, within its bound, and sto
   expect(world.events.filter(({ kind }) => kind === 'stopped')).toHaveLength(1);
 });
 
-test('what an operator asks for goes the same way, and is done once', async () => {
+test('an operator order takes the same path, and is carried out once', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: NEVER });
   const daemon = await world.start();

@@ -30,7 +30,7 @@ const examined = async (text: string, signal = new AbortController().signal) => 
   return await examineConfig(file, ENV, signal);
 };
 
-test('a long broken config held the loop of a daemon that reloads it', async () => {
+test('a long broken config does not block the event loop of a reload', async () => {
   const text = `${accounts(250)}rules: [${'{},'.repeat(10_000)}]\n`;
   await writeFile(file, text);
   const startMs = performance.now();
@@ -44,7 +44,7 @@ test('a long broken config held the loop of a daemon that reloads it', async () 
   expect(active).toBeLessThan(heldMs / 3);
 });
 
-test('long or short, a config that can be used is the same as one that was loaded at the start', async () => {
+test('a valid config, long or short, gives the same result as at the start', async () => {
   for (const count of [1, 250]) {
     const text = accounts(count);
     expect(text.length > LONG_CONFIG_CHARACTERS).toBe(count === 250);
@@ -54,7 +54,7 @@ test('long or short, a config that can be used is the same as one that was loade
   }
 });
 
-test('what is loaded is the text that was examined, whatever the file says by then', async () => {
+test('the loaded text is the examined one, even if the file changes meanwhile', async () => {
   await writeFile(file, accounts(250));
   // It is read at once.
   const examining = examineConfig(file, ENV, new AbortController().signal);
@@ -62,14 +62,14 @@ test('what is loaded is the text that was examined, whatever the file says by th
   expect(await examining).toMatchObject({ kind: 'loaded', config: { accounts: { length: 250 } } });
 });
 
-test('a daemon that stops does not wait for a config that is examined', async () => {
+test('a daemon that stops does not wait for a config under examination', async () => {
   const over = new AbortController();
   const examining = examined(accounts(250), over.signal);
   setTimeout(() => over.abort(new Error('stopping')), 50);
   await expect(examining).rejects.toThrow('stopping');
 });
 
-test('a refused reload gave mere warnings as its reason', async () => {
+test('a refused reload gives its errors as the reason, not warnings', async () => {
   const emit = vi.fn();
   const unused =
     'rules: [{ id: idle, on: position, when: { liquidationDistance: { below: 5% } }, for: 3s }]\n';

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { openScene, ours } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
 
-test('one address of the exchange cannot be resolved: the daemon acts by the other, and log and metrics name the cause', async () => {
+test('one exchange address does not resolve: the daemon acts through the other, and log and metrics name the cause', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, {
     accounts: { long: { rules: ['rule'] } },

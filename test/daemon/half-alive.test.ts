@@ -17,20 +17,20 @@ import { type SlowRedis, startSlowRedis } from '../support/slow-redis.ts';
 import { drift, hasFilled, move, openScene, ours, polls, sizeOf } from './scene.ts';
 import { eventually, openDaemonWorld, troubles, verdictOf } from './world.ts';
 
-/** A Redis that is there and does not do what it has to is as good as none: by the simulated exchange's ledger. */
+/** A Redis that is reachable but does not work counts as lost; checked by the simulated exchange's ledger. */
 
 const HALVE = `  - id: rule
     on: position
     when: { unrealizedPnl: { below: 0 } }
     do: [{ reduce: { by: 50%, slippage: 1% } }]
 `;
-/** Noticed within 2 s where the machine has time; here others may take it. */
+/** Noticed within 2 s on an idle machine; here other load may delay it. */
 const NOTICED_WITHIN_MS = 5_000;
 
 interface Parts {
   readonly server: RedisServer;
   readonly proxy: SlowRedis;
-  /** Past the proxy. */
+  /** Directly, not through the proxy. */
   readonly redis: Redis;
 }
 
@@ -41,7 +41,7 @@ interface Fault {
 }
 
 const LOADED_KEYS = 120;
-/** Ends when it has loaded. */
+/** Resolves when it has loaded. */
 let loaded: Promise<void> | undefined;
 
 const FAULTS: Readonly<Record<string, Fault>> = {
@@ -70,7 +70,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     ends: ({ redis }) => redis.replicaof('NO', 'ONE'),
   },
   'loads its data after a restart': {
-    // Two megabytes, and a tenth of a second for each key: it answers meanwhile, and refuses.
+    // Two megabytes, and a tenth of a second for each key: meanwhile it answers, but refuses commands.
     options: {
       persistent: true,
       args: [
@@ -84,7 +84,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     },
     async begins({ redis, server }) {
       for (let key = 0; key < LOADED_KEYS; key++) await redis.set(`ballast-${key}`, 'x'.repeat(10_000));
-      // Only what was rewritten is loaded key by key.
+      // Only a rewritten file is loaded key by key.
       await redis.bgrewriteaof();
       await eventually(
         async () => (await redis.info('persistence')).includes('aof_rewrite_in_progress:0'),
@@ -112,7 +112,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
 const SOME = sliceOf(Object.keys(FAULTS), 3, 'ways of Redis to be half alive');
 
 describe.runIf(hasRedisServer())('while Redis', () => {
-  test.each(SOME)('%s, a breach is acted on, once', { timeout: 60_000 }, async (name) => {
+  test.each(SOME)('%s, the daemon acts on a breach, once', { timeout: 60_000 }, async (name) => {
     const { begins, ends, options } = FAULTS[name]!;
     const server = await startRedisServer(
       options ?? { args: ['--enable-protected-configs', 'yes', '--save', ''] },
@@ -124,7 +124,7 @@ describe.runIf(hasRedisServer())('while Redis', () => {
     closeAfterTest(async () => redis.disconnect());
     const parts: Parts = { server, proxy, redis };
     const simulator = await openScene();
-    // In profit, so that nothing fires yet.
+    // In profit, so that no rule fires yet.
     move(simulator, 0.02);
     const world = await openDaemonWorld(
       simulator,
@@ -163,7 +163,9 @@ describe.runIf(hasRedisServer())('while Redis', () => {
     expect(opened).toHaveLength(1);
   });
 
-  test('falls silent while people are told of a breach, it is acted on', { timeout: 60_000 }, async () => {
+  test('falls silent while people are notified of a breach, the daemon acts on it', {
+    timeout: 60_000,
+  }, async () => {
     const server = await startRedisServer({ args: ['--save', ''] });
     closeAfterTest(() => server.stop());
     const proxy = await startSlowRedis(server.url, 0);

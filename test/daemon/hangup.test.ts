@@ -15,7 +15,7 @@ const rule = (above: string) => `  - id: rule
     do: [{ reduce: { by: 50%, slippage: 1% } }]
 `;
 
-/** The watch over the file goes by its time and size: what keeps both is seen by whoever is told to look. */
+/** The file watch compares time and size; only a forced reload sees a change that keeps both. */
 async function writeUnseen(file: string, text: string): Promise<void> {
   const { mtimeMs, size } = await stat(file);
   expect(Buffer.byteLength(text)).toBe(size);
@@ -23,7 +23,7 @@ async function writeUnseen(file: string, text: string): Promise<void> {
   await utimes(file, mtimeMs / 1_000, mtimeMs / 1_000);
 }
 
-test('on SIGHUP a process takes over a changed config and a rotated key, and a broken file changes nothing', async () => {
+test('on SIGHUP a process loads a changed config and a rotated key, and a broken file changes nothing', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, {
     accounts: { long: { rules: ['rule'] } },
@@ -54,7 +54,7 @@ test('on SIGHUP a process takes over a changed config and a rotated key, and a b
       ).length;
   await eventually(() => reads(true, 0) > 2, 'reads', process.output);
 
-  // A file that cannot be used: told, and the one before goes on.
+  // A broken file is reported, and the previous config stays.
   const brokenAtMs = simulator.model.nowMs();
   await writeUnseen(world.configFile, text.replace('above: 10.0', 'above: [100'));
   process.child.kill('SIGHUP');
@@ -62,7 +62,7 @@ test('on SIGHUP a process takes over a changed config and a rotated key, and a b
   await eventually(() => reads(true, brokenAtMs) > 3, 'further reads', process.output);
   expect(ours(simulator, 'long')).toEqual([]);
 
-  // The key is rotated: without being told the process cannot know.
+  // The key is rotated: without SIGHUP the process cannot know.
   const rotated = simulator.exchange.rotateKey('long');
   await writeAccess(rotated);
   const rotatedAtMs = simulator.model.nowMs();
@@ -73,10 +73,10 @@ test('on SIGHUP a process takes over a changed config and a rotated key, and a b
   expect(await process.stop()).toBe(0);
 });
 
-test('SIGHUP while it starts ended a daemon: it starts, and reads its config again', async () => {
+test('SIGHUP during the start does not end a daemon: it starts, and reads its config again', async () => {
   const simulator = await openScene();
   let isAsked = false;
-  // Redis that ends every connection makes the start long enough.
+  // A Redis that ends every connection makes the start long enough.
   const redis = createServer((socket) => {
     isAsked = true;
     socket.destroy();

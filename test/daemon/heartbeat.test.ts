@@ -21,7 +21,7 @@ interface Ping {
 
 const HIDDEN = 'planted-8d1f6a2c';
 
-/** A dead-man service that writes down its pings. */
+/** A dead-man service that records its pings. */
 async function openService() {
   const pings: Ping[] = [];
   const state = { status: 200 };
@@ -71,7 +71,7 @@ describe('the heartbeat', () => {
     return { ...service, paths, events, now, heartbeat, looks: () => looks };
   }
 
-  test('says start once, success again and again, at /fail why not, and success again', async () => {
+  test('pings start once, then success, then /fail with the reason, and success again', async () => {
     const { pings, paths, now, events } = await open();
     await eventually(() => pings.length >= 4, 'pings');
     expect(paths().slice(0, 3)).toEqual([`/${HIDDEN}/start`, `/${HIDDEN}/`, `/${HIDDEN}/`]);
@@ -88,7 +88,7 @@ describe('the heartbeat', () => {
     expect(JSON.stringify(events)).not.toContain(HIDDEN);
   });
 
-  test('keeps the query of an address, and starts anew with another address', async () => {
+  test('keeps the query of an address, and starts over with another address', async () => {
     const { paths, now, url } = await open({ query: '?create=1' });
     await eventually(() => paths().length >= 2, 'pings');
     expect(paths().slice(0, 2)).toEqual([`/${HIDDEN}/start?create=1`, `/${HIDDEN}/?create=1`]);
@@ -97,8 +97,8 @@ describe('the heartbeat', () => {
     expect(paths()).toContain(`/${HIDDEN}/other/start`);
   });
 
-  test('a ping that was not taken is repeated with every look; neither address nor answer is told', async () => {
-    // A look every 10 s, a ping every 60 s, by a clock that is a thousand times too fast.
+  test('repeats a failed ping at every check; logs neither address nor answer', async () => {
+    // A check every 10 s, a ping every 60 s, by a clock that is a thousand times too fast.
     const clock: Clock = {
       nowMs: () => performance.now() * 1000,
       monotonicMs: () => performance.now() * 1000,
@@ -116,7 +116,7 @@ describe('the heartbeat', () => {
     expect(JSON.stringify(events)).not.toContain(HIDDEN);
   });
 
-  test('ends at once, also in the middle of a ping that nobody answers', async () => {
+  test('ends at once, even in the middle of a ping without an answer', async () => {
     const sockets = createServer(() => undefined);
     await new Promise<void>((resolve) => sockets.listen(0, '127.0.0.1', resolve));
     closeAfterTest(async () => {
@@ -139,7 +139,7 @@ describe.runIf(hasRedisServer())('a daemon with a heartbeat', () => {
     do: [{ notify: {} }]
 `;
 
-  test('pings while it watches, without Redis too, says why when the exchange hangs, and logs no address', {
+  test('pings while it watches, also without Redis, gives the reason when the exchange hangs, and logs no address', {
     timeout: 120_000,
   }, async () => {
     const server = await startRedisServer({ persistent: true });

@@ -6,7 +6,7 @@ import { CLAIM_TTL_MS, InstanceClaim } from '../../src/app/instance-claim.ts';
 import { systemClock, systemTimers } from '../../src/exchange/system-clock.ts';
 import { type PrivateRedis, startPrivateRedis } from '../support/redis.ts';
 
-/** Who has which `--instance`, in a real Redis; time passes with each look. */
+/** Which process holds which `--instance`, in a real Redis; time passes with each check. */
 
 let server: PrivateRedis;
 let redis: Redis;
@@ -44,7 +44,7 @@ function open(prefix: string, ordinal = 0) {
 const keyOf = (prefix: string, ordinal: number): string => `${prefix}:{instances}:${ordinal}`;
 const prefixOf = (name: string): string => `${server.prefix}${name}`;
 
-test('a number is had by one process at a time, which sees whether there are others', async () => {
+test('one process at a time holds a number, and it sees whether there are others', async () => {
   const prefix = prefixOf('one');
   const first = open(prefix);
   await first.claim.take();
@@ -61,7 +61,7 @@ test('a number is had by one process at a time, which sees whether there are oth
   await open(prefix).claim.take();
 });
 
-test('the number of a process of this machine that has died is taken over without a wait', async () => {
+test('the number of a dead process of this machine is taken over without a wait', async () => {
   const prefix = prefixOf('died');
   const former = open(prefix);
   await former.claim.take();
@@ -74,7 +74,7 @@ test('the number of a process of this machine that has died is taken over withou
   expect(next.waitedMs()).toBe(0);
 });
 
-test('that of another machine is waited for until it has run out', async () => {
+test('the number of a dead process of another machine is waited for until it expires', async () => {
   const prefix = prefixOf('elsewhere');
   const child = spawn(process.execPath, ['-e', '']);
   await once(child, 'exit');
@@ -85,7 +85,7 @@ test('that of another machine is waited for until it has run out', async () => {
   await open(prefix).claim.take();
 });
 
-test('one whose number has become the number of another is told so once, and leaves it to the other', async () => {
+test('a process whose number was taken by another is notified once, and leaves it to the other', async () => {
   const prefix = prefixOf('lost');
   const { claim, taken } = open(prefix);
   await claim.take();
@@ -97,7 +97,7 @@ test('one whose number has become the number of another is told so once, and lea
 });
 
 test.each(['without end', 'for a year', 'as a list'])(
-  'a number that was taken %s by somebody with access to Redis kept a daemon from starting',
+  'a number that was taken %s by somebody with access to Redis does not keep a daemon from starting',
   async (how) => {
     const prefix = prefixOf(how.replaceAll(' ', '-'));
     const key = keyOf(prefix, 0);
@@ -108,7 +108,7 @@ test.each(['without end', 'for a year', 'as a list'])(
   },
 );
 
-test('what others wrote as the holder is said in one short line', async () => {
+test('a forged holder is described in one short line', async () => {
   const prefix = prefixOf('written');
   const written = `\u001b[2Jgone\nfine ${'very '.repeat(1_000)}long`;
   await redis.set(keyOf(prefix, 0), written, 'PX', CLAIM_TTL_MS);

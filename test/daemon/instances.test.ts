@@ -14,7 +14,7 @@ const HALVE = `  - id: rule
     do: [{ reduce: { by: 50%, slippage: 1% } }]
 `;
 
-test('two instances together place one order set', { timeout: 120_000 }, async () => {
+test('two instances together place one set of orders', { timeout: 120_000 }, async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, { accounts: { long: { rules: ['rule'] } }, rules: HALVE });
   await Promise.all([world.start(), world.start({ ordinal: 1 })]);
@@ -46,7 +46,7 @@ test('roles on different hosts share the work through one Redis', { timeout: 120
 });
 
 test.runIf(plays('in the middle of an order'))(
-  'what an instance began that was killed in the middle of an order is taken over by two others',
+  'two others take over the order of an instance killed in the middle of it',
   {
     timeout: 120_000,
   },
@@ -72,7 +72,7 @@ test.runIf(plays('in the middle of an order'))(
 );
 
 test.runIf(plays('before a far poll'))(
-  'what an instance began that was killed does not wait for the next poll of an account that is seldom polled',
+  'work of a killed instance does not wait for the next poll of a rarely polled account',
   {
     timeout: 120_000,
   },
@@ -81,13 +81,13 @@ test.runIf(plays('before a far poll'))(
     const world = await openDaemonWorld(simulator, {
       accounts: { long: { rules: ['rule'] } },
       rules: HALVE,
-      // Nobody polls again within this test: only the queue knows that something was begun.
+      // No further poll happens within this test: only the queue knows of the unfinished work.
       cadence: '{ calm: 1h, alert: 1h }',
       acting: '{ fillWithin: 1s, cancel: always }',
     });
     const killed = startChild(world, { killAt: 'step.answered', args: ['--instance', '2'] });
     expect(await killed.ended).toBe('SIGKILL');
-    // Its order is there, and nobody wrote down the answer.
+    // Its order is at the exchange, but the answer was never recorded.
     const sent = () => simulator.requestLog({ account: 'long', endpoint: 'stopLimit' });
     expect(sent()).toHaveLength(1);
     await world.start();
@@ -101,11 +101,11 @@ test.runIf(plays('before a far poll'))(
   },
 );
 
-/** No account is silent for longer when one of several instances is killed: nobody has to be started for that. */
+/** Bound on an account's silence when one of several instances is killed, without any restart. */
 const MOST_SILENCE_MS = 5_000;
 
 test.each(sliceOf(['poll.taken', 'poll.committed'] as const, 2, 'points to kill one of three at'))(
-  'of three instances one is killed at %s: no account is silent, and nothing is lost or doubled',
+  'one of three instances is killed at %s: no account is silent, and nothing is lost or doubled',
   { timeout: 120_000 },
   async (point) => {
     const simulator = await openScene();
@@ -129,7 +129,7 @@ test.each(sliceOf(['poll.taken', 'poll.committed'] as const, 2, 'points to kill 
   },
 );
 
-/** Longest time without a read of the positions, from a moment on, as the exchange saw it. */
+/** The longest time without a read of the positions since `fromMs`, as the exchange saw it. */
 function longestGap(simulator: RunningSimulator, account: string, fromMs: number): number {
   const reads = simulator
     .requestLog({ account })

@@ -5,7 +5,7 @@ import { type Receiver, startReceiver } from '../notify/receiver.ts';
 import { d, openScene, ours, polls } from './scene.ts';
 import { type DaemonWorld, eventually, openDaemonWorld, troubles } from './world.ts';
 
-/** What people get, by a receiver's own count, against the ledger of the exchange. */
+/** Notices by a receiver's own count, against the exchange's ledger. */
 
 async function openReceiver(): Promise<Receiver> {
   const receiver = await startReceiver();
@@ -17,7 +17,7 @@ const channel = (receiver: Receiver): string => `channels:
   hook: { type: webhook, url: ${receiver.url}/hook, secret: { env: OPERATORS_KEY } }
 `;
 
-/** What the tests look at of the webhook's JSON. */
+/** The fields of the webhook's JSON that the tests check. */
 interface Told {
   readonly kind: string;
   readonly title: string;
@@ -46,7 +46,7 @@ function positionOf(simulator: RunningSimulator, accountId: string) {
   return simulator.model.openPositions(accountId, 'BTC_PERP')[0] ?? expect.fail('no position');
 }
 
-test('"an alert has no figures": side, size, value, mark, liquidation price and order are those of the ledger', async () => {
+test('a notice has side, size, value, mark, liquidation price and order as the ledger has them', async () => {
   const [simulator, receiver] = [await openScene(), await openReceiver()];
   const rules = `  - id: halve
     on: position
@@ -92,7 +92,7 @@ test('"an alert has no figures": side, size, value, mark, liquidation price and 
   );
 });
 
-test('a notice of a credit line has its LTV, the limits and the cure, and that a person has to act', async () => {
+test('a notice of a credit line has its LTV, the limits and the cure, and says that a person must act', async () => {
   const [simulator, receiver] = [await openScene(), await openReceiver()];
   const loan = { asset: 'USDT', amount: d('30000'), collateralAsset: 'BTC', collateralAmount: d('1') };
   expect(simulator.model.openLoan('long', loan).ok).toBe(true);

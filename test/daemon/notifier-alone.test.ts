@@ -7,11 +7,11 @@ import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 
 type Parts = Parameters<typeof notifierOf>;
 
-test('a daemon that stopped while alone went on repeating a notice that nobody took', async () => {
+test('a daemon that stops while alone stops retrying an undelivered notice', async () => {
   const events: DaemonEvent[] = [];
   const over = new AbortController();
   const ended: unknown[] = [];
-  // Repeats until it is told to end.
+  // Retries until it is aborted.
   const deliver: Deliverer['deliver'] = (_message, signal) =>
     new Promise((_resolve, reject) => {
       signal?.addEventListener('abort', () => {

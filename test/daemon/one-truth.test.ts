@@ -11,7 +11,7 @@ import type { RedisPart } from './config.ts';
 import { openScene, ours, polls, sizeOf } from './scene.ts';
 import { type DaemonWorld, eventually, openDaemonWorld, troubles } from './world.ts';
 
-/** In an outage page, `status`, API and metric say the same, within 5 s, and what the ledger says. */
+/** During an outage page, `status`, API and metric agree within 5 s, and match the ledger. */
 
 const RULES = `  - id: halve
     on: position
@@ -33,7 +33,7 @@ interface Seen {
 }
 
 interface Outage extends Seen {
-  /** From the outage until all places said so. */
+  /** From the outage until all places report it. */
   readonly tookMs: number;
 }
 
@@ -49,7 +49,7 @@ async function look(world: DaemonWorld, url: string): Promise<Seen> {
   };
 }
 
-/** What every place says once the API has this cause. */
+/** The expected reports once the API has this cause. */
 async function saysEverywhere(
   world: DaemonWorld,
   url: string,
@@ -90,7 +90,7 @@ async function open(
   return { simulator, world, url: daemon.webUrl() ?? '' };
 }
 
-test('"acting" while the exchange refuses the key: every place says blind and 401, and nothing was sent', async () => {
+test('the exchange refuses the key: every place says blind and 401, not "acting", and nothing was sent', async () => {
   const { simulator, world, url } = await open(['far']);
   await saysEverywhere(world, url, 'calm', 'nothing', /calm: .* from liquidation/);
   const fault = simulator.injectFault({
@@ -103,14 +103,14 @@ test('"acting" while the exchange refuses the key: every place says blind and 40
   await saysEverywhere(world, url, 'calm', 'nothing', /calm: .* from liquidation/);
 });
 
-test('"last poll under 1 s ago" while the exchange is unreachable: every place says unreachable', async () => {
+test('the exchange is unreachable: every place says so, not "last poll under 1 s ago"', async () => {
   const { simulator, world, url } = await open(['far']);
   simulator.injectFault({ effect: { kind: 'hang' }, target: {} });
   await saysEverywhere(world, url, 'blind', 'unreachable', /blind: the exchange is unreachable/);
   expect(ours(simulator, 'long')).toEqual([]);
 });
 
-test('"acting" while the market takes no orders: every place says blocked, and the ledger has no order', async () => {
+test('the market takes no orders: every place says blocked, not "acting", and the ledger has no order', async () => {
   const simulator = await openScene({ conditions: [{ kind: 'halt', market: 'BTC_PERP' }] });
   const world = await openDaemonWorld(simulator, { accounts: { long: { rules: ['halve'] } }, rules: RULES });
   const url = (await world.start()).webUrl() ?? '';
@@ -119,7 +119,7 @@ test('"acting" while the market takes no orders: every place says blocked, and t
   expect(sizeOf(simulator, 'long')).toBe(0.5);
 });
 
-test('"notifications are delivered" while one channel fails: page, API, `status`, metric and the other channel say so', async () => {
+test('one notification channel fails: page, API, `status`, metric and the other channel say so', async () => {
   const [chat, pager] = [await startReceiver({ status: 404, body: 'no_service' }), await startReceiver()];
   closeAfterTest(async () => {
     await Promise.all([chat.close(), pager.close()]);
@@ -182,7 +182,7 @@ test('"notifications are delivered" while one channel fails: page, API, `status`
   expect(pages().filter((text) => text.includes(words))).toHaveLength(1);
 });
 
-test('"waiting" follows an accepted order, with its price, and the ledger has it', async () => {
+test('"waiting" is shown only after an order was accepted, with its price, and the ledger has it', async () => {
   const { simulator, world, url } = await open(['halve']);
   const { page } = await saysEverywhere(
     world,
@@ -197,7 +197,7 @@ test('"waiting" follows an accepted order, with its price, and the ledger has it
 });
 
 describe.runIf(hasRedisServer())('while Redis is down', () => {
-  test('"acting" where it is required: every place says Redis is down', async () => {
+  test('where Redis is required, every place says that it is down, not "acting"', async () => {
     const server = await startRedisServer();
     closeAfterTest(() => server.stop());
     const { world, url } = await open(['far'], { url: server.url, prefix: 'bw', required: true });
@@ -206,7 +206,7 @@ describe.runIf(hasRedisServer())('while Redis is down', () => {
     await saysEverywhere(world, url, 'blind', 'storeLost', /blind: Redis is down/);
   });
 
-  test('"blind" where the daemon goes on without it: the page says calm, and that Redis is lost', async () => {
+  test('where the daemon goes on without Redis, the page says calm, not "blind", and that Redis is lost', async () => {
     const server = await startRedisServer();
     closeAfterTest(() => server.stop());
     const { world, url } = await open(['far'], { url: server.url, prefix: 'bw' });

@@ -16,7 +16,7 @@ const RULES = `  - id: strange
 const KNOWN = `0x${'Ab'.repeat(20)}`;
 const STRANGE = `0x${'cd'.repeat(20)}`;
 
-test('addresses of withdrawals are judged and then forgotten: none is stored, recorded or told, and the decision can be recomputed', async () => {
+test('withdrawal addresses are judged and then dropped: none is stored, recorded or sent, and the decision can be recomputed', async () => {
   const simulator = await openScene();
   const env = { ...environment(simulator), ALLOWED: KNOWN };
   const world = await openDaemonWorld(simulator, {
@@ -65,7 +65,7 @@ function transfersSeen({ events }: DaemonWorld): number {
   }, 0);
 }
 
-/** Rules are made of functions, which say nothing. */
+/** Rules contain functions, which JSON leaves out. */
 function said(event: DaemonWorld['events'][number]): unknown {
   return event.kind === 'evaluated' ? [event.snapshot, event.evaluation] : event;
 }

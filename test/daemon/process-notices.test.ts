@@ -18,7 +18,7 @@ function open() {
   return { clock, told, fails, judged, notices };
 }
 
-test('an account whose every poll failed by a defect was watched by nobody, and nobody was told', () => {
+test('people are notified of an account whose every poll fails by a defect', () => {
   const { clock, told, fails, judged } = open();
   for (const _poll of [1, 2, 3, 4]) {
     fails(new Error('Imprecise conversion'));
@@ -38,7 +38,7 @@ test('an account whose every poll failed by a defect was watched by nobody, and 
   expect(told[1]).toMatchObject({ kind: 'resolved', ruleId: 'built-in/not-judged' });
 });
 
-test('a poll that failed once, or for a lost Redis, tells nobody', () => {
+test('a single failed poll, or one for a lost Redis, notifies nobody', () => {
   const { clock, told, fails, judged, notices } = open();
   fails(new Error('once'));
   judged();

@@ -7,7 +7,7 @@ import { type Receiver, startReceiver } from '../notify/receiver.ts';
 import { move, openScene, polls } from './scene.ts';
 import { type DaemonWorld, eventually, openDaemonWorld, troubles } from './world.ts';
 
-/** What the chat of people gets from daemons in and after quiet hours. */
+/** Notices in a chat, from daemons in and after quiet hours. */
 
 const RULES = `  - id: early
     on: position
@@ -50,7 +50,7 @@ const held = ({ events }: DaemonWorld, ruleId: string, kind: string) =>
       event.report.delivery.kind === 'held',
   );
 
-test('what is held back outlives a restart, and is told once by two processes when the window is over', async () => {
+test('a held-back notice outlives a restart, and two processes send it once when the window ends', async () => {
   const [simulator, chat] = [await openScene(), await startReceiver()];
   closeAfterTest(() => chat.close());
   const world = await openDaemonWorld(simulator, {
@@ -87,7 +87,7 @@ channels: { chat: { type: slack, url: { env: CHAT } } }
   expect(collected()).toHaveLength(1);
 });
 
-test('page, status and API say until when it is quiet and how much waits, until a reload ends it', async () => {
+test('page, status and API say until when it is quiet and how many notices wait, until a reload ends it', async () => {
   const chat = await startReceiver();
   closeAfterTest(() => chat.close());
   const parts = (quiet: string) => ({

@@ -15,7 +15,7 @@ function watched(id: string, calmMs: number, sources: readonly string[] = ['posi
   } as unknown as WatchedAccount;
 }
 
-/** As committed `agoMs` ago with reads so old, and of the kind that figures have. */
+/** A view committed `agoMs` ago, with reads that old. */
 function judged(id: string, agoMs: number, ages: object, kind = 'read'): SharedAccount {
   const passage = { at: { wallMs: NOW - agoMs, monotonicMs: 0, clockId: 'other' }, plannedMs: 1000 };
   const figures = { positions: { kind }, creditLine: { kind } };
@@ -37,7 +37,7 @@ function ask(accounts: readonly WatchedAccount[], shared: readonly SharedAccount
   });
 }
 
-test('it is ready when each account was judged on fresh data', async () => {
+test('it is ready when every account was judged on fresh data', async () => {
   const accounts = [watched('a', 2_000), watched('b', 60_000, ['positions', 'creditLine'])];
   const shared = [
     judged('a', 9_000, { positions: 900 }),
@@ -89,7 +89,7 @@ test.each([
   expect(checks.find(({ ok, name }) => !ok && name === 'dataFresh')?.why).toBe(stale);
 });
 
-test('one revoked key of several does not take the readiness of all; it is named, and alone it counts', async () => {
+test('one revoked key of several does not affect readiness; it is named, and if it is the only one, it does', async () => {
   const revoked = judged('b', 1_000, { positions: 500_000 }, 'notRead');
   const failures = [
     { source: 'positions', error: 'unauthenticated', httpStatus: 401, words: '', sinceMs: NOW },
@@ -120,7 +120,7 @@ test('many accounts in trouble are counted, not all named', async () => {
   expect(checks[1]?.why).toMatch(/^a0 has not been judged; .*; a4 has not been judged; and 3 more$/);
 });
 
-test('without Redis nothing else is asked; a state that cannot be read is not ready', async () => {
+test('without Redis nothing else is checked; an unreadable state is not ready', async () => {
   let asked = 0;
   const lost = await ask([watched('a', 1_000)], [], {
     ping: () => Promise.reject(new Error('redis://:password@host is gone')),

@@ -24,7 +24,7 @@ interface Case {
   readonly account?: 'long' | 'short';
 }
 
-/** Every reading that touches orders, once with a lost reply, through the same core. */
+/** Every reading that affects orders, each with one lost reply, through the same core. */
 const CASES: readonly Case[] = [
   { name: 'ids unique among open orders', readings: { clientOrderIdUniqueness: 'openOrders' } },
   {

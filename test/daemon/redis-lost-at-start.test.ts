@@ -11,7 +11,7 @@ const RULES = `  - id: rule
     do: [{ reduce: { by: 50%, slippage: 1% } }]
 `;
 
-/** Hands on what it gets, and is gone for good after so many pieces of it. */
+/** A proxy that disappears for good after forwarding that many chunks. */
 async function startDyingRedis(url: string, pieces: number) {
   const target = new URL(url);
   const sockets = new Set<Socket>();
@@ -42,7 +42,7 @@ async function startDyingRedis(url: string, pieces: number) {
   return { url: near.href, stop };
 }
 
-test('Redis that goes away while a daemon starts was called a defect of Breakwater', async () => {
+test('losing Redis during the start is not called a defect of Breakwater', async () => {
   const redis = await startPrivateRedis();
   closeAfterTest(() => redis.stop());
   const simulator = await openScene();

@@ -15,7 +15,7 @@ const ACCOUNTS = { long: { rules: ['rule'] } };
 const hasServer = hasRedisServer();
 
 test.runIf(hasServer)(
-  'Redis killed in the middle of an order and started again: the target is reached, not passed',
+  'Redis is killed in the middle of an order and restarted: the target is reached, not passed',
   { timeout: 120_000 },
   async () => {
     const server = await startRedisServer({ persistent: true, args: ['--appendfsync', 'everysec'] });
@@ -26,7 +26,7 @@ test.runIf(hasServer)(
       { accounts: ACCOUNTS, rules: HALVE },
       { redis: { url: server.url, prefix: 'bw' } },
     );
-    // The order is under way while its store goes away.
+    // The store disappears while the order is under way.
     simulator.injectFault({
       effect: { kind: 'latency', delayMs: 600, at: 'reply' },
       target: { endpoint: 'stopLimit' },
@@ -55,9 +55,9 @@ test.runIf(hasServer)(
   },
 );
 
-test('Redis emptied: a new store epoch, in which nothing adds up with the orders of the old one', async () => {
+test('Redis is emptied: in the new store epoch nothing adds up with the orders of the old one', async () => {
   const simulator = await openScene();
-  // By default the new order is placed beside the old one, audited as overshoot: here nothing may add up.
+  // By default the new order is placed beside the old one, audited as overshoot; here nothing may add up.
   const acting = '{ fillWithin: 1s, overshoot: never }';
   const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: HALVE, acting });
   const daemon = await world.start();
@@ -84,11 +84,11 @@ test('Redis emptied: a new store epoch, in which nothing adds up with the orders
   expect(simulator.model.openOrders('long')).toHaveLength(1);
   await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.5), 'a fill', world);
   await polls(world, 'long', 6);
-  // A new store epoch knows no earlier target: what it halves is what it finds.
+  // A new store epoch knows no earlier target: it halves what it finds.
   expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
 });
 
-test.runIf(hasServer)('a Redis that hangs holds nothing up for longer than it hangs', async () => {
+test.runIf(hasServer)('a Redis that hangs delays nothing for longer than it hangs', async () => {
   const server = await startRedisServer();
   const simulator = await openScene();
   closeAfterTest(() => server.stop());
@@ -120,7 +120,7 @@ describe.runIf(hasServer)('a daemon that is stopped while Redis is lost', () => 
     const daemon = await world.start();
     await polls(world, 'long', 2);
     await server.kill();
-    // So long that every connection has been tried again, and waits for the next try.
+    // Long enough that every connection has retried, and waits for the next attempt.
     await eventually(
       () => world.events.filter((event) => event.kind === 'workerError').length > 8,
       'connections that are made anew',
@@ -128,13 +128,13 @@ describe.runIf(hasServer)('a daemon that is stopped while Redis is lost', () => 
     return { server, world, daemon };
   }
 
-  // What is left over then, a timer or a connection, the check after each test would find.
+  // The check after each test would find a leftover timer or connection.
   test('ends within its bound although Redis stays away', async () => {
     const { daemon } = await lose();
     expect(await daemon.stop('Redis is gone', 20_000)).toBe(true);
   });
 
-  test('ends in order when Redis comes back meanwhile, and the next one polls at once', async () => {
+  test('ends gracefully when Redis comes back meanwhile, and the next one polls at once', async () => {
     const { server, world, daemon } = await lose();
     const stopped = daemon.stop('Redis is away', 20_000);
     await server.start();
@@ -144,7 +144,7 @@ describe.runIf(hasServer)('a daemon that is stopped while Redis is lost', () => 
   });
 });
 
-test('a daemon that cannot set up its schedules does not start, and leaves no worker behind', async () => {
+test('does not start, and leaves no worker behind, if it cannot set up its schedules', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: HALVE });
   const redis = new Redis(world.redisUrl);

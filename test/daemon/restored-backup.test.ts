@@ -12,7 +12,7 @@ import { eventually, openDaemonWorld, troubles, verdictOf } from './world.ts';
 
 const plays = inTurn(['midst', 'before'], 2, 'moments of a backup');
 
-/** Redis put back to a backup, as docs/operations.md says it: by the simulated exchange's ledger. */
+/** Redis restored from a backup, as docs/operations.md describes; checked by the simulated exchange's ledger. */
 
 const HALVE = `  - id: rule
     on: position
@@ -41,7 +41,7 @@ async function open() {
     string,
   ];
   const simulator = await openScene();
-  // In profit, so that nothing fires yet.
+  // In profit, so that no rule fires yet.
   move(simulator, 0.02);
   const world = await openDaemonWorld(
     simulator,
@@ -68,9 +68,9 @@ async function open() {
   };
 }
 
-describe.runIf(hasRedisServer())('Redis is put back to a backup', () => {
+describe.runIf(hasRedisServer())('Redis is restored from a backup', () => {
   test.runIf(plays('midst'))(
-    'of the midst of a reduction that has ended since: nothing is closed twice, pauses of then hold, the chain is whole',
+    'made during a reduction that has ended since: nothing is closed twice, its pauses hold, the chain is whole',
     async () => {
       const scene = await open();
       const { simulator, world } = scene;
@@ -81,7 +81,7 @@ describe.runIf(hasRedisServer())('Redis is put back to a backup', () => {
       await scene.save();
       await scene.fills(0.251);
       await polls(world, 'long', 3);
-      // One that is left would have to be cancelled, and where none was accepted lately an order goes before a cancel.
+      // A leftover order would have to be cancelled, and an order goes before a cancel where none was accepted lately.
       const isClear = () => simulator.model.openOrders('long').length === 0;
       await eventually(isClear, 'no order left', () => troubles(world.events));
       const epochBefore = await epochOf(first);
@@ -102,7 +102,7 @@ describe.runIf(hasRedisServer())('Redis is put back to a backup', () => {
   );
 
   test.runIf(plays('before'))(
-    'of before a reduction, whose rule still holds: under a pause set before the start nothing is sent',
+    'made before a reduction whose rule still fires: under a pause set before the start nothing is sent',
     async () => {
       const scene = await open();
       const { simulator, world } = scene;

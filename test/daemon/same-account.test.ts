@@ -4,7 +4,7 @@ import { json, openOperatorWorld } from '../cli/operator.ts';
 import { drift, hasFilled, ours, polls, sizeOf } from './scene.ts';
 import { eventually, troubles } from './world.ts';
 
-/** Invariant 14: what is said of an account, wherever, is the same soon, and true by the exchange's ledger. */
+/** Invariant 14: all places soon agree about an account, and match the exchange's ledger. */
 
 const HALVE = `  - id: rule
     on: position
@@ -19,10 +19,10 @@ interface Said {
   readonly openIntents: number;
 }
 
-test('page, status and metrics say the same of an account, and what the ledger says, before, during and after an action', async () => {
+test('page, status and metrics agree about an account, and match the ledger, before, during and after an action', async () => {
   const world = await openOperatorWorld({ accounts: { long: { rules: ['rule'] } }, rules: HALVE });
   const { simulator } = world;
-  // Nothing is taken yet: a rule fires, and nobody is told that it acts.
+  // The exchange refuses orders: a rule fires, and no notice says that it acts.
   const refused = simulator.injectFault({
     effect: { kind: 'refusal', of: 'orders' },
     target: { endpoint: 'stopLimit' },

@@ -21,13 +21,10 @@ const MOST_MEGABYTES = 40;
 const MOST_TIMES_THE_BASELINE = 30;
 
 const MAIN = path.join(import.meta.dirname, '../../src/cli/main.ts');
-/**
- * What is garbage at once is collected soon, so that it does not count: by default it may lie about until there are
- * 50 MB of it, whatever a scrape does.
- */
+/** Garbage is collected soon, so that it does not count: by default up to 50 MB may accumulate. */
 const SMALL_YOUNG_GENERATION = ['--max-semi-space-size=4'];
 
-/** A process of its own with the role `web` alone, so that what it takes is what it takes for this. */
+/** A process with only the role `web`, so that its memory is the memory of scrapes. */
 async function startServer(
   world: DaemonWorld,
   env: NodeJS.ProcessEnv,
@@ -55,7 +52,7 @@ async function startServer(
   return { child, url };
 }
 
-/** Of this process, all threads: what others do on the machine does not count. */
+/** Processor time of all threads of this process, so that other load does not count. */
 function cpuMs(work: () => void): number {
   const before = process.cpuUsage();
   work();
@@ -63,7 +60,7 @@ function cpuMs(work: () => void): number {
   return (user + system) / 1000;
 }
 
-test('a scrape of 1,000 accounts with 5 positions each is small at its peak, quick, and keeps nothing', {
+test('a scrape of 1,000 accounts with 5 positions each has a small peak, is quick, and retains nothing', {
   timeout: 120_000,
 }, async ({ annotate }) => {
   const world = await openDaemonWorld(await openScene(), { accounts: {}, rules: '  []' });
@@ -99,7 +96,7 @@ test('a scrape of 1,000 accounts with 5 positions each is small at its peak, qui
   });
   const uses: Use[] = [];
   for (let round = 0; round < 4; round += 1) {
-    // As if every account had been polled since, by another process.
+    // As if another process had polled every account since.
     await write();
     await systemClock.sleep(1_050, new AbortController().signal);
     uses.push(await measure(child, true, scrape));

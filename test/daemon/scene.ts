@@ -7,7 +7,7 @@ import { type DaemonWorld, troubles } from './world.ts';
 
 export const d = decimal;
 
-/** An exchange whose ledger is checked at the end: nothing of ours ever opened or grew a position. */
+/** An exchange whose ledger is checked at the end: no order of the daemon opened or grew a position. */
 export async function openScene(options: SimulatorOptions = {}): Promise<RunningSimulator> {
   const simulator = await openExchange({ speed: 1, ...options });
   closeAfterTest(async () => {
@@ -22,7 +22,7 @@ export function sizeOf(simulator: RunningSimulator, accountId: string, market = 
   return simulator.model.openPositions(accountId, market)[0]?.amount.toNumber() ?? 0;
 }
 
-/** Whether a position is smaller, and no order rests with a part of it: a stop may fill in parts. */
+/** Whether a position is smaller, and no open order rests with a partial fill: a stop may fill in parts. */
 export function hasFilled(simulator: RunningSimulator, accountId: string, below: number): boolean {
   const isWhole = simulator.model.openOrders(accountId).every(({ amount, left }) => left.eq(amount));
   return isWhole && sizeOf(simulator, accountId) < below;
@@ -43,7 +43,7 @@ export function move(simulator: RunningSimulator, by: number, market = 'BTC_PERP
   simulator.setPrice(market, (priceOf(simulator, market) * (1 + by)).toFixed(1));
 }
 
-/** Moves the price on, a little at a time, until it holds: stops are activated and filled one after another. */
+/** Moves the price in small steps until the condition holds: stops are activated and filled one after another. */
 export async function drift(
   simulator: RunningSimulator,
   by: number,

@@ -15,7 +15,7 @@ const RULES = `  - id: near
 
 const ACCOUNTS = { long: { rules: ['near'] }, short: { rules: ['near'] } };
 
-/** What is played polls as often as the config says: at 1 s a run takes ten times the processor time. */
+/** Simulated accounts are polled as often as the config says: at 1 s a run takes ten times the processor time. */
 const stress = (text: string) => ({
   accounts: ACCOUNTS,
   rules: RULES,
@@ -34,7 +34,7 @@ async function read(url: string, path: string): Promise<string> {
   return await answer.text();
 }
 
-/** Value of the series whose labels these are. */
+/** The value of the series with these labels. */
 function sample(text: string, name: string, ...labels: readonly string[]): number {
   const line = text
     .split('\n')
@@ -42,7 +42,7 @@ function sample(text: string, name: string, ...labels: readonly string[]): numbe
   return Number(line?.split(' ').at(-1));
 }
 
-test('of two processes one runs each stress test, and every page and scrape tells of it', {
+test('of two processes one runs each stress test, and every page and scrape shows it', {
   timeout: 120_000,
 }, async () => {
   const simulator = await openScene();
@@ -52,9 +52,9 @@ test('of two processes one runs each stress test, and every page and scrape tell
   );
   const first = await world.start();
   const second = await world.start({ ordinal: 1 });
-  // The role that shows is the role that runs.
+  // The role that shows the result is the role that runs it.
   const onlyPolls = await world.start({ ordinal: 2, roles: ['poll'] });
-  // Those before the first reads did not know what to play. A run gives way to all else: it has no time to keep.
+  // Runs before the first reads had no positions to play. A run yields to all other work, so its duration is unbounded.
   const whole = () => runs(world).filter(({ accounts }) => accounts === 2);
   await eventually(
     () => whole().length >= 2,
@@ -90,15 +90,15 @@ test('of two processes one runs each stress test, and every page and scrape tell
     expect(sample(text, 'stress_last_run', 'outcome="complete"')).toBe(1);
   }
   for (const daemon of [first, second, onlyPolls]) await daemon.stop('counted', 10_000);
-  // One claim for each run that came to its end: a run by both would be two runs and one claim.
+  // One claim for each finished run: if both had run it there would be two runs and one claim.
   expect((await claims(world)).length).toBe(runs(world).length);
   const later = runs(world).slice(runs(world).findIndex(({ accounts }) => accounts === 2));
   expect(later.map(({ outcome }) => outcome)).toEqual(later.map(() => 'complete'));
-  // A crash that is played is no crash.
+  // A simulated crash is not a crash.
   expect(ours(simulator, 'long')).toEqual([]);
 });
 
-test('before any account was read a stress test fails, and does not say that nobody holds a position', {
+test('before any account was read a stress test fails, instead of reporting that nobody holds a position', {
   timeout: 120_000,
 }, async () => {
   const simulator = await openScene();
@@ -126,7 +126,7 @@ test('before any account was read a stress test fails, and does not say that nob
 });
 
 test.runIf(plays('a reload'))(
-  'without a schedule nothing runs, and a reload begins and ends it',
+  'without a schedule nothing runs, and a reload starts and ends it',
   { timeout: 120_000 },
   async () => {
     const simulator = await openScene();
@@ -149,7 +149,7 @@ test.runIf(plays('a reload'))(
 );
 
 test.runIf(plays('a stop'))(
-  'SIGTERM in the middle of a stress test ends in order, and leaves the run to the next process',
+  'SIGTERM in the middle of a stress test ends gracefully, and leaves the run to the next process',
   {
     timeout: 120_000,
   },
@@ -163,7 +163,7 @@ test.runIf(plays('a stop'))(
     const { output } = child;
     await child.watching;
     const finished = () => output().split('"stressed"').length - 1;
-    // One that is still under way after a while: the first ones know of no position yet, and end at once.
+    // A run still under way after a while: the first ones know no position yet, and end at once.
     await eventually(
       async () => {
         const begun = (await claims(world)).length;
@@ -176,7 +176,7 @@ test.runIf(plays('a stop'))(
     expect(await child.stop()).toBe(0);
     expect(output()).toContain('"stopped"');
     expect(output()).not.toContain('not everything had ended');
-    // The one that was ended has no claim any more.
+    // The interrupted run has released its claim.
     expect(await claims(world)).toHaveLength(finished());
   },
 );

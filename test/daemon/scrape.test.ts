@@ -38,12 +38,12 @@ const RULES = `  - id: near
 
 const STATE_NAMES = Object.values(STATE_METRICS).map(({ name }) => `breakwater_${name}`);
 
-/** What a scenario of seconds in which nothing goes wrong does not bring about. */
+/** Series that a scenario of some seconds without trouble does not produce. */
 const NOT_HERE: ReadonlySet<string> = new Set([
   // Forecasts take half a minute of samples; test/daemon/scale.test.ts has them.
   'position_liquidation_probability_ratio',
   'credit_line_margin_call_seconds',
-  // Nothing of the kind went wrong, so no label has a series.
+  // No such failure happened, so no label has a series.
   'store_epochs_started_total',
   'exchange_path_failures_total',
   'log_lines_lost_total',
@@ -64,14 +64,14 @@ const NOT_HERE: ReadonlySet<string> = new Set([
   'alarms_total',
   // No heartbeat is configured; test/daemon/heartbeat.test.ts has it.
   'heartbeat_pings_total',
-  // Nobody knows what a price is an hour later; test/daemon has them where money is known.
+  // Prices an hour later are unknown; tests where money is known have them.
   'protection_money_total',
   'protection_unknown_total',
   // No stress test is scheduled; test/daemon/scheduled-stress.test.ts has them.
   ...Object.values(EVENT_METRICS).flatMap(({ name }) => (name.startsWith('stress_') ? [name] : [])),
 ]);
 
-test('a scrape in the middle of it all has every metric, promtool finds no fault, and what closes is gone', async ({
+test('a scrape during activity has every metric, promtool finds no fault, and closed subjects are gone', async ({
   annotate,
 }) => {
   const simulator = await openScene({ accounts: [...ACCOUNTS, BORROWER] });
@@ -132,7 +132,7 @@ test('a scrape in the middle of it all has every metric, promtool finds no fault
   if (found === undefined) await annotate('promtool is not installed: the scrape was not checked by it');
   else expect(found).toEqual({ code: 0, output: '' });
 
-  // The other one has neither polled nor acted, and says the same of what is so.
+  // The other process neither polled nor acted, and shows the same shared state.
   const stateSeries = (of: string): readonly string[] =>
     of
       .split('\n')
@@ -164,7 +164,7 @@ test('a scrape in the middle of it all has every metric, promtool finds no fault
         text = await scrape(each);
         return (
           !text.includes(`position="${position!.positionId}"`) &&
-          // Nothing but a list explains the closure: its rules are frozen for minutes, and say so.
+          // Only an empty list shows the closure: its rules are frozen for minutes, and say so.
           frozen.every((series) => text.includes(`${series} 1`))
         );
       },

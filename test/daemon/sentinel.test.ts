@@ -6,7 +6,7 @@ import { sliceOf } from '../support/slice.ts';
 import { drift, openScene, ours, polls, sizeOf } from './scene.ts';
 import { eventually, openDaemonWorld, troubles, verdictOf } from './world.ts';
 
-/** What a daemon does while Sentinels make another server the primary: by the ledger of the simulated exchange. */
+/** A daemon while Sentinels make another server the primary; checked by the simulated exchange's ledger. */
 
 const HALVE = `  - id: rule
     on: position
@@ -42,7 +42,7 @@ describe.runIf(hasRedisServer())('a failover by Sentinels', () => {
   ] as const;
 
   test.each(sliceOf(losses, 2, 'ways to lose a primary'))(
-    'in the middle of a reduction, as the primary %s: its target is not crossed and nothing is sent twice',
+    'during a reduction, as the primary %s: the target is not crossed and nothing is sent twice',
     {
       timeout: 120_000,
     },

@@ -3,7 +3,7 @@ import { type CliRun, runCommandLine } from '../support/cli.ts';
 import { drift, hasFilled, openScene, ours, polls, sizeOf } from './scene.ts';
 import { type DaemonWorld, eventually, openDaemonWorld, troubles } from './world.ts';
 
-/** Two rules on the same positions: the first would take away more. */
+/** Two rules on the same positions: the first would close more. */
 const RULES = `  - id: large
     on: position
     when: { size: { above: 0.1 } }
@@ -26,7 +26,7 @@ async function operator(world: DaemonWorld, ...args: readonly string[]): Promise
   return run;
 }
 
-/** Which rules were told of, and of which accounts. */
+/** Which rules people were notified of, and for which accounts. */
 function told({ events }: DaemonWorld): readonly string[] {
   return [
     ...new Set(
@@ -39,7 +39,7 @@ function told({ events }: DaemonWorld): readonly string[] {
 
 const shown = (world: DaemonWorld) => () => troubles(world.events);
 
-test('a rule that is silenced neither acts nor tells, another one on the same position goes on, and it acts when that is lifted', async () => {
+test('a silenced rule neither acts nor notifies, another on the same position goes on, and it acts when the silence is lifted', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, {
     accounts: { long: { rules: ['large', 'small'] } },
@@ -57,13 +57,13 @@ test('a rule that is silenced neither acts nor tells, another one on the same po
   await operator(world, 'silence', '--rule', 'large', '--lift', ...BY);
   await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') < 0.2, 'a fill', world);
   await polls(world, 'long', 4);
-  // Of the size at which it fired: its episode began while it was silent.
+  // Based on the size at which it fired: its episode began during the silence.
   expect(sizeOf(simulator, 'long')).toBeCloseTo(0.1, 3);
   await eventually(() => told(world).length > 1, 'a notice', shown(world));
   expect(told(world)).toEqual(['long large', 'long small']);
 });
 
-test('a silence for one position holds back nothing of the others', async () => {
+test('a silence for one position affects no other', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, {
     accounts: { long: { rules: ['large'] }, short: { rules: ['large'] } },
@@ -85,7 +85,7 @@ test('a silence for one position holds back nothing of the others', async () => 
   await eventually(() => ours(simulator, 'long').length > 0, 'an order', shown(world));
 });
 
-test('a silence or a pause in the middle holds before the next step, whatever the market does, until it is lifted', async () => {
+test('a silence or a pause midway holds before the next step, however the market moves, until it is lifted', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, {
     accounts: { long: { rules: ['small'] }, short: { rules: ['small'] } },
@@ -107,10 +107,10 @@ test('a silence or a pause in the middle holds before the next step, whatever th
           endpoint !== 'openPositions' && (account === 'long' || account === 'short'),
       )
       .map(({ endpoint, account }) => `${account} ${endpoint}`);
-  // A step that had begun when they came into force ends.
+  // A step that began before they came into force completes.
   for (const id of IDS) await polls(world, id, 2);
   const before = sent();
-  // A gap past the one activation, and far away from the other: both would be priced anew.
+  // A gap past one activation, and far from the other: both would be priced anew.
   simulator.setPrice('BTC_PERP', '61500');
   const since = world.events.length;
   const waited = () => world.events.slice(since).filter(({ kind }) => kind === 'evaluated').length;

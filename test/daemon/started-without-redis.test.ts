@@ -12,9 +12,9 @@ import { type DaemonWorld, eventually, openDaemonWorld, troubles, verdictOf } fr
 
 const plays = inTurn(['killed', 'paused'], 2, 'starts without Redis');
 
-/** What a daemon does that is started while Redis is lost: by the ledger of the simulated exchange. */
+/** A daemon started while Redis is lost; checked by the simulated exchange's ledger. */
 
-/** It goes on firing after the target is reached: a daemon that forgets the target halves again. */
+/** Keeps firing after the target is reached: a daemon that forgets the target halves again. */
 const HALVE = `  - id: rule
     on: position
     when: { unrealizedPnl: { below: 0 } }
@@ -25,7 +25,7 @@ async function open({ mirror = true, required = false } = {}) {
   const server = await startRedisServer({ persistent: true, args: ['--appendfsync', 'everysec'] });
   closeAfterTest(() => server.stop());
   const simulator = await openScene();
-  // In profit, so that nothing fires yet.
+  // In profit, so that no rule fires yet.
   move(simulator, 0.02);
   const world = await openDaemonWorld(
     simulator,
@@ -56,7 +56,7 @@ const isShared = (world: DaemonWorld): boolean =>
 
 describe.runIf(hasRedisServer())('a daemon', () => {
   test.runIf(plays('killed'))(
-    'killed while alone and started again without Redis keeps its target, and hands everything back',
+    'killed while alone and restarted without Redis keeps its target, and hands everything back',
     {
       timeout: 120_000,
     },
@@ -103,7 +103,7 @@ describe.runIf(hasRedisServer())('a daemon', () => {
   );
 
   test.runIf(plays('paused'))(
-    'started without Redis from a fresh mirror obeys the pause that was in force, and acts when it is lifted',
+    'started without Redis from a fresh mirror obeys the pause in force, and acts when it is lifted',
     {
       timeout: 120_000,
     },
@@ -153,7 +153,7 @@ describe.runIf(hasRedisServer())('a daemon', () => {
     ['the mirror is of ten minutes ago', {}, 600_000],
   ] as const;
   test.each(sliceOf(unknown, 2, 'mirrors that say too little'))(
-    'started without Redis watches and does not act where %s, and acts when Redis is there',
+    'started without Redis watches but does not act where %s, and acts when Redis is back',
     {
       timeout: 120_000,
     },
@@ -183,7 +183,7 @@ describe.runIf(hasRedisServer())('a daemon', () => {
     },
   );
 
-  test('a proxy that resets connections, as its server is away, was the end of a daemon that started', {
+  test('starts although a proxy resets its connections because the server is away', {
     timeout: 120_000,
   }, async () => {
     const server = await startRedisServer({ persistent: true });
@@ -209,16 +209,16 @@ describe.runIf(hasRedisServer())('a daemon', () => {
     );
   });
 
-  test('that needs Redis does not start without it', async () => {
+  test('that requires Redis does not start without it', async () => {
     const { server, world } = await open({ required: true });
     await server.kill();
     await expect(world.start()).rejects.toThrow(/the Redis server cannot be used: ECONNREFUSED/);
   });
 
-  test('is refused where one that runs has its number', async () => {
+  test('is refused if a running one has its number', async () => {
     const { world } = await open();
     await world.start();
-    // So that the time after which a dead one is replaced passes quickly.
+    // Makes the time pass quickly after which a dead process is replaced.
     const clock = {
       ...systemClock,
       monotonicMs: () => 20 * systemClock.monotonicMs(),

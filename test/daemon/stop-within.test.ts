@@ -4,10 +4,10 @@ import { startChild } from './child.ts';
 import { openScene } from './scene.ts';
 import { eventually, openDaemonWorld } from './world.ts';
 
-/** Far more than a process needs to end, and less than the order that hangs is waited for. */
+/** Far more than a process needs to end, and less than the wait for an order that hangs. */
 const ENDS_WITHIN_MS = 30_000;
 
-test('a daemon that waits for the exchange ends when the time to stop is over, and says that it did not end in order', async () => {
+test('a daemon that waits for the exchange ends when the time to stop is over, and reports that it was not graceful', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, {
     exchange: '  timeouts: { attempt: 60s, call: 60s }\n',

@@ -52,7 +52,7 @@ const bounds = (timeLimitMs = 600_000) => ({ timeLimitMs, signal: new AbortContr
 
 const LONG_RUN = { scenarios: ['2022-11-08', '2020-03-12'], conditions: ['crash'] };
 
-test('what is played is played beside the event loop, which stays free', { timeout: 300_000 }, async () => {
+test('a simulation runs beside the event loop, which stays free', { timeout: 300_000 }, async () => {
   const input = {
     configFile: await configFile(),
     accounts: [HELD],
@@ -61,7 +61,7 @@ test('what is played is played beside the event loop, which stays free', { timeo
   };
   const before = performance.eventLoopUtilization();
   const { end, cases } = await runInThread(input, bounds());
-  // A share: played on the event loop itself it would be nearly 1.
+  // A share: on the event loop itself it would be nearly 1.
   expect(performance.eventLoopUtilization(before).utilization).toBeLessThan(0.5);
   expect(end).toBe('finished');
   expect(cases.map(({ scenario, conditions }) => `${scenario.id} ${conditions}`)).toEqual([
@@ -72,7 +72,7 @@ test('what is played is played beside the event loop, which stays free', { timeo
   expect((await runInThread(input, bounds())).cases).toEqual(cases);
 });
 
-test('a run ends at its time limit, and when it is told to', { timeout: 120_000 }, async () => {
+test('a run ends at its time limit, and when it is aborted', { timeout: 120_000 }, async () => {
   const input = { configFile: await configFile(), accounts: [HELD], ...LONG_RUN };
   expect(await runInThread(input, bounds(300))).toEqual({ end: 'late', cases: [] });
   const over = new AbortController();
@@ -85,7 +85,7 @@ test('a run ends at its time limit, and when it is told to', { timeout: 120_000 
   });
 });
 
-test('what cannot be played is refused with its reason', { timeout: 120_000 }, async () => {
+test('an invalid run is refused with its reason', { timeout: 120_000 }, async () => {
   const file = await configFile();
   const elsewhere = { ...HELD, positions: [{ ...HELD.positions[0]!, market: 'DOGE_PERP' }] };
   const input = { configFile: file, accounts: [elsewhere], scenarios: ['wick'], conditions: ['calm'] };
@@ -96,7 +96,7 @@ test('what cannot be played is refused with its reason', { timeout: 120_000 }, a
   );
 });
 
-/** As the state store has accounts with these figures. */
+/** The state store with accounts that have these figures. */
 function storeOf(figures: Readonly<Record<string, StoredFigures | 'refused' | undefined>>) {
   const loadOf = (accountId: string): AccountLoad => {
     const found = figures[accountId];
@@ -132,7 +132,7 @@ function figures(changed: Partial<StoredFigures> = {}, complete = true): StoredF
   };
 }
 
-test('the book is what was read last; what cannot be known is left out, and said', async () => {
+test('the book is the latest read; unknown parts are left out, and listed', async () => {
   const env = { KEY_desk: 'k', SECRET_desk: 's', KEY_other: 'k2', SECRET_other: 's2' };
   const accounts = loadText(CONFIG, env).accounts.map(
     ({ id, rules, settings }) => ({ id, rules: compileRules(rules, settings) }) as unknown as WatchedAccount,

@@ -20,7 +20,7 @@ const plays = inTurn(
 );
 const playsToo = inTurn(['chats', 'the key'], 2, 'reloads of chats');
 
-/** What people say in chats, by what Telegram gets, the controls, and the ledger of the exchange. */
+/** Commands in chats; checked by Telegram's requests, the controls, and the exchange's ledger. */
 
 const GROUP = -1001;
 const ANN = 77;
@@ -38,7 +38,7 @@ const RULES = `  - id: halve
 interface Setup {
   readonly mode?: 'approve' | 'enforce';
   readonly within?: string;
-  /** Lines of the channel. */
+  /** Config lines of the channel. */
   readonly commands?: string;
   readonly world?: DaemonWorldOptions;
 }
@@ -66,7 +66,7 @@ channels:
   return { telegram, world, wait, partsWith };
 }
 
-/** Until the daemon has listened once: what is said then is new. */
+/** Waits until the daemon has listened once: later messages count as new. */
 async function listens(telegram: TelegramService, wait: Awaited<ReturnType<typeof open>>['wait']) {
   await wait(
     () => telegram.calls.some(({ method, body }) => method === 'getUpdates' && Number(body['timeout']) > 0),
@@ -83,7 +83,7 @@ const told = ({ events }: DaemonWorld) =>
 const repliesTo = ({ sent }: TelegramService, chat: number) =>
   sent.filter(({ chat_id: id }) => id === chat).map(({ text }) => text);
 
-test('listed chats look and pause, in the audit by who it was; who may only look does not pause, and strangers hear nothing', async () => {
+test('listed chats read and pause, audited by name; a read-only chat cannot pause, and strangers hear nothing', async () => {
   const { telegram, world, wait } = await open();
   const daemon = await world.start();
   await listens(telegram, wait);
@@ -128,7 +128,7 @@ test('without commands the bot does not listen, and its messages have no buttons
   expect(telegram.sent.flatMap(buttonsOf)).toEqual([]);
 });
 
-test('what was said while nobody listened is not done, but answered', async () => {
+test('messages sent while nobody listened are answered, but not carried out', async () => {
   const { telegram, world, wait } = await open();
   telegram.say(ANN, ANN, '/pause', Date.now() - 6 * 60_000);
   const press = telegram.press(GROUP, ANN, 'y:0123456789ab:0-1');
@@ -140,7 +140,7 @@ test('what was said while nobody listened is not done, but answered', async () =
   expect(told(world).map(([, outcome]) => outcome)).toEqual(['tooOld', 'tooOld']);
 });
 
-test('two people press Acknowledge, one twice, and a stranger: it is acknowledged once, and told no more', async () => {
+test('two people press Acknowledge, one twice, and a stranger: it is acknowledged once, and reminders end', async () => {
   const { telegram, world, wait } = await open();
   const daemon = await world.start();
   await listens(telegram, wait);
@@ -177,7 +177,7 @@ test('two people press Acknowledge, one twice, and a stranger: it is acknowledge
   ]);
 });
 
-test('/ack acknowledges what is open', async () => {
+test('/ack acknowledges everything open', async () => {
   const { telegram, world, wait } = await open();
   const daemon = await world.start();
   await listens(telegram, wait);
@@ -249,7 +249,7 @@ test.runIf(plays('late'))('a press after the deadline changes nothing: it has ac
 });
 
 test.runIf(plays('two processes'))(
-  'of two processes one listens, and the other one goes on from where that ended',
+  'one of two processes listens, and the other continues where that one ended',
   async () => {
     const { telegram, world, wait } = await open();
     const first = await world.start();
@@ -260,7 +260,7 @@ test.runIf(plays('two processes'))(
     await first.stop('it moves', 10_000);
     telegram.say(ANN, ANN, '/pause long 5m');
     await wait(() => repliesTo(telegram, ANN).length === 2, 'a second reply');
-    // Nothing was interrupted: it has ended in order.
+    // Nothing was interrupted: it ended gracefully.
     expect(repliesTo(telegram, ANN)[1]).toMatch(/^Paused: long/);
     expect((await second.state.controls.list()).map(({ kind }) => kind)).toEqual(['pause']);
     expect(world.events.filter(({ kind }) => kind === 'botListens')).toEqual([]);
@@ -268,7 +268,7 @@ test.runIf(plays('two processes'))(
 );
 
 test.runIf(playsToo('chats'))(
-  'a reload that lists chats, other ones or none takes effect without a restart',
+  'a reload that lists chats, other chats or none takes effect without a restart',
   async () => {
     const { telegram, world, wait, partsWith } = await open({ commands: '' });
     const daemon = await world.start();
@@ -300,7 +300,7 @@ test.runIf(playsToo('chats'))(
 );
 
 test.runIf(playsToo('the key'))(
-  'commands that a reload brings together with operators.key wait for the restart that this takes',
+  'commands that a reload adds together with operators.key wait for the required restart',
   async () => {
     const { telegram, world, wait, partsWith } = await open({ commands: '' });
     const text = await readFile(world.configFile, 'utf8');
@@ -308,7 +308,7 @@ test.runIf(playsToo('the key'))(
     const daemon = await world.start();
     await world.write(partsWith(COMMANDS));
     expect(await daemon.reload()).toMatchObject({ kind: 'adopted', change: { needsRestart: ['operators'] } });
-    // As long as a reload takes to be seen, and more.
+    // Longer than a reload takes to be seen.
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     expect(telegram.calls.filter(({ method }) => method === 'getUpdates')).toEqual([]);
     await daemon.stop('restart', 10_000);
@@ -317,7 +317,7 @@ test.runIf(playsToo('the key'))(
   },
 );
 
-test('a webhook that is set shows in log, metric and API, with what to do, until it is removed', async () => {
+test('a configured webhook shows in log, metric and API, with the cure, until it is removed', async () => {
   const { telegram, world, wait } = await open();
   telegram.webhook = true;
   const daemon = await world.start();
@@ -348,7 +348,7 @@ test('a webhook that is set shows in log, metric and API, with what to do, until
 });
 
 test.runIf(hasRedisServer() && plays('without Redis'))(
-  'while Redis is lost one of two processes listens, and what it did then is not done again when that is back',
+  'while Redis is lost one of two processes listens, and its work is not repeated when Redis is back',
   {
     timeout: 120_000,
   },

@@ -12,7 +12,7 @@ import { startChild } from './child.ts';
 import { openScene, ours, polls } from './scene.ts';
 import { type DaemonWorld, eventually, openDaemonWorld, troubles } from './world.ts';
 
-/** Reduces at once, with an order that the price has to come to: the intent stays open until then. */
+/** Reduces at once, with an order that the price must reach: the intent stays open until then. */
 const NEAR = `  - id: near
     on: position
     when: { liquidationDistance: { below: 8%, clearAbove: 12% } }
@@ -49,7 +49,7 @@ async function health(daemon: Daemon): Promise<Health & { readonly status: numbe
   return { status, ...(JSON.parse(body) as Health) };
 }
 
-/** The value of one series as it is scraped; undefined when there is none. */
+/** The scraped value of one series; undefined if there is none. */
 function valueOf(text: string, series: string): number | undefined {
   const line = text.split('\n').find((one) => one.startsWith(`${series} `));
   return line === undefined ? undefined : Number(line.slice(series.length + 1));
@@ -60,7 +60,7 @@ async function scraped(daemon: Daemon): Promise<(series: string) => number | und
   return (series) => valueOf(body, `breakwater_${series}`);
 }
 
-/** Until a scrape says so. */
+/** Waits until a scrape has the value. */
 async function told(daemon: Daemon, series: string, value: number | undefined): Promise<void> {
   let last: number | undefined;
   await eventually(
@@ -105,7 +105,7 @@ async function openNear(
   return { simulator, world };
 }
 
-test('a scrape tells of intents, pauses and queues as they are, in each process alike, and promtool finds no fault', async ({
+test('a scrape shows current intents, pauses and queues, in every process alike, and promtool finds no fault', async ({
   annotate,
 }) => {
   const { simulator, world } = await openNear();
@@ -158,7 +158,7 @@ test('a scrape tells of intents, pauses and queues as they are, in each process 
   }
 });
 
-test('a web process by itself asks the exchange nothing, and is ready when others watch', async () => {
+test('a web-only process sends the exchange no request, and is ready when others watch', async () => {
   const { simulator, world } = await openNear();
   const web = await world.start({ roles: ['web'] });
   const before = await health(web);
@@ -181,7 +181,7 @@ test('a web process by itself asks the exchange nothing, and is ready when other
   expect((await health(web)).checks.map(({ ok }) => ok)).toEqual([true, true, true]);
 });
 
-test('judged without a reply of the exchange an account is not ready; it is with the first one', async () => {
+test('an account judged without a reply of the exchange is not ready; with the first reply it is', async () => {
   const { world, simulator } = await openNear();
   const fault = simulator.injectFault({
     effect: { kind: 'status', status: 503 },
@@ -223,7 +223,7 @@ test('a start on a port in use says what to change, and has done nothing', async
   expect((await get(elsewhere.webUrl(), '/healthz')).status).toBe(200);
 });
 
-test('a taken --port or --health-port was told to set the key of the config that it overrides', async () => {
+test('a taken --port or --health-port is reported as that option, not as the config key that it overrides', async () => {
   const taken = createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => taken.once('listening', resolve));
   closeAfterTest(() => new Promise((resolve) => taken.close(() => resolve())));
@@ -238,7 +238,7 @@ test('a taken --port or --health-port was told to set the key of the config that
   );
 });
 
-test('a reload moves the web server, changes who may read, and keeps it as it was when it cannot', async () => {
+test('a reload moves the web server, changes who may read, and keeps the old server when it cannot', async () => {
   const TOKEN = 'a-token-for-readers-1';
   const [first, second] = [await freePort(), await freePort()];
   const { simulator, world } = await openNear({ web: `{ port: ${first} }` });
@@ -276,7 +276,7 @@ test('a reload moves the web server, changes who may read, and keeps it as it wa
   expect(simulator.internalErrors).toEqual([]);
 });
 
-test('the log says as much as the config asks for, also after a reload, unless the command line said it', async () => {
+test('the log level follows the config, also after a reload, unless the command line set it', async () => {
   const { world } = await openNear({ more: 'log: { level: warn }' });
   const [log, fixed] = [new Log(), new Log()];
   const output = { isTerminal: false, colours: false };
@@ -289,7 +289,7 @@ test('the log says as much as the config asks for, also after a reload, unless t
   expect(log.text).not.toContain('"event":"started"');
   await expect.poll(() => fixed.lines.map(({ event }) => event)).toContain('started');
   await world.write({ ...RULES, acting: PATIENT, more: 'log: { level: info, format: pretty }' });
-  // Each may have seen the change by itself before.
+  // Each process may have seen the change already.
   for (const each of [daemon, other]) expect((await each.reload()).kind).not.toBe('refused');
   await expect.poll(() => log.text).toMatch(/INFO +a changed config is in force: 2 accounts/);
   const reloaded = () => fixed.lines.filter(({ event }) => event === 'configReloaded');
@@ -326,7 +326,7 @@ test('each line of the log is one object; one of a rule has account, subject, ru
   });
 });
 
-test('no secret is in the log, the metrics or the answers, however it comes by: refused, failing, rotated', async ({
+test('no secret is in the log, the metrics or the answers, however it gets there: refused, failing, rotated', async ({
   skip,
 }) => {
   if (!hasRedisServer()) skip('a Redis server of its own, with a password, is needed, and none is installed');
@@ -385,7 +385,7 @@ test('no secret is in the log, the metrics or the answers, however it comes by: 
   answers.push(await get(base, '/readyz'), await get(base, `/${PLANTED.web}`, 'a-wrong-token-to-read'));
   env['SECRET_short'] = PLANTED.rotated;
   expect((await daemon.reload()).kind).not.toBe('refused');
-  // A line that carries all of them: a job that cannot be used, under an id that somebody chose.
+  // A line that carries all of them: an invalid job under an id that somebody chose.
   const jobId = `seen-${Object.values(PLANTED).join('-')}-seen`;
   await daemon.queues.all.find(({ name }) => name === 'act')?.add('run', {}, { jobId });
   await eventually(() => log.lines.some(({ event }) => event === 'jobRefused'), 'a refused job in the log');
@@ -412,7 +412,7 @@ test('no secret is in the log, the metrics or the answers, however it comes by: 
   expect(secrets.filter((secret) => everything.includes(secret))).toEqual([]);
 });
 
-test('a stop closes the web server within its bound, whoever holds a connection open', async () => {
+test('a stop closes the web server within its bound, even if somebody holds a connection open', async () => {
   const { world } = await openNear();
   const daemon = await world.start();
   const { port } = new URL(daemon.webUrl() ?? '');

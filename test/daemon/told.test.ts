@@ -5,7 +5,7 @@ import { startReceiver } from '../notify/receiver.ts';
 import { d, drift, hasFilled, openScene, ours, polls, sizeOf } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
 
-/** How episodes end and what was done in them, by a receiver's own count, against the ledger of the exchange. */
+/** Notices about the end of episodes, by a receiver's own count, against the exchange's ledger. */
 
 interface Told {
   readonly kind: string;
@@ -37,7 +37,7 @@ async function open(simulator: RunningSimulator, rules: string, ids: readonly st
   return { world, told, find, parts };
 }
 
-/** What the exchange says that orders of ours have closed, in all and at which average price. */
+/** Closed by the daemon's orders, by the ledger: total amount and average price. */
 function closedBy(simulator: RunningSimulator) {
   const fills = simulator
     .ledger({ accountId: 'long', kinds: ['fill'] })
@@ -47,7 +47,7 @@ function closedBy(simulator: RunningSimulator) {
   return { amount, price: money / amount };
 }
 
-test('a credit line that the exchange liquidated was told as "Resolved: the rule does not fire any more"', async () => {
+test('a credit line that the exchange liquidated is reported as such, not as resolved', async () => {
   const simulator = await openScene({ readings: { loanReply: 'array' } });
   const loan = { asset: 'USDT', amount: d('36000'), collateralAsset: 'BTC', collateralAmount: d('1') };
   expect(simulator.model.openLoan('long', loan).ok).toBe(true);
@@ -72,7 +72,7 @@ test('a credit line that the exchange liquidated was told as "Resolved: the rule
   await eventually(isLiquidated, 'the liquidation');
   // Credit lines in one asset are told apart by the second in which they were opened.
   await eventually(() => simulator.model.nowMs() - openedMs > 1_000, 'the second after');
-  // That a new one is there shows at once that the list is no empty one by mistake; else it takes three minutes.
+  // A new line shows at once that the list is not empty by mistake; otherwise that takes three minutes.
   expect(simulator.model.deposit('long', { ticker: 'BTC', amount: d('1') })).toMatchObject({ ok: true });
   expect(simulator.model.openLoan('long', { ...loan, amount: d('100') })).toMatchObject({ ok: true });
   const gone = await find('that it is gone', ({ text }) => text.includes('GONE'));
@@ -90,7 +90,7 @@ test('a credit line that the exchange liquidated was told as "Resolved: the rule
   expect(told().filter(({ text }) => text.includes('GONE'))).toHaveLength(1);
 });
 
-test('"Resolved" after half was sold did not say that anything was sold: amount and price are those of the ledger', async () => {
+test('the notice at the end has the amount and price sold, as the ledger has them', async () => {
   const simulator = await openScene();
   const rules = `  - id: halve
     on: position
@@ -130,7 +130,7 @@ async function openStopped() {
   return { ...scene, simulator, activation, goTo };
 }
 
-test('nobody heard that a standing stop had closed the whole position', async () => {
+test('people are notified when a standing stop has closed the whole position', async () => {
   const { simulator, told, find, activation, goTo } = await openStopped();
   await goTo(1.0003);
   await goTo(0.9997);
@@ -139,7 +139,7 @@ test('nobody heard that a standing stop had closed the whole position', async ()
   expect([likely.kind, likely.severity, likely.rule]).toEqual(['alarm', 'critical', 'stop']);
   expect(likely.text).toContain(`our stop at ${activation} has probably closed it`);
   expect(told().filter(({ text }) => text.includes('Our stop at'))).toEqual([]);
-  // That another one is listed shows at once that the list is no empty one by mistake; else it takes three minutes.
+  // Another position shows at once that the list is not empty by mistake; otherwise that takes three minutes.
   const beside = { market: 'ETH_PERP', side: 'buy', amount: d('0.1') } as const;
   expect(simulator.model.placeCollateralOrder('long', beside)).toMatchObject({ ok: true });
   const closed = await find('the fill', ({ text }) => text.includes('Our stop at'));
@@ -156,7 +156,7 @@ const FAR = `  - id: far
     do: [{ notify: {} }]
 `;
 
-test('a reminder gave the figures of the first message as those of now', async () => {
+test('a reminder has current figures, not those of the first message', async () => {
   const simulator = await openScene();
   const { world, find } = await open(simulator, FAR, ['far']);
   await world.start();
@@ -174,7 +174,7 @@ test('a reminder gave the figures of the first message as those of now', async (
   expect(text).toContain(`UTC: distance to liquidation is ${first}, below 90 %.`);
 });
 
-test('at the switch to enforce it said "Resolved", "does not fire any more" and "sends no order"', async () => {
+test('at the switch to enforce no notice says "Resolved" or "sends no order"', async () => {
   const simulator = await openScene();
   const { world, told, find, parts } = await open(simulator, FAR, ['far']);
   await world.write(parts('observe'));

@@ -10,7 +10,7 @@ import { eventually, openDaemonWorld, troubles, verdictOf } from './world.ts';
 
 const plays = inTurn(['port', 'status', 'another daemon'], 3, 'what people ask without Redis');
 
-/** What a daemon does while Redis is lost: by the ledger of the simulated exchange. */
+/** A daemon while Redis is lost; checked by the simulated exchange's ledger. */
 
 const HALVE = `  - id: rule
     on: position
@@ -60,7 +60,7 @@ describe.runIf(hasRedisServer())('while Redis is lost', () => {
     return { server, simulator, world, said: hook.bodies };
   }
 
-  test('a breach is acted on within seconds, and when it is back nothing is sent twice', {
+  test('the daemon acts on a breach within seconds, and when Redis is back nothing is sent twice', {
     timeout: 120_000,
   }, async () => {
     const { server, simulator, world, said } = await open();
@@ -96,7 +96,7 @@ describe.runIf(hasRedisServer())('while Redis is lost', () => {
   });
 
   test.runIf(plays('port'))(
-    'pause said only that Redis is away, and nothing of port, token and how else to hold a daemon back',
+    'pause names port, token and the other ways to hold a daemon back',
     {
       timeout: 120_000,
     },
@@ -137,7 +137,7 @@ describe.runIf(hasRedisServer())('while Redis is lost', () => {
   );
 
   test.runIf(plays('status'))(
-    'status, pause and resume ask the daemon itself, and what they say is in force there and afterwards',
+    'status, pause and resume ask the daemon itself; the changes are in force there and afterwards',
     {
       timeout: 120_000,
     },
@@ -211,7 +211,7 @@ describe.runIf(hasRedisServer())('while Redis is lost', () => {
   );
 
   test.runIf(plays('another daemon'))(
-    'pause said Paused, and nothing of the other daemon that went on acting',
+    'pause warns of the other daemon that goes on acting',
     {
       timeout: 120_000,
     },
@@ -268,7 +268,7 @@ describe.runIf(hasRedisServer())('while Redis is lost', () => {
     },
   );
 
-  test('a change without the control token is refused in words, and where no daemon runs Redis is what is missing', async () => {
+  test('a change without the control token is refused in words; without a daemon, the error is the missing Redis', async () => {
     const port = await freePort();
     const { server, world } = await open(`{ port: ${port} }`);
     const breakwater = async (...args: readonly string[]) =>

@@ -14,22 +14,21 @@ import { type ConfigParts, configText, environment, type RedisPart } from './con
 
 export { eventually } from '../pipeline/world.ts';
 
-/** A Redis, a config file, and daemons that use both. */
+/** A Redis, a config file, and the daemons that use them. */
 export interface DaemonWorld {
   readonly simulator: RunningSimulator;
   readonly redisUrl: string;
   readonly prefix: string;
   readonly configFile: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Of all daemons of this world. */
   readonly events: DaemonEvent[];
   start(options?: Partial<DaemonOptions>): Promise<Daemon>;
-  /** Writes the config anew; nobody is told. */
+  /** Rewrites the config; no daemon is notified. */
   write(parts: ConfigParts | string): Promise<void>;
 }
 
 export interface DaemonWorldOptions {
-  /** Another server than the one of the test file. */
+  /** Default: the server of the test file. */
   readonly redis?: RedisPart;
 }
 
@@ -46,7 +45,7 @@ export async function openDaemonWorld(
   const prefix = redis.prefix.replace(/:$/, '');
   const env = environment(simulator);
   const events: DaemonEvent[] = [];
-  // At one go: a watchdog that looks in between would find, and refuse, an empty file.
+  // Written atomically: a watchdog could otherwise find, and refuse, an empty file.
   const write = async (next: ConfigParts | string): Promise<void> => {
     const text =
       typeof next === 'string'
@@ -84,7 +83,7 @@ export function ledgerOf(simulator: RunningSimulator, accountId: string, ...kind
   return simulator.ledger({ accountId, kinds });
 }
 
-/** What went wrong in the daemons, for a test that waits in vain. */
+/** Troubles of the daemons, for the message of a test that waited in vain. */
 export function troubles(events: readonly DaemonEvent[]): readonly unknown[] {
   const quiet = new Set(['evaluated', 'read', 'ticked', 'call', 'commit']);
   return events
@@ -93,7 +92,7 @@ export function troubles(events: readonly DaemonEvent[]): readonly unknown[] {
     .map((event) => ('error' in event ? Object.assign({}, event, { error: String(event.error) }) : event));
 }
 
-/** What `audit verify` says: it asks the store, and not a daemon that may just be alone. */
+/** The verdict of `audit verify`. It reads the store, because a daemon may just be alone. */
 export async function verdictOf({ configFile, env }: DaemonWorld, accountId: string): Promise<ChainVerdict> {
   const operations = await openOperations({ config: configFile, env });
   try {
@@ -103,7 +102,6 @@ export async function verdictOf({ configFile, env }: DaemonWorld, accountId: str
   }
 }
 
-/** Every key that is left under the prefix. */
 export async function keysOf(world: Pick<DaemonWorld, 'redisUrl' | 'prefix'>): Promise<readonly string[]> {
   const redis = new Redis(world.redisUrl, { maxRetriesPerRequest: 1 });
   try {
@@ -113,7 +111,7 @@ export async function keysOf(world: Pick<DaemonWorld, 'redisUrl' | 'prefix'>): P
   }
 }
 
-/** A key may end, and begin again as something else, between a look at its type and one at its value: one step for both. */
+/** A key may expire, and be replaced by another type, between two commands: one script reads type and value. */
 const READ_KEY = `
 local kind = redis.call('TYPE', KEYS[1]).ok
 if kind == 'none' then return {} end
@@ -124,7 +122,7 @@ local commands = {
 local command = commands[kind]
 return redis.call(command[1], KEYS[1], unpack(command, 2))`;
 
-/** All that is in Redis, keys and values, as one text. */
+/** All keys and values in Redis, as one text. */
 export async function storedIn(world: Pick<DaemonWorld, 'redisUrl' | 'prefix'>): Promise<string> {
   const redis = new Redis(world.redisUrl, { maxRetriesPerRequest: 1 });
   try {

@@ -8,7 +8,7 @@ import { eventually, openDaemonWorld, troubles } from './world.ts';
 
 const zeros = (bytes: number): string => `[${'0,'.repeat(bytes / 2 - 1)}0]`;
 const HEALTH_CHECKS = 10;
-/** A process that is stopped does not answer within it; a busy machine does. */
+/** A stopped process does not answer within this time; a busy machine does. */
 const ANSWERED_WITHIN_MS = 20_000;
 
 test.each([
@@ -16,7 +16,7 @@ test.each([
   ['4 KB, which pass the bounds,', zeros(3_900)],
   ['16 MB', zeros(16_000_000)],
 ])(
-  'a reply of %s of zeros wrote 15,000 log lines, or stopped the process for ten minutes (0 of 10 health checks answered)',
+  'a reply of %s of zeros neither floods the log nor stops the process (health checks answered)',
   async (_size, body) => {
     let served = 0;
     const exchange = await startServer((_request, response) => {

@@ -20,14 +20,14 @@ function textAt(speed: number): string {
   });
 }
 
-/** Every number of a config by its path, those that come from defaults included. */
+/** Every number of a config by its path, including defaults. */
 function numbersOf(value: unknown, path = ''): readonly (readonly [path: string, value: number])[] {
   if (typeof value === 'number') return [[path, value]];
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, inner]) => numbersOf(inner, `${path}/${key}`));
 }
 
-/** The config and what it leaves to defaults that are filled in later. */
+/** Numbers of the config, and of the defaults that are filled in later. */
 function numbersAt(speed: number): ReadonlyMap<string, number> {
   const config: CompiledConfig = loaded(textAt(speed), { env });
   return new Map([
@@ -36,7 +36,7 @@ function numbersAt(speed: number): ReadonlyMap<string, number> {
   ]);
 }
 
-/** The key that a number is under, directly or in a list. */
+/** The key of a number, directly or in a list. */
 const nameOf = (path: string): string => /([^/]+)$/.exec(path.replace(/(\/\d+)+$/, ''))?.[1] ?? '';
 const isDuration = (path: string): boolean => nameOf(path).endsWith('Ms');
 
@@ -58,7 +58,7 @@ const DURATIONS = [
   'remindEveryMs',
 ];
 
-/** Numbers that are no durations. One that is missing here is new: if it is a time, the demo has to scale it. */
+/** Numbers that are not durations. A number missing here is new: if it is a time, the demo must scale it. */
 const NO_DURATIONS = [
   'basisAllowance',
   'clearAbove',
@@ -83,7 +83,7 @@ describe("the config of the demo's daemon", () => {
     expect(problemsOf(textAt(speed), { env }).filter(({ severity }) => severity === 'error')).toEqual([]);
   });
 
-  test.each([2, 5, 12.5, 20])('at speed %d every duration there is, is divided by it', (speed) => {
+  test.each([2, 5, 12.5, 20])('at speed %d every duration is divided by it', (speed) => {
     const real = numbersAt(1);
     const scaled = numbersAt(speed);
     expect([...scaled.keys()]).toEqual([...real.keys()]);
@@ -94,12 +94,12 @@ describe("the config of the demo's daemon", () => {
     expect(wrong).toEqual([]);
   });
 
-  test('and nothing else is', () => {
+  test('no other number is changed', () => {
     const others = (speed: number) => [...numbersAt(speed)].filter(([path]) => !isDuration(path));
     expect(others(20)).toEqual(others(1));
   });
 
-  test('durations are told from other numbers by their names, and all are among them', () => {
+  test('durations are recognized by name, and the names cover all of them', () => {
     const names = new Set([...numbersAt(1).keys()].map(nameOf));
     const durations = [...names].filter((name) => name.endsWith('Ms'));
     expect(durations.toSorted()).toEqual(expect.arrayContaining(DURATIONS));

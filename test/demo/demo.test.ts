@@ -13,7 +13,7 @@ interface Line {
   readonly [key: string]: unknown;
 }
 
-/** Where a Redis is to be found. */
+/** Environment that locates a Redis. */
 const env = Object.fromEntries(
   ['PATH', 'REDIS_URL', 'REDIS_SERVER'].flatMap((name) => {
     const value = process.env[name];
@@ -34,8 +34,8 @@ const SHOW_CURSOR = '\u001b[?25h';
 const COLOUR = new RegExp(`${String.fromCharCode(27)}\\[\\d+m`);
 
 describe('breakwater demo', () => {
-  /** A market of half the default's pace: a busy machine is no reason to lose anybody. */
-  test('a crash: the protected account comes through and keeps more, its twin is liquidated', {
+  /** Half the default pace: a busy machine must not cost an account. */
+  test('in a crash the protected account survives and keeps more; its twin is liquidated', {
     timeout: 120_000,
   }, async () => {
     const run = await runCommandLine(['demo', '--json', '--duration', '30s'], { env });
@@ -60,7 +60,7 @@ describe('breakwater demo', () => {
   });
 
   test.runIf(plays('a table'))(
-    'on a terminal it draws a table in place, gives the cursor back, and ends with another table',
+    'on a terminal it draws a table in place, restores the cursor, and ends with another table',
     async () => {
       const run = await runCommandLine(['demo', '--duration', '1s'], {
         tty: true,
@@ -74,7 +74,7 @@ describe('breakwater demo', () => {
     },
   );
 
-  test.runIf(plays('no colours'))('with NO_COLOR it still draws in place, without a colour', async () => {
+  test.runIf(plays('no colours'))('with NO_COLOR it still draws in place, without colours', async () => {
     const run = await runCommandLine(['demo', '--duration', '1s'], {
       tty: true,
       env: { ...env, NO_COLOR: '1' },
@@ -96,7 +96,7 @@ describe('breakwater demo', () => {
     expect(run.stdout).toContain("What happened, by the exchange's own ledger");
   });
 
-  /** Pressed once prices move. */
+  /** Presses Ctrl-C once prices move. */
   async function stopped(
     args: readonly string[],
     { size = {}, ...options }: { readonly tty: boolean; readonly size?: object },
@@ -119,7 +119,7 @@ describe('breakwater demo', () => {
     return { exitCode, text };
   }
 
-  test('Ctrl-C ends the live table in order with 130: the cursor is back, then comes what happened so far', async () => {
+  test('Ctrl-C ends the live table with 130: the cursor is restored, then the results so far follow', async () => {
     const { exitCode, text } = await stopped([], { tty: true });
     expect(exitCode).toBe(130);
     const after = text.slice(text.lastIndexOf(SHOW_CURSOR));
@@ -142,7 +142,7 @@ describe('breakwater demo', () => {
     },
   );
 
-  test('Ctrl-C with --json: says that it was stopped, and the last line is as ever', async () => {
+  test('Ctrl-C with --json says that it was stopped, and the last line is as usual', async () => {
     const { exitCode, text } = await stopped(['--json'], { tty: false });
     expect(exitCode).toBe(130);
     const all = lines(text);
@@ -151,14 +151,14 @@ describe('breakwater demo', () => {
     expect(Object.keys(all.at(-1) ?? {})).toEqual(KEYS);
   });
 
-  test('Ctrl-C before anything moves ends it with 130 and without a word', async () => {
+  test('Ctrl-C before prices move ends it silently with 130', async () => {
     const controller = new AbortController();
     controller.abort(ctrlC());
     const run = await runCommandLine(['demo'], { env, signal: controller.signal });
     expect(run).toEqual({ exitCode: 130, stdout: '', stderr: '' });
   });
 
-  test('--help says what is shown, when it fails, and what the lines of --json are', async () => {
+  test('--help explains the display, when it fails, and the lines of --json', async () => {
     const { stdout, exitCode } = await runCommandLine(['demo', '--help']);
     expect(exitCode).toBe(0);
     for (const flag of ['duration', 'json']) {
@@ -172,7 +172,7 @@ describe('breakwater demo', () => {
     expect(stdout).toContain('$ breakwater demo --duration 2m');
   });
 
-  test.each(['soon', '0.5s', '61m'])('--duration %s is refused with what would be right', async (given) => {
+  test.each(['soon', '0.5s', '61m'])('--duration %s is refused with a valid one', async (given) => {
     const run = await runCommandLine(['demo', '--duration', given], { env });
     expect(run.exitCode).toBe(2);
     expect(run.stderr).toMatch(/from 1s to 60m/);

@@ -35,14 +35,14 @@ function linesOf(
   return outcomeLines(io, { ...outcome, failures }, stoppedAfterMs);
 }
 
-test('the result says how much money each account had, has and lost, and what became of its position', () => {
+test('the result has the money that each account had, has and lost, and the fate of its position', () => {
   const text = linesOf().join('\n');
   expect(text).toMatch(/protected +3,000\.00 USDT +1,730\.56 USDT +-1,269\.44 USDT +closed 59\.0 %/);
   expect(text).toMatch(/not protected +3,000\.00 USDT +240\.64 USDT +-2,759\.36 USDT +liquidated 97\.0 %/);
   expect(text).toContain('Kept more with Breakwater: +1,489.92 USDT. Orders: 1, alerts: 2.');
 });
 
-test('no line of the result is longer than 80 columns, and none has control characters without colours', () => {
+test('no line of the result is wider than 80 columns, and without colours none has control characters', () => {
   const everything = failuresOf({
     protectedSide: { ...LOST, wasLiquidated: true },
     twin: { ...SAVED, requests: 1 },
@@ -54,7 +54,7 @@ test('no line of the result is longer than 80 columns, and none has control char
   }
 });
 
-test('the result says what is not as it should be, unless it was stopped before it could be', () => {
+test('the result reports unexpected outcomes, unless it was stopped too early', () => {
   expect(linesOf(['the protected account was liquidated'])).toContain(
     'Not as it should be: the protected account was liquidated.',
   );
@@ -63,13 +63,13 @@ test('the result says what is not as it should be, unless it was stopped before 
   expect(stopped).not.toContain('Not as it should be');
 });
 
-test('in a checkout the next commands did not exist: how they are called there is said', () => {
+test('the next commands fit how the program runs: in a checkout, as called there', () => {
   const how = 'Here `breakwater` is: npm run --silent breakwater --';
   expect(linesOf()).not.toContain(how);
   expect(linesOf([], undefined, { npm_lifecycle_event: 'demo' }).at(-4)).toBe(how);
 });
 
-test('the last three lines name what to do next: commands and files that exist', async () => {
+test('the last three lines name next steps: commands and files that exist', async () => {
   const next = linesOf().slice(-3).join('\n');
   const commands = [...next.matchAll(/breakwater (\w+) /g)].map(([, command = '']) => command);
   expect(commands).toEqual(['simulate', 'check', 'run']);

@@ -22,7 +22,7 @@ test.each<[string, Partial<DemoSide>, Partial<DemoSide>, readonly RegExp[]]>([
   expect(found).toEqual(expected.map((pattern) => expect.stringMatching(pattern) as string));
 });
 
-test('what the protected account kept more is the difference of the differences', () => {
+test('the saving of the protected account is the difference of both losses', () => {
   expect(keptMore({ protectedSide: SAVED, twin: LOST })).toBe('1489.92');
   expect(keptMore({ protectedSide: LOST, twin: SAVED })).toBe('-1489.92');
 });

@@ -4,7 +4,7 @@ import type { DemoSide } from '../../src/demo/result.ts';
 
 const text = (amount: string) => formatDecimal(decimal(amount));
 
-/** A protected account as it may stand after a crash. */
+/** A protected account after a crash. */
 export const SAVED: DemoSide = {
   id: PROTECTED,
   amountBefore: text('0.5'),

@@ -34,14 +34,14 @@ describe.each([
   const lines = renderFrame(frame, { columns, rows, paint });
   const text = lines.join('\n');
 
-  test('is no wider and no higher than the terminal, with a row left for the cursor', () => {
+  test('fits the terminal, with a row left for the cursor', () => {
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(columns);
     expect(lines).toHaveLength(rows - 1);
     const calm = renderFrame({ ...frame, events: [] }, { columns, rows, paint });
     expect(calm).toHaveLength(rows - 1);
   });
 
-  test('shows all that it is about, and the twins below each other', () => {
+  test('shows every part, and the twins below each other', () => {
     expect(text).toContain('1:05 of 2:10, 5 times as fast');
     expect(text).toMatch(/BTC_PERP +54,000\.0 USDT +-10\.0 %/);
     const [above = '', below = ''] = text.split('NOT PROTECTED');
@@ -56,18 +56,18 @@ describe.each([
     expect(text).toContain('Ctrl-C ends');
   });
 
-  test('shows the last that the daemon said in full, over as many lines as it takes', () => {
+  test("shows the daemon's last message in full, over several lines if needed", () => {
     expect(text.replace(/\n +/g, ' ')).toContain(`0:29  29. ${long}`);
   });
 
-  test('is as large in colours, and every colour ends on its line', () => {
+  test('has the same size with colours, and every colour ends on its line', () => {
     const coloured = renderFrame(frame, { columns, rows, paint: colour });
     expect(coloured.map((line) => stripVTControlCharacters(line))).toEqual(lines);
     for (const line of coloured) expect((line.split('\u001b[').length - 1) % 2).toBe(0);
   });
 });
 
-test('the largest figures there can be still fit', () => {
+test('has room for the largest figures', () => {
   const state = {
     state: 'margin_call',
     openOrders: ['sell 0.500 at 160802.85'],
@@ -82,7 +82,7 @@ test('the largest figures there can be still fit', () => {
 
 describe('the bar', () => {
   test.each([-0.02, 0, 0.03, FIRES_BELOW, 0.1, 0.149, 0.15, 0.4])(
-    'is as full as that of the page at %d',
+    'is as full as on the page at %d',
     (distance) => {
       const mark = {
         field: 'liquidationDistance',
@@ -105,11 +105,11 @@ describe('the bar', () => {
     [0, '░░░░'],
     [0.5, '██░░'],
     [1, '████'],
-  ])('with %d of the way used up is %s', (part, expected) => {
+  ])('with %d of the way used is %s', (part, expected) => {
     expect(bar(part, 4)).toBe(expected);
   });
 
-  test('of a position that the exchange took whole it is full, of one that was closed it is empty', () => {
+  test('is full for a position that the exchange liquidated, empty for a closed one', () => {
     const lineOf = (change: Partial<typeof SAVED>) =>
       renderFrame({ ...frame, protectedSide: { ...SAVED, distance: null, ...change } }, small).find((line) =>
         line.includes('to liquidation'),
@@ -119,7 +119,7 @@ describe('the bar', () => {
   });
 });
 
-test('a text is broken between words, and a long word within', () => {
+test('a text wraps between words, a long word within', () => {
   expect(wrapped('one two three', 7)).toEqual(['one two', 'three']);
   expect(wrapped('12345678901', 5)).toEqual(['12345', '67890', '1']);
   expect(wrapped('', 5)).toEqual(['']);

@@ -19,13 +19,13 @@ import {
 } from './files.ts';
 
 const services = Object.entries(compose.services);
-/** Volumes that hold what the service `secrets` makes. */
+/** Volumes that hold the secrets written by the service `secrets`. */
 const SECRETS = mountsOf(serviceOf('secrets'))
   .filter(({ ro }) => !ro)
   .map(({ source }) => source);
 const OURS = new Set(['secrets', 'exchange', 'breakwater', 'web']);
 
-/** Where a service listens inside, by what its own config says. */
+/** The port that a service listens on, by its own config. */
 const LISTENS: Readonly<Record<string, readonly number[]>> = {
   redis: [6379],
   exchange: ['--port', '--eu-port', '--control-port'].map((name) =>
@@ -47,7 +47,7 @@ function addressesIn(text: string): readonly (readonly [host: string, port: numb
   ]);
 }
 
-/** Its names for definitions are those of an older draft of JSON Schema than the one it says it is written in. */
+/** The schema uses `definitions` of an older draft of JSON Schema than it declares. */
 function withoutNames(schema: unknown): unknown {
   return JSON.parse(JSON.stringify(schema), (key, value: unknown) =>
     (key === 'id' || key === '$schema') && typeof value === 'string' ? undefined : value,
@@ -55,7 +55,7 @@ function withoutNames(schema: unknown): unknown {
 }
 
 describe('docker-compose.yml', () => {
-  test('is what the Compose specification allows', () => {
+  test('is valid by the Compose specification', () => {
     const ajv = new Ajv2019({
       strict: false,
       formats: { duration: true, subnet_ip_address: true, expose: true, ports: true },
@@ -65,7 +65,7 @@ describe('docker-compose.yml', () => {
     expect(validate({ services: { a: { imagee: 'x' } } })).toBe(false);
   });
 
-  test('docker compose reads it', async ({ skip }) => {
+  test('is accepted by docker compose', async ({ skip }) => {
     const version = await run('docker', ['compose', 'version']);
     if (version?.code !== 0) skip('the client `docker compose` is not installed');
     const found = await run('docker', [
@@ -79,7 +79,7 @@ describe('docker-compose.yml', () => {
   });
 
   test.each(services)(
-    '%s: image pinned by digest, hardened, only on this machine, with a health check',
+    '%s: image pinned by digest, hardened, local only, with a health check',
     (name, service) => {
       if (OURS.has(name)) expect([service.image, service.build]).toEqual(['breakwater:local', '.']);
       else expect(service.image).toMatch(/^[a-z/-]+:v?\d+\.\d+\.\d+(-[a-z]+)?@sha256:[0-9a-f]{64}$/);
@@ -100,13 +100,13 @@ describe('docker-compose.yml', () => {
     },
   );
 
-  test('no two publish the same port, and Redis publishes none', () => {
+  test('publishes no port twice, and not that of Redis', () => {
     const ports = services.flatMap(([, service]) => service.ports ?? []);
     expect(new Set(ports).size).toBe(ports.length);
     expect(serviceOf('redis').ports).toBeUndefined();
   });
 
-  test('what is mounted is there, read-only, and every volume is declared and used', () => {
+  test('mounts only existing paths, read-only, and declares and uses every volume', () => {
     const mounts = services.flatMap(([, service]) => mountsOf(service));
     const volumes = mounts.filter(({ source }) => !source.startsWith('./'));
     expect([...new Set(volumes.map(({ source }) => source))].sort()).toEqual(
@@ -117,7 +117,7 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  test('a secret has one writer', () => {
+  test('has one writer for each secret', () => {
     for (const volume of [...SECRETS, 'keys']) {
       const writers = services.filter(([, service]) =>
         mountsOf(service).some(({ source, ro }) => source === volume && !ro),
@@ -126,7 +126,7 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  test('whoever is waited for exists and can become what is waited for', () => {
+  test('every dependency exists and can reach the condition waited for', () => {
     for (const [name, service] of services) {
       for (const [other, { condition }] of Object.entries(service.depends_on ?? {})) {
         const target = serviceOf(other);
@@ -137,7 +137,7 @@ describe('docker-compose.yml', () => {
         }[condition];
         expect([name, other, can]).toEqual([name, other, true]);
       }
-      // A volume takes its owner from the image that mounts it first: that has to be the writer.
+      // A volume takes its owner from the first image that mounts it: that must be the writer.
       for (const { source, ro } of mountsOf(service)) {
         if (ro && SECRETS.includes(source))
           expect(Object.keys(service.depends_on ?? {})).toContain('secrets');
@@ -146,7 +146,7 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  test('who watches and acts is reached by nobody outside, and its probes by nobody else', () => {
+  test('publishes no port of the service that acts, and probes listen on the loopback only', () => {
     const { web } = parse(read('config/compose/breakwater.yaml')) as {
       web: { health: { host?: string; port: number } };
     };
@@ -159,7 +159,7 @@ describe('docker-compose.yml', () => {
     expect(serviceOf('web').command?.join(' ')).toContain('--roles web');
   });
 
-  test('Redis is set up as the daemon wants it', () => {
+  test('sets up Redis as the daemon requires', () => {
     const words = serviceOf('redis').command?.join(' ');
     for (const setting of [
       '--appendonly yes',
@@ -172,7 +172,7 @@ describe('docker-compose.yml', () => {
   });
 });
 
-describe('the configs that it mounts', () => {
+describe('the mounted configs', () => {
   test('name services, and ports on which they listen', async () => {
     const provisioning = await readdir(new URL('config/grafana/provisioning/', ROOT), { recursive: true });
     const files = [
@@ -196,7 +196,7 @@ describe('the configs that it mounts', () => {
     expect(hosts.filter((host) => compose.services[host ?? ''] === undefined)).toEqual([]);
   });
 
-  test('paths that commands and configs name are mounted from files that are there', () => {
+  test('name paths that are mounted from existing files', () => {
     const isThere = (service: Service, file: string): boolean => {
       const source = mountedFile(service, file);
       return source !== undefined && existsSync(new URL(source, ROOT));
@@ -217,7 +217,7 @@ describe('the configs that it mounts', () => {
     expect(isThere(secrets, secrets.entrypoint?.[1] ?? '')).toBe(true);
   });
 
-  test('each who asks for secrets is given those, and no other', async () => {
+  test('give each service the secrets that it asks for, and no other', async () => {
     const { command = [] } = serviceOf('secrets');
     const writes = mountsOf(serviceOf('secrets')).filter(({ ro }) => !ro);
     expect(writes.map(({ target }) => target)).toEqual(command);
@@ -241,7 +241,7 @@ describe('the configs that it mounts', () => {
       Object.entries(files).flatMap(([name, text]) => (/-(token|password|key)$/.test(name) ? [text] : [])),
     );
     for (const text of texts) expect(text).toMatch(/^[0-9a-f]{48}$/);
-    // The token that Prometheus sends is the daemon's; the others have nothing in common.
+    // The token that Prometheus sends is the daemon's; the others share none.
     expect(new Set(texts).size).toBe(texts.length - 1);
     expect(made.get('prometheus-secrets')?.['read-token']).toBe(made.get('secrets')?.['read-token']);
     const asked = {
@@ -266,7 +266,7 @@ describe('the configs that it mounts', () => {
     }
   });
 
-  test('the daemon’s config can be used; only its secrets are not here', async () => {
+  test('the daemon’s config is valid; only its secrets are missing here', async () => {
     const file = new URL('config/compose/breakwater.yaml', ROOT).pathname;
     const { exitCode, stdout, stderr } = await runCommandLine(['check', file]);
     expect(exitCode).toBe(0);
@@ -274,7 +274,7 @@ describe('the configs that it mounts', () => {
     expect(warnings.filter((line) => !line.endsWith('got no such file'))).toEqual([]);
   });
 
-  test('the daemon’s config has a key of operators, which Redis does not have', () => {
+  test('the daemon’s config has an operators key, which Redis does not have', () => {
     const { operators } = parse(read('config/compose/breakwater.yaml')) as {
       operators: { key: { file: string } };
     };
@@ -283,7 +283,7 @@ describe('the configs that it mounts', () => {
     expect(mountsOf(serviceOf('redis')).map(({ source }) => source)).not.toContain('secrets');
   });
 
-  test('the daemon’s config names the accounts that the exchange has', () => {
+  test('the daemon’s config names the accounts of the exchange', () => {
     const { accounts } = parse(read('config/compose/breakwater.yaml')) as {
       accounts: readonly { id: string }[];
     };
@@ -293,7 +293,7 @@ describe('the configs that it mounts', () => {
     );
   });
 
-  test('promtool finds nothing wrong with Prometheus’ config', async ({ skip }) => {
+  test('promtool finds nothing wrong with the Prometheus config', async ({ skip }) => {
     await withFolder(async (folder) => {
       const token = `${folder}/read-token`;
       await writeFiles(folder, {

@@ -23,21 +23,21 @@ import { startPrivateRedis } from '../support/redis.ts';
 import { dockerfile, ROOT, read, serviceOf, words } from './files.ts';
 
 /**
- * What the image does, without an engine: its COPY instructions are followed into a folder, which is built, made
- * read-only and run as nobody, with the very commands of Dockerfile and docker-compose.yml.
+ * The image, tested without an engine: its COPY instructions are followed into a folder, which is built, made read-only
+ * and run as nobody, with the commands of Dockerfile and docker-compose.yml.
  */
 
 const HOME = '/opt/breakwater';
 const STATE = '/var/lib/breakwater';
 const SECRETS = (serviceOf('secrets').command ?? []).map((folder) => path.basename(folder));
-/** Only root can become somebody else; anybody else is unprivileged already. */
+/** Only root can switch users; anybody else is unprivileged already. */
 const NOBODY = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
 let folder: string;
 let image: string;
 let state: string;
 
-/** Files that the engine would be sent, and a stage would copy. */
+/** Files that would be sent to the engine and copied by a stage. */
 async function copyStage(target: string): Promise<void> {
   const allowed = new Set(
     read('.dockerignore')
@@ -111,7 +111,7 @@ async function modules(): Promise<string> {
   return await realpath(fileURLToPath(new URL('node_modules', ROOT)));
 }
 
-/** A path in the container, here. */
+/** The local path of a path in the container. */
 function here(text: string): string {
   return text.replaceAll(HOME, image).replaceAll(STATE, state);
 }
@@ -122,10 +122,10 @@ interface Contained {
   readonly ended: () => Promise<number | null>;
 }
 
-/** The image's own Node is found by its name, too. */
+/** The image's own Node is also found by name. */
 const PATH = `${path.dirname(process.execPath)}:/usr/bin:/bin`;
 
-/** Starts the image with a command, as nobody, with nothing in its environment but what the image gives. */
+/** Runs a command of the image as nobody, with only the image's environment. */
 function start(command: readonly string[], environment: Readonly<Record<string, string>> = {}): Contained {
   const [program = '', ...entry] = words('ENTRYPOINT').map(here);
   const child = spawn(program, [...entry, ...command.map(here)], {
@@ -141,7 +141,7 @@ function start(command: readonly string[], environment: Readonly<Record<string, 
 
 const PATIENCE = { timeout: 60_000, interval: 50 };
 
-/** Waits for a program; what it has said is in the error when it is in vain. */
+/** Waits for a program. @throws with its output when the wait is in vain */
 async function until(holds: () => boolean | Promise<boolean>, { output, child }: Contained): Promise<void> {
   await expect
     .poll(async () => (child.exitCode === null && !(await holds()) ? output() : 'it does'), PATIENCE)
@@ -149,7 +149,7 @@ async function until(holds: () => boolean | Promise<boolean>, { output, child }:
   expect([child.exitCode, output()]).toEqual([null, expect.anything()]);
 }
 
-/** So that a test that leaves a process behind is found out. */
+/** A mark in the environment, by which processes left behind are found. */
 function marked(): Record<string, string> {
   const mark = process.env['BREAKWATER_TEST_FILE'];
   return mark === undefined ? {} : { BREAKWATER_TEST_FILE: mark };
@@ -188,14 +188,14 @@ describe('the image', () => {
     expect(read('.dockerignore').split('\n')).toContain('*');
   });
 
-  test.runIf(builds('image'))('runs from a read-only tree as nobody', async () => {
+  test.runIf(builds('image'))('runs as nobody from a read-only tree', async () => {
     const version = start(['--version']);
     expect(await version.ended()).toBe(0);
     expect(version.output().trim()).toBe((JSON.parse(read('package.json')) as { version: string }).version);
   });
 
   test.runIf(builds('image'))(
-    'exchange and daemon of docker-compose.yml work together, and end when they are told to',
+    'exchange and daemon of docker-compose.yml work together, and end on request',
     { timeout: 120_000 },
     async () => {
       await shell(
@@ -248,7 +248,7 @@ async function checkDaemon(file: string, health: readonly string[]): Promise<voi
   try {
     const url = (): string | undefined => /"url":"(http:[^"]+)"/.exec(daemon.output())?.[1];
     await until(() => url() !== undefined, daemon);
-    // The shell that sets it has become the daemon by now.
+    // The shell that sets it was replaced by the daemon.
     const limits = await readFile(`/proc/${daemon.child.pid}/limits`, 'utf8');
     expect(limits).toMatch(/^Max core file size +0 +0 /m);
     await until(async () => (await fetch(`${url()}/readyz`)).ok, daemon);
@@ -258,7 +258,7 @@ async function checkDaemon(file: string, health: readonly string[]): Promise<voi
       expect(await shell(health, { BREAKWATER_HEALTH_URL: `${found}/healthz` })).toBe(0);
     const token = await readFile(path.join(state, 'secrets', 'read-token'), 'utf8');
     expect((await fetch(`${url()}/metrics`)).status).toBe(401);
-    // The page's own files came along.
+    // The page's files are in the image.
     const page = await fetch(`${url()}/`);
     expect([page.status, page.headers.get('content-type')]).toEqual([
       200,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 
-/** The deployment's files as they are read by whoever reads them. */
+/** The deployment's files, read the way their consumers read them. */
 
 export const ROOT = new URL('../../', import.meta.url);
 
@@ -54,7 +54,7 @@ export function mountsOf({
   });
 }
 
-/** The file on this machine that a container sees under a path; undefined: none that is mounted from here. */
+/** The local file that a container sees under a path; undefined if none is mounted from here. */
 export function mountedFile(service: Service, file: string): string | undefined {
   const mount = mountsOf(service).find(
     ({ source, target }) => source.startsWith('./') && (file === target || file.startsWith(`${target}/`)),
@@ -67,7 +67,7 @@ export function optionOf(service: Service, name: string): string | undefined {
   return service.command?.find((word) => word.startsWith(`${name}=`))?.slice(name.length + 1);
 }
 
-/** Instructions of the last stage, and of all; continued lines joined, comments gone. */
+/** Instructions of the last stage, and of all; continued lines joined, comments removed. */
 export function dockerfile(): { readonly all: readonly string[]; readonly last: readonly string[] } {
   const all = read('Dockerfile')
     .split('\n')

@@ -39,14 +39,14 @@ const manifest = JSON.parse(read('package.json')) as { readonly version: string 
 const named = (object: KubernetesObject): string => `${object.kind} ${object.metadata.name}`;
 const mainOf = ({ spec }: Workload): Container => spec.template.spec.containers[0] ?? expect.fail('none');
 
-/** Where the package of schemas has an object's version. */
+/** Location of an object's version in the schema package. */
 function moduleOf(apiVersion: string): string {
   return apiVersion.startsWith('monitoring.')
     ? '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1'
     : `kubernetes-models/${apiVersion}`;
 }
 
-/** What the schemas find wrong with an object. */
+/** Schema violations of an object. */
 async function problemsOf(object: KubernetesObject): Promise<string | undefined> {
   const models = (await import(moduleOf(object.apiVersion))) as Readonly<
     Record<string, new (data: object) => { validate: () => void }>
@@ -61,7 +61,7 @@ async function problemsOf(object: KubernetesObject): Promise<string | undefined>
   }
 }
 
-/** What the compiler finds wrong with objects as literals of the schemas' types: those refuse fields that there are not. */
+/** Compiler errors for the objects as literals of the schemas' types: these refuse unknown fields. */
 async function unknownFields(all: readonly KubernetesObject[]): Promise<string> {
   return await withFolder(async (folder) => {
     const lines = all.map((object, index) => {
@@ -89,7 +89,7 @@ async function unknownFields(all: readonly KubernetesObject[]): Promise<string> 
 }
 
 describe('every object of config/kubernetes', () => {
-  test('is what the schemas of Kubernetes and of the Prometheus operator allow', async () => {
+  test('is valid by the schemas of Kubernetes and of the Prometheus operator', async () => {
     const found = await Promise.all(objects.map(problemsOf));
     expect(found.filter((problem) => problem !== undefined)).toEqual([]);
     expect(objects.length).toBeGreaterThan(11);
@@ -97,13 +97,13 @@ describe('every object of config/kubernetes', () => {
     expect(await problemsOf(wrong)).toContain('replicas must be integer');
   });
 
-  test('has no field that the schemas do not know', async () => {
+  test('has no field unknown to the schemas', async () => {
     expect(await unknownFields(objects)).toBe('');
     const misspelt = { ...daemon, spec: { ...daemon.spec, replica: 2 } };
     expect(await unknownFields([misspelt])).toMatch(/'"?replica"?' does not exist/);
   });
 
-  test('has a name of its own, and no namespace but the kustomization’s', () => {
+  test('has a unique name, and no namespace but the kustomization’s', () => {
     const names = objects.map(named);
     expect(new Set(names).size).toBe(names.length);
     for (const { metadata } of objects) expect(metadata).not.toHaveProperty('namespace');
@@ -116,8 +116,8 @@ describe('every object of config/kubernetes', () => {
   });
 });
 
-describe('what the pods run', () => {
-  test('is what the image runs, with its number, and options that there are', async () => {
+describe('the pods', () => {
+  test("run the image's commands, with their instance number and existing options", async () => {
     const { stdout: help } = await runCommandLine(['run', '--help']);
     const [main, page] = WORKLOADS.map(mainOf);
     expect(main?.args).toEqual([...words('CMD'), '--instance', '$(INSTANCE)']);
@@ -134,7 +134,7 @@ describe('what the pods run', () => {
     ]);
   });
 
-  test('no two processes have one number, and none has that of doctor', () => {
+  test("have distinct instance numbers, none of them doctor's", () => {
     const page = mainOf(web).args;
     const numbers = [
       ...Array.from({ length: daemon.spec.replicas }, (_, ordinal) => ordinal),
@@ -142,16 +142,16 @@ describe('what the pods run', () => {
     ];
     expect(new Set(numbers).size).toBe(numbers.length);
     expect(Math.max(...numbers)).toBeLessThan(9);
-    // One of an update would otherwise run beside the one that it replaces.
+    // During an update it would otherwise run beside the pod that it replaces.
     expect([web.spec.replicas, web.spec.strategy]).toEqual([1, { type: 'Recreate' }]);
     expect(daemon.spec.podManagementPolicy).toBe('Parallel');
   });
 
-  test('is this version’s image', () => {
+  test('run this version’s image', () => {
     for (const { image } of CONTAINERS) expect(image).toBe(`registry.example/breakwater:${manifest.version}`);
   });
 
-  test('listens where config, image and Compose say, and probes ask the listener of its own', () => {
+  test('listen where config, image and Compose say, and their probes use the separate listener', () => {
     const { port: webPort = 9642, health } = config.web;
     expect(dockerfile().last).toContain(`EXPOSE ${webPort}`);
     const asked = serviceOf('breakwater').environment?.['BREAKWATER_HEALTH_URL'] ?? '';
@@ -174,7 +174,7 @@ describe('what the pods run', () => {
     ]);
   });
 
-  test('reads config and secrets where the image and the config have them, and writes its state alone', () => {
+  test('read config and secrets where image and config have them, and write only their state', () => {
     const file = words('CMD').at(-1) ?? '';
     const made = dockerfile().last.join(' ');
     for (const { spec } of WORKLOADS) {
@@ -184,7 +184,7 @@ describe('what the pods run', () => {
         kustomization.configMapGenerator[0]?.name,
         'breakwater-secrets',
       ]);
-      // 0400, to which fsGroup adds the group: not for everybody.
+      // 0400; fsGroup adds the group, but not everybody.
       expect(volumes[1]?.secret?.defaultMode).toBe(0o400);
     }
     for (const { volumeMounts } of CONTAINERS) {
@@ -210,7 +210,7 @@ describe('what the pods run', () => {
     expect(check?.args).toEqual(['check', file]);
   });
 
-  test('has the rights that the strictest profile leaves, and ends as slowly as in Compose', () => {
+  test('have the rights of the strictest profile, and the grace period of Compose', () => {
     const grace = Number(/^(\d+)s$/.exec(composeGrace())?.[1]);
     for (const { spec } of WORKLOADS) {
       const { securityContext, terminationGracePeriodSeconds, automountServiceAccountToken } =
@@ -237,13 +237,13 @@ describe('what the pods run', () => {
   });
 });
 
-/** Of the service that acts. */
+/** Stop grace period of the service that acts. */
 function composeGrace(): string {
   const { breakwater } = compose.services as Readonly<Record<string, { stop_grace_period?: string }>>;
   return breakwater?.stop_grace_period ?? '';
 }
 
-describe('who reaches whom', () => {
+describe('access', () => {
   const podLabels = WORKLOADS.map(({ spec }) => spec.template.metadata.labels);
   const services = objects.filter(({ kind }) => kind === 'Service') as readonly (KubernetesObject & {
     readonly spec: {
@@ -256,7 +256,7 @@ describe('who reaches whom', () => {
     };
   })[];
 
-  test('every selector takes the pods that it means, and no others', () => {
+  test('every selector matches its intended pods, and no others', () => {
     for (const [index, { spec }] of WORKLOADS.entries()) {
       expect(podLabels.map((labels) => selects(spec.selector.matchLabels, labels))).toEqual(
         podLabels.map((_, other) => other === index),
@@ -296,14 +296,14 @@ describe('who reaches whom', () => {
     const [own, numbers] = [/port: ([a-z]+)/g, /port: (\d+)/g].map((pattern) =>
       [...text.matchAll(pattern)].map(([, port = '']) => port),
     );
-    // Nobody but the node asks the listener for probes.
+    // Only the node reaches the probe listener.
     expect(new Set(own)).toEqual(new Set(['web']));
-    // Names, Redis as the config's secret names it in the docs, and the exchange.
+    // DNS, Redis as named in the config's secret in the docs, and the exchange.
     expect(new Set(numbers)).toEqual(new Set(['53', '6379', '443']));
     expect(read('docs/deployment.md')).toMatch(/rediss:\/\/breakwater:PASSWORD@[\w.]+:6379/);
   });
 
-  test('Prometheus scrapes both services under the job that the alerts look for', () => {
+  test('Prometheus scrapes both services under the job that the alerts use', () => {
     const { spec } = objectOf('ServiceMonitor', 'breakwater') as KubernetesObject & {
       spec: {
         jobLabel: string;
@@ -326,7 +326,7 @@ describe('who reaches whom', () => {
     expect(endpoint?.authorization.credentials).toEqual({ name: 'breakwater-metrics', key: 'read-token' });
   });
 
-  test('what the operator adds to targets neither hides a label of ours nor splits what the rules add up', () => {
+  test("target labels of the operator neither hide the daemon's labels nor split what the rules aggregate", () => {
     const { spec } = objectOf('ServiceMonitor', 'breakwater') as KubernetesObject & {
       spec: { endpoints: readonly { relabelings: readonly { action: string; regex: string }[] }[] };
     };
@@ -339,7 +339,7 @@ describe('who reaches whom', () => {
     const ours = specs.flatMap(({ labels }) => labels);
     expect(ours).toContain('endpoint');
     expect(left.filter((label) => ours.includes(label))).toEqual([]);
-    // The same for all targets, or taken together.
+    // Equal for all targets, or aggregated.
     const rules = read('config/prometheus/rules/recording.yml');
     expect(left.filter((label) => !['job', 'namespace'].includes(label))).toEqual(['instance', 'pod']);
     expect(rules).toContain('without (instance, pod)');
@@ -347,14 +347,14 @@ describe('who reaches whom', () => {
 });
 
 describe('the config', () => {
-  test('can be used, and warns of the secrets alone that are not here', async () => {
+  test('is valid, and warns only of secrets that are missing here', async () => {
     const file = fileURLToPath(new URL(`${FOLDER}/breakwater.yaml`, ROOT));
     const { exitCode, stdout, stderr } = await runCommandLine(['check', file]);
     const warnings = `${stdout}${stderr}`.split('\n').filter((line) => line.includes(': warning: '));
     expect([exitCode, warnings.filter((line) => !line.endsWith('got no such file'))]).toEqual([0, []]);
   });
 
-  test('gets the secrets that docs/deployment.md makes, and asks for no others', () => {
+  test('gets the secrets that docs/deployment.md creates, and asks for no others', () => {
     const page = read('docs/deployment.md').replaceAll('\\\n', '');
     const made = (name: string) =>
       [...(new RegExp(`create secret generic ${name} (.*)`).exec(page)?.[1] ?? '').matchAll(/=(\S+)/g)].map(
@@ -369,7 +369,7 @@ describe('the config', () => {
 });
 
 describe('rules and dashboards', () => {
-  test('the rules are those of config/prometheus, or run npm run generate', () => {
+  test('the rules equal those of config/prometheus (else run npm run generate)', () => {
     for (const name of ['recording', 'alerts']) {
       const { spec } = objectOf('PrometheusRule', `breakwater-${name}`) as KubernetesObject & {
         spec: unknown;
@@ -382,7 +382,7 @@ describe('rules and dashboards', () => {
     const { configMapGenerator } = parse(read('config/grafana/kustomization.yaml')) as Kustomization;
     const files = configMapGenerator.flatMap((map) => map.files);
     expect(files).toEqual(['account', 'operations', 'overview'].map((name) => `dashboards/${name}.json`));
-    // `kubectl apply` keeps a copy in an annotation, which may have 256 KiB.
+    // `kubectl apply` stores a copy in an annotation, which may have 256 KiB.
     for (const { files: own } of configMapGenerator) {
       expect(own.reduce((sum, file) => sum + read(`config/grafana/${file}`).length, 0)).toBeLessThan(200_000);
     }
@@ -393,7 +393,7 @@ describe('rules and dashboards', () => {
 describe('kustomize', () => {
   const MISSING = 'kubectl is not installed';
 
-  test('makes objects that the schemas allow, with config and dashboards as they are here', async ({
+  test('makes objects that the schemas allow, with the config and dashboards of this repository', async ({
     skip,
   }) => {
     const folder = fileURLToPath(new URL(FOLDER, ROOT));
@@ -410,7 +410,7 @@ describe('kustomize', () => {
     expect(built.output).toContain(`name: ${generated?.metadata.name}\n        name: config`);
   });
 
-  test('takes the folder of docs/deployment.md', async ({ skip }) => {
+  test('accepts the folder of docs/deployment.md', async ({ skip }) => {
     const [, own = ''] =
       /```yaml\n(# kustomization\.yaml\n[\s\S]*?)```/.exec(read('docs/deployment.md')) ?? [];
     await withFolder(async (folder) => {

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { parse, parseAllDocuments } from 'yaml';
 import { ROOT, read } from './files.ts';
 
-/** The objects of config/kubernetes, as whoever applies them reads them. */
+/** The objects of config/kubernetes, parsed as kubectl parses them. */
 
 export const FOLDER = 'config/kubernetes';
 
@@ -88,7 +88,7 @@ export interface Kustomization {
 
 export const kustomization = parse(read(`${FOLDER}/kustomization.yaml`)) as Kustomization;
 
-/** Files of objects: all that are there but the kustomization and the daemon's config. */
+/** Files of objects: all except the kustomization and the daemon's config. */
 export const FILES: readonly string[] = readdirSync(new URL(FOLDER, ROOT)).filter(
   (file) => !['kustomization.yaml', 'breakwater.yaml'].includes(file),
 );
@@ -104,7 +104,7 @@ export function objectOf(kind: string, name: string): KubernetesObject {
 export const daemon = objectOf('StatefulSet', 'breakwater') as Workload;
 export const web = objectOf('Deployment', 'breakwater-web') as Workload;
 
-/** Whether a selector takes these labels. */
+/** Whether a selector matches these labels. */
 export function selects(
   wanted: Readonly<Record<string, string>>,
   labels: Readonly<Record<string, string>>,

@@ -30,7 +30,7 @@ async function accessOf(url: string) {
   return findings.find(({ aspect }) => aspect === 'access');
 }
 
-test('a password that is sent to a Redis without one does not count', async ({ skip }) => {
+test('a password sent to a Redis without one does not count', async ({ skip }) => {
   if (!hasRedisServer()) skip(NOT_HERE);
   const open = await server();
   expect(await accessOf(open.url)).toMatchObject({ level: 'error', cure: expect.any(String) as string });
@@ -39,10 +39,10 @@ test('a password that is sent to a Redis without one does not count', async ({ s
   expect(await accessOf(closed.url.replace('//', '//:sesame@'))).toMatchObject({ level: 'ok' });
 });
 
-test('in enforce mode a Redis without a password stops the start and fails doctor, and nobody is kept from a pause', async () => {
+test('in enforce mode a Redis without a password stops the start and fails doctor, but a pause still works', async () => {
   const world = await openOperatorWorld();
   const text = await readFile(world.configFile, 'utf8');
-  // Its address says it has one: only asking tells.
+  // Its address has a password: only a probe reveals that none is required.
   const env = { ...world.env, REDIS: world.redisUrl.replace('//', '//:sesame@') };
   await world.write(text.replace('insecure: [redis]\n', '').replace(`"${world.redisUrl}"`, '{ env: REDIS }'));
   await expect(world.start({ env })).rejects.toThrow(/asks for no password.*insecure: \[redis\]/);
@@ -52,7 +52,7 @@ test('in enforce mode a Redis without a password stops the start and fails docto
   expect(await world.cli(['pause', '--reason', 'test', '--json'], { env })).toMatchObject({ exitCode: 0 });
 });
 
-/** A person without `operators.key`, and a Redis that asks for a password or none. The address always has one. */
+/** A person without `operators.key`, and a Redis that requires a password or none. The address always has one. */
 async function unsealed(isGuarded: boolean) {
   const { url } = await server(...(isGuarded ? ['--requirepass', 'sesame'] : []));
   const redis = { url: url.replace('//', '//:sesame@'), prefix: 'unsealed' };
@@ -72,7 +72,7 @@ test.skipIf(!hasRedisServer()).each([
   ['none', false, /Redis asks for no password/, /no order by hand is carried out/],
   ['one', true, /close every open position in every market/, /whoever knows the password of Redis can order/],
 ])(
-  'order, doctor and daemon agree on a Redis that asks for %s, whatever its address says',
+  'order, doctor and daemon agree on a Redis that asks for %s, regardless of its address',
   async (_, isGuarded, toPerson, toDoctor) => {
     const { world, env, cli } = await unsealed(isGuarded);
     await world.start({ env });
@@ -119,9 +119,7 @@ test('the password of Redis alone does not make a daemon sell at any price', asy
   expect(world.simulator.requestLog().filter(({ path: asked }) => asked.includes('order'))).toEqual([]);
 });
 
-test('a Redis that does not say whether it asks for a password is not taken for guarded', async ({
-  skip,
-}) => {
+test('a Redis that does not reveal whether it requires a password counts as unguarded', async ({ skip }) => {
   if (!hasRedisServer()) skip(NOT_HERE);
   const { url } = await server();
   const redis = new Redis(url.replace('//', '//:sesame@'));
@@ -139,7 +137,7 @@ test('a Redis that does not say whether it asks for a password is not taken for 
   ]);
 });
 
-test('the users of Compose: the daemon does its work with its own keys alone, and nobody else comes in', async ({
+test('the users of Compose: the daemon works with its own keys alone, and nobody else gets in', async ({
   skip,
 }) => {
   if (!hasRedisServer()) skip(NOT_HERE);
@@ -192,7 +190,7 @@ async function documentedUser(password: string): Promise<string> {
   return rules.replace('>PASSWORD ', `>${password} `);
 }
 
-test('the documented user: the daemon reduces, people work and look, and nothing of it is refused', {
+test('the documented user: the daemon reduces, people work and read, and no command is refused', {
   timeout: 60_000,
 }, async ({ skip }) => {
   if (!hasRedisServer()) skip(NOT_HERE);
@@ -250,7 +248,7 @@ test('the documented user: the daemon reduces, people work and look, and nothing
   const admin = new Redis(`redis://admin:master@127.0.0.1:${port}`);
   closeAfterTest(async () => admin.disconnect());
   const log = (await admin.call('ACL', 'LOG')) as unknown[][];
-  // The board of the queues would like to list the workers, and does without.
+  // The queues' page would list the workers, and works without that.
   const refused = log.filter((entry) => !entry.includes('default') && !entry.includes('client|list'));
   expect(refused).toEqual([]);
 

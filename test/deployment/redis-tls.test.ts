@@ -18,7 +18,7 @@ const HALVE = `  - id: rule
     do: [{ reduce: { by: 50%, slippage: 1% } }]
 `;
 
-/** A Redis that speaks TLS only, to those with a certificate of its authority and the password. */
+/** A Redis that accepts only TLS, with a certificate of its authority and the password. */
 async function startTlsServer(authority: Authority): Promise<string> {
   const { cert, key } = await authority.sign('server');
   const port = await freePort();
@@ -45,7 +45,7 @@ async function openTlsWorld(authority: Authority, tls: string) {
   return { simulator, world, env, cli, url, text };
 }
 
-describe.runIf(hasRedisServer() && hasOpenssl)('a Redis that speaks TLS and wants a certificate', () => {
+describe.runIf(hasRedisServer() && hasOpenssl)('a Redis that requires TLS and a client certificate', () => {
   test.runIf(plays('right'))(
     'the daemon, its queues and the commands use it with redis.ca, redis.cert and redis.key',
     async () => {
@@ -78,7 +78,7 @@ describe.runIf(hasRedisServer() && hasOpenssl)('a Redis that speaks TLS and want
   );
 
   test.runIf(plays('wrong'))(
-    'without the certificate, or with an authority that did not sign the server, it does not start and says why',
+    'without the certificate, or with a wrong authority, the daemon does not start and says why',
     async () => {
       const authority = await openAuthority();
       const stranger = await openAuthority();

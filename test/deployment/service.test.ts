@@ -9,7 +9,7 @@ import { ROOT, read } from './files.ts';
 const UNIT = 'config/systemd/breakwater.service';
 const CREDENTIALS = 'config/systemd/credentials.conf';
 
-test('the unit runs commands that there are, with options that they have', async () => {
+test('the unit runs existing commands with existing options', async () => {
   const lines = [...read(UNIT).matchAll(/^Exec(?:Start|StartPre)=\/usr\/bin\/env breakwater (.*)$/gm)];
   expect(lines).toHaveLength(2);
   for (const [, line = ''] of lines) {
@@ -21,7 +21,7 @@ test('the unit runs commands that there are, with options that they have', async
   }
 });
 
-test('the unit restarts it whatever ends it, gives it time to end, and lets it write nowhere', () => {
+test('the unit restarts it after any end, gives it time to stop, and lets it write only its state', () => {
   const unit = read(UNIT);
   for (const line of [
     'Restart=always',
@@ -40,12 +40,12 @@ test('the unit restarts it whatever ends it, gives it time to end, and lets it w
 test('systemd finds nothing wrong with the unit', async ({ skip }) => {
   const found = await run('systemd-analyze', ['verify', new URL(UNIT, ROOT).pathname]);
   if (found === undefined) skip('systemd-analyze is not installed');
-  // Whether the user and the program exist is of the machine, not of the unit.
+  // Whether the user and the program exist depends on the machine, not on the unit.
   const problems = (found?.output ?? '').split('\n').filter((line) => line.includes('breakwater.service:'));
   expect(problems.filter((line) => !/not executable|Failed to resolve|No such file/.test(line))).toEqual([]);
 });
 
-test('the unit exposes less than 2.0 by the measure of systemd-analyze security', async ({ skip }) => {
+test('the unit has an exposure below 2.0 in systemd-analyze security', async ({ skip }) => {
   const file = new URL(UNIT, ROOT).pathname;
   const found = await run('systemd-analyze', [
     'security',
@@ -66,7 +66,7 @@ test('the unit leaves no core dump and lets no signal open a debugger', () => {
     expect(lines).toContain(line);
 });
 
-test('systemd takes the drop-in for credentials, and the docs name the place where it puts them', async ({
+test('systemd accepts the drop-in for credentials, and the docs name the path where it puts them', async ({
   skip,
 }) => {
   const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-unit-'));

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 
-/** What a stranger meets before any code: issue forms, the pull request template, the editor's settings. */
+/** Files that contributors meet first: issue forms, the pull request template, the editor's settings. */
 
 const ROOT = new URL('../../', import.meta.url);
 const FORMS = readdirSync(new URL('.github/ISSUE_TEMPLATE', ROOT)).filter((name) => name !== 'config.yml');
@@ -30,13 +30,13 @@ interface Form {
 const formOf = (file: string): Form => parse(read(`.github/ISSUE_TEMPLATE/${file}`)) as Form;
 
 describe('the issue forms', () => {
-  test('are all there, and no issue comes without one', () => {
+  test('are all there, and blank issues are disabled', () => {
     expect(FORMS.sort()).toEqual(['bug.yml', 'did-not-protect.yml', 'feature.yml']);
     expect(parse(read('.github/ISSUE_TEMPLATE/config.yml'))).toEqual({ blank_issues_enabled: false });
   });
 
-  // What GitHub demands: it hides a form that breaks one of these, without a word.
-  test.each(FORMS)('%s is one that GitHub shows', (file) => {
+  // GitHub silently hides a form that breaks one of these requirements.
+  test.each(FORMS)("%s meets GitHub's requirements", (file) => {
     const { name, description, labels, body, ...rest } = formOf(file);
     expect(rest).toEqual({});
     for (const text of [name, description, ...labels]) expect(text).toMatch(/\S/);
@@ -63,7 +63,7 @@ describe('the issue forms', () => {
     }
   });
 
-  test('"It did not protect" demands version, config, audit export and doctor, and warns of secrets', () => {
+  test('"It did not protect" requires version, config, audit export and doctor, and warns of secrets', () => {
     const { body } = formOf('did-not-protect.yml');
     const required = body.filter(({ validations }) => validations?.required === true).map(({ id }) => id);
     expect(required).toEqual(expect.arrayContaining(['version', 'config', 'audit', 'doctor']));
@@ -74,7 +74,7 @@ describe('the issue forms', () => {
   });
 });
 
-test('the pull request template and CONTRIBUTING.md name npm scripts that there are', () => {
+test('the pull request template and CONTRIBUTING.md name existing npm scripts', () => {
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
   for (const file of ['.github/pull_request_template.md', 'CONTRIBUTING.md']) {
     const named = [...read(file).matchAll(/\bnpm (?:run (?:--silent )?([\w:]+)|(test|start)\b)/g)].map(
@@ -85,14 +85,14 @@ test('the pull request template and CONTRIBUTING.md name npm scripts that there 
   }
 });
 
-test('no page names an address to write to: reports go through the repository', () => {
+test('no page has an e-mail address for reports: they go through the repository', () => {
   for (const file of ['SECURITY.md', 'CONTRIBUTING.md', '.github/pull_request_template.md']) {
     expect(read(file)).not.toMatch(/[\w.+-]+@[\w-]+\.\w+|mailto:/);
   }
   expect(read('SECURITY.md')).toContain('**Report a vulnerability**');
 });
 
-test('.editorconfig says what biome.json and .gitattributes say', () => {
+test('.editorconfig agrees with biome.json and .gitattributes', () => {
   const [, everything = ''] = /^\[\*\]\n([^[]*)/m.exec(read('.editorconfig')) ?? [];
   const settings = Object.fromEntries(
     everything

@@ -2,19 +2,19 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A block of commands of a page, and what stands below it as its output. */
+/** A block of commands of a page, and the output shown below it. */
 export interface Block {
   readonly script: string;
   /**
-   * `background`: goes on while the others run. `fails`: ends with another code than 0. `checkout`: for those who have
-   * installed nothing.
+   * `background`: keeps running beside the others. `fails`: exits with another code than 0. `checkout`: for people who
+   * have installed nothing.
    */
   readonly how: 'foreground' | 'background' | 'fails' | 'checkout';
   readonly output?: {
     readonly text: string;
-    /** Times and prices of orders differ from run to run, and there may be further lines. */
+    /** Times and order prices differ between runs, and there may be further lines. */
     readonly isLive: boolean;
-    /** Where the text stands in the page. */
+    /** Position of the text in the page. */
     readonly start: number;
     readonly end: number;
   };
@@ -22,7 +22,7 @@ export interface Block {
 
 const BLOCK = /^```sh(?: (background|fails|checkout))?\n([\s\S]*?)^```\n(\n```text( live)?\n)?/gm;
 
-/** Blocks of `sh`, each with the block of `text` that follows it at once. */
+/** Blocks of `sh`, each with the block of `text` that directly follows it. */
 export function blocksOf(page: string): readonly Block[] {
   return [...page.matchAll(BLOCK)].map((match) => blockOf(page, match));
 }
@@ -49,7 +49,7 @@ export function isAsShown({ text, isLive }: NonNullable<Block['output']>, printe
   });
 }
 
-/** What differs from run to run: times, ids, versions, where a line begins in the audit, and prices of orders. */
+/** Parts that differ between runs: times, ids, versions, starting lines of the audit, and order prices. */
 const MOVING: readonly (readonly [pattern: RegExp, shown: string])[] = [
   [/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME'],
   [/^\d+ (?=TIME)/, 'SEQ '],
@@ -69,11 +69,11 @@ function withoutMoving(line: string): string {
 export interface Shell {
   readonly folder: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Ports as the page has them, and those that are used instead. */
+  /** The page's ports, and the ports used instead. */
   readonly ports: ReadonlyMap<string, string>;
 }
 
-/** As wide as the page's outputs are. */
+/** The width of the page's outputs. */
 const COLUMNS = '120';
 
 export interface Ended {
@@ -82,9 +82,8 @@ export interface Ended {
   readonly exitCode: number | null;
 }
 
-/** Runs a block to its end. */
 export async function runBlock({ script, output }: Block, shell: Shell): Promise<Ended> {
-  // Where figures differ, so would the places at which lines are broken or cut.
+  // Different figures change where lines are broken or cut.
   const env = { ...shell.env, COLUMNS: output?.isLive === true ? '' : COLUMNS };
   const child = launch(`set -e\nexec 2>&1\n${script}`, { ...shell, env });
   let printed = '';
@@ -99,7 +98,7 @@ export interface Background {
   stop(): Promise<void>;
 }
 
-/** Starts a block that does not end, and waits until it has printed what says that it is ready. */
+/** Starts a background block, and waits for the output that shows it is ready. */
 export async function startBlock({ script }: Block, shell: Shell, ready: RegExp): Promise<Background> {
   const child = launch(`exec 2>&1\nexec ${script}`, shell);
   const closed = once(child, 'close');

@@ -47,7 +47,7 @@ test('docs/examples/simulator.yaml: `check` finds nothing wrong, and a daemon wi
   const check = await runCommandLine(['check', configFile], { env: {} });
   expect([check.exitCode, check.stderr]).toEqual([EXIT.ok, '']);
   expect(check.stdout).not.toMatch(/warning|error/);
-  // The same, where exchange and Redis of this test are.
+  // The same, with the exchange and Redis of this test.
   const prefix = redis.prefix.replace(':', '');
   const own = text
     .replace('http://127.0.0.1:8080', simulator.baseUrl)
@@ -71,7 +71,7 @@ test('docs/examples/simulator.yaml: `check` finds nothing wrong, and a daemon wi
   }, 'every account judged');
 });
 
-test('docs/config.md, many accounts: the commands make a config of 200 that can be used', async () => {
+test('docs/config.md, many accounts: the commands make a valid config of 200 accounts', async () => {
   const page = await readFile(new URL('../../docs/config.md', import.meta.url), 'utf8');
   const [block] = blocksOf(page.slice(page.indexOf('## Many accounts')));
   const [make = '', check = ''] = (block?.script ?? '').split(/^(?=breakwater check)/m);

@@ -18,8 +18,8 @@ import {
 } from './documented-commands.ts';
 
 /**
- * Runs every command of docs/first-hour.md, in order, and compares what it prints with the page. `vitest -u` writes what
- * was printed into the page.
+ * Runs every command of docs/first-hour.md, in order, and compares its output with the page. `vitest -u` writes the
+ * output into the page.
  */
 
 const PAGE = fileURLToPath(new URL('../../docs/first-hour.md', import.meta.url));
@@ -31,7 +31,7 @@ const READY: readonly (readonly [program: RegExp, ready: RegExp])[] = [
   [/^breakwater run/, /"event":"started"/],
   [/^node /, /listening/],
 ];
-/** How long an output may take to say that the daemon has seen what was done; calm, it looks every ten seconds. */
+/** How long an output may take to show that the daemon has seen a change; calm, it polls every ten seconds. */
 const SETTLE_MS = 30_000;
 
 const hasTools = ['curl', 'sed', 'grep'].every((program) => {
@@ -53,7 +53,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** With programs of these names that are the ones of this checkout. */
+/** An environment where these program names run this checkout. */
 async function openShell(): Promise<Shell> {
   const programs = path.join(folder, 'programs');
   const work = path.join(folder, 'work');
@@ -87,7 +87,7 @@ async function outputOf(block: Block, shell: Shell): Promise<Ended> {
   }
 }
 
-test('from a checkout there was no output in an empty folder, and keys landed in the checkout', async () => {
+test('from a checkout, the commands work in an empty folder, and write no keys into the checkout', async () => {
   const page = await readFile(PAGE, 'utf8');
   const lines = blocksOf(page).filter(({ how }) => how === 'checkout');
   expect(lines).toHaveLength(1);

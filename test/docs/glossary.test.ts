@@ -5,7 +5,7 @@ import { KIND_WORDS } from '../../src/core/view/state-line.ts';
 const GLOSSARY = readFileSync(new URL('../../docs/glossary.md', import.meta.url), 'utf8');
 const words = [...GLOSSARY.matchAll(/^\| ([^|]+?) \|/gm)].map(([, word = '']) => word);
 
-test('the glossary has every state that an account can be in, in the words of page and status', () => {
+test('the glossary has every state of an account, in the words of page and status', () => {
   for (const kind of Object.values(KIND_WORDS)) expect(words).toContain(kind);
 });
 

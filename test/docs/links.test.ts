@@ -2,14 +2,14 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 
-/** Every Markdown file of the project: links lead somewhere, and no page of docs/ is left out of its index. */
+/** Every Markdown file of the project: links lead somewhere, and the index lists every page of docs/. */
 
 const ROOT = path.join(import.meta.dirname, '../..');
 const PAGES = globSync(['*.md', '{.github,config,docs,scripts,src,test,workers}/**/*.md'], {
   cwd: ROOT,
 }).sort();
 
-/** Without code, in which brackets are no links. */
+/** The text without code, where brackets are no links. */
 function proseOf(file: string): string {
   return readFileSync(path.join(ROOT, file), 'utf8')
     .replaceAll(/^( *)(```+|~~~+)[^]*?^\1\2 *$/gm, '')
@@ -25,7 +25,7 @@ function linksOf(file: string): string[] {
     .filter((target) => !/^[a-z][a-z+.-]*:/i.test(target));
 }
 
-/** The anchors of a page, made from its headings the way GitHub makes them. */
+/** Anchors of a page, made from its headings as GitHub makes them. */
 function anchorsOf(file: string): Set<string> {
   const anchors = new Set<string>();
   for (const [, heading = ''] of proseOf(file).matchAll(/^#{1,6} +(.+?) *#*$/gm)) {

@@ -15,7 +15,7 @@ function examples(): string[] {
     .filter((line) => line.startsWith('breakwater '));
 }
 
-test('every option of every example is one that its command has', async () => {
+test('every option of every example belongs to its command', async () => {
   expect(examples().length).toBeGreaterThan(15);
   for (const line of examples()) {
     const words = line.split(/\s+/).slice(1);
@@ -29,7 +29,7 @@ test('every option of every example is one that its command has', async () => {
   }
 });
 
-test('names every endpoint that the daemon uses, and links only to what is there', () => {
+test('names every endpoint that the daemon uses, and links only to existing files', () => {
   for (const id of [
     'openPositions',
     'creditLines',

@@ -16,7 +16,7 @@ describe('the README', () => {
     }
   });
 
-  test('lists the commands that there are, and every exit code', async () => {
+  test('lists the existing commands, and every exit code', async () => {
     const help = (await runCommandLine(['--help'])).stdout;
     const rows = [...readme.matchAll(/^\| `breakwater (\w+`(?:, `\w+`)*) \|/gm)];
     const shown = rows.flatMap(([, names = '']) => names.match(/\w+/g) ?? []);
@@ -26,7 +26,7 @@ describe('the README', () => {
       expect(readme).toMatch(new RegExp(`^\\|[ 0-9,]*\\b${code}\\b`, 'm'));
   });
 
-  test('shows a config that can be used as it is', async () => {
+  test('shows a valid config', async () => {
     const [, config = ''] = /```yaml\n([\s\S]*?)```/.exec(readme) ?? [];
     const folder = mkdtempSync(path.join(tmpdir(), 'breakwater-readme-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -39,7 +39,7 @@ describe('the README', () => {
     expect({ exitCode, stderr, ...JSON.parse(stdout) }).toMatchObject({ exitCode: EXIT.ok, problems: [] });
   });
 
-  test('links only to what is there', () => {
+  test('links only to existing files', () => {
     const links = [...readme.matchAll(/\]\((?!https?:)([^)#]+)\)/g)].map((match) => match[1] ?? '');
     expect(links.filter((link) => !existsSync(new URL(link, root)))).toEqual([]);
   });

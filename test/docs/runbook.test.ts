@@ -12,7 +12,7 @@ const MORE = [
 ];
 const placeOf = (name: string): URL => new URL(`../../${name}`, import.meta.url);
 
-/** Command lines, in blocks and in the middle of a sentence; a line break in a sentence is a space. */
+/** Command lines, in blocks and within sentences; a line break in a sentence counts as a space. */
 function commandsOf(text: string): string[] {
   const blocks = [...text.matchAll(/```sh\n([\s\S]*?)```/g)].flatMap(([, block = '']) => block.split('\n'));
   const prose = text.replaceAll(/```[\s\S]*?```/g, '').replaceAll('\n', ' ');
@@ -22,7 +22,7 @@ function commandsOf(text: string): string[] {
     .filter((line) => /^breakwater [a-z]/.test(line));
 }
 
-test.each([...NAMES, ...MORE])('every command in %s exists, with the options it is given', async (name) => {
+test.each([...NAMES, ...MORE])('every command in %s exists, with its options', async (name) => {
   const commands = commandsOf(readFileSync(placeOf(name), 'utf8'));
   expect(commands.length).toBeGreaterThan(1);
   for (const line of commands) {
@@ -41,7 +41,7 @@ test.each([...NAMES, ...MORE])('every command in %s exists, with the options it 
   }
 });
 
-test.each(NAMES)('%s links only to what is there', (name) => {
+test.each(NAMES)('%s links only to existing files', (name) => {
   const text = readFileSync(placeOf(name), 'utf8');
   const links = [...text.matchAll(/\]\((?!https?:)([^)#]*)/g)].map(([, link = '']) => link);
   expect(links.filter((link) => link !== '' && !existsSync(new URL(link, placeOf(name))))).toEqual([]);

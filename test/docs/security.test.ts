@@ -4,12 +4,12 @@ import { expect, test } from 'vitest';
 const ROOT = new URL('../../', import.meta.url);
 const read = (file: string): string => readFileSync(new URL(file, ROOT), 'utf8');
 
-test('every defence names a test, and every test that is named is there', () => {
+test('every defence names a test, and every named test exists', () => {
   const page = read('docs/security.md');
   const named = [...page.matchAll(/`(test\/[^`]+)`/g)].map(([, file = '']) => file);
   expect(new Set(named).size).toBeGreaterThan(20);
   expect(named.filter((file) => !file.endsWith('.test.ts') || !existsSync(new URL(file, ROOT)))).toEqual([]);
-  // The tables of attacks: what was measured under attack has a table of figures, without tests.
+  // Tables of attacks need tests; the table of figures measured under attack has none.
   const tables = page.match(/^\| Attack.*\n(?:\|.*\n)+/gm) ?? [];
   const rows = tables.flatMap((table) => table.split('\n').filter((line) => /^\| (?!Attack)/.test(line)));
   expect(rows.length).toBeGreaterThan(20);
@@ -24,7 +24,7 @@ test('every attack that was carried out names a test by its title', () => {
   expect(missing.map(([row]) => row)).toEqual([]);
 });
 
-test('every part says what is left, and the way to report leads here and back', () => {
+test('every part says what is left, and the reporting guide and the page link to each other', () => {
   const parts = read('docs/security.md').split('\n## ').slice(1);
   expect(parts).toHaveLength(9);
   for (const part of parts) expect(part).toContain('\nLeft: ');
@@ -38,7 +38,7 @@ test('docs/dependencies.md names exactly the dependencies of package.json', () =
   const wanted = kinds.flatMap((kind) => Object.keys(manifest[kind] ?? {}));
   const rows = [...read('docs/dependencies.md').matchAll(/^\| `([^`]+)` \|(.*)\|$/gm)];
   expect(rows.map(([, name = '']) => name).sort()).toEqual(wanted.sort());
-  // What for, who keeps it, what instead, what it may do, what happens when it goes away.
+  // Purpose, maintainer, alternative, permissions, plan if it is abandoned.
   for (const [, name, cells = ''] of rows) {
     expect([name, cells.split('|').filter((cell) => cell.trim() !== '').length]).toEqual([name, 5]);
   }

@@ -11,7 +11,7 @@ import {
 } from '../../src/simulator/start-simulated-exchange.ts';
 import { runCommandLine } from '../support/cli.ts';
 
-/** The tables of docs/simulator.md are what the code says; when one differs, the message has what to paste. */
+/** The tables of docs/simulator.md match the code; on a difference, the message has the text to paste. */
 
 const guide = readFileSync(new URL('../../docs/simulator.md', import.meta.url), 'utf8');
 
@@ -29,7 +29,7 @@ function section(name: string): string {
 
 const code = (text: string) => `\`${text}\``;
 
-/** A pipe inside a table must be escaped, inside code too. */
+/** A pipe inside a table must be escaped, even inside code. */
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) =>
     `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
@@ -79,7 +79,7 @@ describe('docs/simulator.md', () => {
     expect(section('conditions')).toBe(table(['Condition', 'What changes'], rows));
   });
 
-  it('lists the endpoints that a fault can aim at', () => {
+  it('lists the endpoints that a fault can target', () => {
     expect(section('endpoints')).toBe(simulator.exchange.endpointNames.map(code).join(', '));
   });
 
@@ -127,7 +127,7 @@ describe('docs/simulator.md', () => {
     }
   });
 
-  it('has command lines with options that there are', async () => {
+  it('has command lines with existing options', async () => {
     const lines = [...guide.matchAll(/^breakwater (\w+)[^#]*?(?=\s+#|$)/gm)];
     expect(lines.length).toBeGreaterThan(5);
     for (const [line, command = ''] of lines) {

@@ -48,7 +48,7 @@ const cut: Answer = (_request, response) => {
   response.destroy();
 };
 
-/** An address at which nobody listens. */
+/** An address without a listener. */
 async function deadUrl(): Promise<string> {
   const socket = createServer().listen(0, '127.0.0.1');
   await once(socket, 'listening');
@@ -96,7 +96,7 @@ describe('requests on the wire', () => {
     });
   });
 
-  test('window mode says so in the body', async () => {
+  test('window mode sets nonceWindow in the body', async () => {
     const nonce = { mode: 'window', store: createMemoryNonceStore(systemClock) } as const;
     const { server, client } = await clientOf(always(200, {}), { nonce });
     await client.mainBalance();
@@ -172,13 +172,13 @@ describe('reads', () => {
     expect(server.received).toHaveLength(1);
   });
 
-  test('end within the time of the call, whatever the exchange does', async () => {
+  test('end within the time of the call, even without a reply', async () => {
     const { client } = await clientOf(() => undefined, { timeouts: { attemptMs: 60 } });
     const outcome = await client.mainBalance({ timeoutMs: 200 });
     expect(outcome).toMatchObject({ kind: 'failed', error: { name: 'timeout' } });
   });
 
-  test('are given up on abort, before and while in flight', async () => {
+  test('end on abort, before and while in flight', async () => {
     const { server, client } = await clientOf(() => undefined);
     const early = await client.mainBalance({ signal: AbortSignal.abort() });
     expect(early).toMatchObject({ kind: 'failed', attempts: 0, error: { name: 'aborted', effect: 'none' } });
@@ -189,14 +189,14 @@ describe('reads', () => {
     expect(await late).toMatchObject({ kind: 'failed', error: { name: 'aborted' } });
   });
 
-  test('a reply longer than allowed is given up', async () => {
+  test('end when a reply is longer than allowed', async () => {
     const { client } = await clientOf(always(200, `"${'x'.repeat(5000)}"`), {
       pool: { maxReplyBytes: 1000 },
     });
     expect(await client.mainBalance()).toMatchObject({ kind: 'failed', error: { name: 'replyTooLarge' } });
   });
 
-  test('no active loan is an empty list; a reply not as documented is an error without values', async () => {
+  test('no active loan is an empty list; an undocumented reply is an error without values', async () => {
     const drifts: DriftEvent[] = [];
     const observer = { onDrift: (event: DriftEvent) => drifts.push(event) };
     const none = await clientOf(always(400, { code: 0, message: 'No active loan at the moment' }), {
@@ -239,7 +239,7 @@ describe('commands', () => {
     ['reply about another market', always(200, { ...PLACED_ORDER, market: 'ETH_PERP' }), 'replyInvalid'],
     ['connection cut', cut, 'connectionLost'],
     ['no reply', silent, 'timeout'],
-  ])('are sent once, and their fate is unknown after: %s', async (_name, answer, name) => {
+  ])('are sent once, with an unknown outcome after: %s', async (_name, answer, name) => {
     const { server, client } = await clientOf(answer, { timeouts: { attemptMs: 1000 } });
     expect(await client.reduceOnlyStop(STOP)).toMatchObject({
       kind: 'unknown',
@@ -249,7 +249,7 @@ describe('commands', () => {
     expect(server.received).toHaveLength(1);
   });
 
-  test('are sent once, and refused with what the exchange said', async () => {
+  test('are sent once, and rejected with the words of the exchange', async () => {
     const { server, client } = await clientOf(always(422, { code: 116, message: '', errors: {} }));
     expect(await client.reduceOnlyStop(STOP)).toMatchObject({
       kind: 'rejected',
@@ -267,7 +267,7 @@ describe('commands', () => {
     expect(aborted).toMatchObject({ kind: 'rejected', error: { name: 'aborted', effect: 'none' } });
   });
 
-  test('in flight when aborted have an unknown fate', async () => {
+  test('in flight when aborted have an unknown outcome', async () => {
     const { server, client } = await clientOf(() => undefined);
     const controller = new AbortController();
     const outcome = client.cancelAll({}, { signal: controller.signal });
@@ -302,7 +302,7 @@ describe('commands', () => {
     expect(await client.reduceOnlyStop(STOP)).toMatchObject({ error: { name: 'cancelledPartlyFilled' } });
   });
 
-  test('an adjusted amount and an id that is not echoed are told', async () => {
+  test('an adjusted amount and an id that is not echoed are reported', async () => {
     const drifts: DriftEvent[] = [];
     const { server, client } = await clientOf(always(200, { ...PLACED_ORDER, amount: '0.030' }), {
       observer: { onDrift: (event) => drifts.push(event) },
@@ -332,7 +332,7 @@ describe('base URLs', () => {
     const other = await server(always(200, ['pong']));
     const events: CallEvent[] = [];
     const both = client([await deadUrl(), other.baseUrl], {
-      // However slow the machine, the time for which a bad address is left alone does not pass between two reads.
+      // On a slow machine, too, the time for which a bad address is left alone does not pass between two reads.
       clock: { ...systemClock, monotonicMs: () => systemClock.monotonicMs() / 100 },
       observer: { onCall: (event) => events.push(event) },
     });
@@ -352,7 +352,7 @@ describe('base URLs', () => {
     expect(first.received).toHaveLength(1);
   });
 
-  test('once the first one is healthy again it is used again', async () => {
+  test('the first one is used again once it works', async () => {
     const first = await server(always(503, {}));
     const other = await server(always(200, ['pong']));
     const both = client([first.baseUrl, other.baseUrl]);
@@ -364,7 +364,7 @@ describe('base URLs', () => {
     }
   });
 
-  test('a command is never sent to a second address by itself', async () => {
+  test('a command is never sent to a second address', async () => {
     const first = await server(always(503, {}));
     const other = await server(always(200, PLACED_ORDER));
     const both = client([first.baseUrl, other.baseUrl]);
@@ -400,7 +400,7 @@ describe('histories', () => {
     expect(server.received.every(({ body }) => Number(body['limit']) <= 500)).toBe(true);
   });
 
-  test('lose and repeat nothing when records arrive meanwhile', async () => {
+  test('lose and repeat nothing when records arrive during the read', async () => {
     const all: object[] = transfers(1100);
     let arrived = 0;
     const { client } = await clientOf(async (request, response) => {
@@ -416,7 +416,7 @@ describe('histories', () => {
     for (let index = 1; index <= 1100; index += 1) expect(ids).toContain(`t${index}`);
   });
 
-  test('say that they are not complete when records vanish between pages', async () => {
+  test('are incomplete when records vanish between pages', async () => {
     let all = transfers(1100);
     const { client } = await clientOf(async (request, response) => {
       await pages(() => all)(request, response);
@@ -425,7 +425,7 @@ describe('histories', () => {
     expect(await client.transfers()).toMatchObject({ kind: 'ok', value: { complete: false } });
   });
 
-  test('that repeated one page were asked for two hundred times', async () => {
+  test('end after one page that repeats', async () => {
     const page = transfers(500);
     const { server, client } = await clientOf((_request, response) =>
       send(response, 200, { limit: 500, offset: 0, total: 100_000, records: page }),
@@ -436,7 +436,7 @@ describe('histories', () => {
     expect(server.received).toHaveLength(2);
   });
 
-  test('of longer pages than asked for are read up to a bound', async () => {
+  test('with longer pages than asked for are read up to a bound', async () => {
     let count = 0;
     const { server, client } = await clientOf(
       (_request, response) => {
@@ -451,7 +451,7 @@ describe('histories', () => {
     expect(server.received).toHaveLength(19);
   });
 
-  test('stop at the time asked for, and at the number asked for', async () => {
+  test('stop at the time and at the number of records asked for', async () => {
     const all = transfers(1500);
     const { server, client } = await clientOf(pages(() => all));
     const since = 1_700_000_000 + 1400;
@@ -464,7 +464,7 @@ describe('histories', () => {
     expect(few.kind === 'ok' && few.value.records).toHaveLength(10);
   });
 
-  test('keep to offset + limit of the live service and say that more may exist', async () => {
+  test('keep to offset + limit of the live service, and report that more may exist', async () => {
     const all = transfers(10_400);
     const { server, client } = await clientOf(
       pages(() => all),
@@ -498,7 +498,7 @@ describe('histories', () => {
     });
   });
 
-  test('of spot orders are read whether the limit counts in all or for each market', async () => {
+  test('of spot orders are read whether the limit applies to all markets together or to each', async () => {
     const orders = (market: string, count: number) =>
       Array.from({ length: count }, (_, index) => ({
         market,
@@ -529,7 +529,7 @@ describe('histories', () => {
 });
 
 describe('limits', () => {
-  test('requests beyond the budget are refused before they are sent when their time does not allow waiting', async () => {
+  test('requests beyond the budget are refused unsent if their time does not allow waiting', async () => {
     const store = createMemoryRateLimitStore(systemClock);
     const limits = { 'main-account': { limit: 10, periodMs: 60_000 } };
     const { server, client } = await clientOf(always(200, {}), {
@@ -546,7 +546,7 @@ describe('limits', () => {
     expect(reserved.filter(({ kind }) => kind === 'ok')).toHaveLength(2);
   });
 
-  test('requests beyond the budget wait for it when their time allows', async () => {
+  test('requests beyond the budget wait for it if their time allows', async () => {
     const store = createMemoryRateLimitStore(systemClock);
     const limits = { 'main-account': { limit: 3, periodMs: 200 } };
     const events: CallEvent[] = [];
@@ -559,7 +559,7 @@ describe('limits', () => {
     expect(events.filter(({ budgetWaitMs }) => budgetWaitMs > 0).length).toBeGreaterThanOrEqual(2);
   });
 
-  test('a limit 429 shrinks the budget; a nonce 429 does not, and a command is repeated after it', async () => {
+  test('a limit 429 shrinks the budget; a nonce 429 does not, and the command is repeated after it', async () => {
     const memory = createMemoryRateLimitStore(systemClock);
     let penalties = 0;
     const store: typeof memory = {

@@ -20,7 +20,7 @@ interface Changes {
   readonly rest?: Partial<ExchangeClientOptions>;
 }
 
-/** The option that is named by the error; `fine`: there is none. */
+/** The option named by the error; `fine` if there is none. */
 async function faultOf({ baseUrls, credentials, nonce, limiter, rest }: Changes): Promise<string> {
   try {
     const client = createExchangeClient({
@@ -91,7 +91,7 @@ test.each(ROWS)('options with %s', async (_what, changes, expected) => {
   else expect(fault).toMatch(expected);
 });
 
-/** What a client asks its stores for when a call is made ready. */
+/** What a client asks its stores for in a prefetch of this call. */
 async function askedFor(
   call: Parameters<ReturnType<typeof createExchangeClient>['prefetch']>[0],
   apiKey = 'key',
@@ -133,7 +133,7 @@ async function askedFor(
   return asked.toSorted();
 }
 
-test('the stores know a key by a digest of it alone, and a call by the limits of its endpoint', async () => {
+test('the stores see a key only as a digest, and a call only by the limits of its endpoint', async () => {
   const digest = '2c70e12b7a0646f92279f427c7b38e73';
   expect(await askedFor('reduceOnlyStop')).toEqual([digest, 'default/order 1']);
   expect(await askedFor('openPositions')).toEqual([digest, 'default/positions 1']);

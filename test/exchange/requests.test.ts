@@ -43,7 +43,7 @@ describe('a deposit link (specification 4.1)', () => {
     return prepared.ok ? [] : Object.keys(prepared.error.fields ?? {});
   };
 
-  test('demands https of the links for success and failure, and not of the way back', () => {
+  test('needs https for the links of success and failure, but not for the way back', () => {
     const plain = 'http://shop.example/back';
     expect(faults({ ...LINK, customer, returnLink: plain })).toEqual([]);
     expect(faults({ ...LINK, customer, successLink: plain, failureLink: plain })).toEqual([
@@ -59,7 +59,7 @@ describe('a deposit link (specification 4.1)', () => {
     ['UAH', 'CARD', []],
     ['EUR', 'SEPA', []],
     ['USD', 'CARDS', []],
-  ])('demands the customer of %s by %s: %j', (ticker, provider, expected) => {
+  ])('needs the customer of %s by %s: %j', (ticker, provider, expected) => {
     expect(faults({ ...LINK, ticker, provider })).toEqual(expected);
     expect(faults({ ...LINK, ticker, provider, customer })).toEqual([]);
   });
@@ -68,7 +68,7 @@ describe('a deposit link (specification 4.1)', () => {
     ['EUR', 'CARD', ['customer.birthDate', 'customer.address.city']],
     ['UAH', 'CARD', []],
     ['EUR', 'SEPA', []],
-  ])('demands all of what a customer given for %s by %s has: %j', (ticker, provider, expected) => {
+  ])('needs every field of a customer for %s by %s: %j', (ticker, provider, expected) => {
     const { birthDate: _birthDate, address, ...names } = customer;
     const { city: _city, ...rest } = address;
     const partly = { ...names, address: rest } as DepositCustomer;
@@ -78,7 +78,7 @@ describe('a deposit link (specification 4.1)', () => {
   });
 });
 
-test('a filter by status needs the method whose codes they are (specification 4.2)', () => {
+test('a filter by status needs the method whose codes it uses (specification 4.2)', () => {
   expect(PREPARE.transfers({ status: [3] })).toMatchObject({
     ok: false,
     error: { name: 'requestRejected', fields: { status: [expect.stringMatching(/method/)] } },
@@ -115,13 +115,13 @@ describe('codes of the live service', () => {
     errorOfReply({ endpoint, redact: foreignWords([], SHOWN_OF_ERRORS) }, status, body)?.name;
 
   test.each<EndpointId>(['spotOrders', 'cancelAll', 'openPositions', 'stopLimit'])(
-    '31 is a market that is not available (%s)',
+    '31 means that the market is not available (%s)',
     (endpoint) => {
       expect(nameOf(endpoint, 422, { code: 31, message: 'Market is not available' })).toBe('marketInvalid');
     },
   );
 
-  test.each([2, 4, 9, 10])('%i is trouble with key or nonce', (code) => {
+  test.each([2, 4, 9, 10])('%i means a refused key or nonce', (code) => {
     const key = { code, message: 'Unauthorized request.' };
     expect(nameOf('openPositions', 401, key)).toBe('unauthenticated');
     expect(nameOf('openPositions', 403, key)).toBe('permissionDenied');
@@ -130,7 +130,7 @@ describe('codes of the live service', () => {
     for (const status of [401, 403, 422]) expect(nameOf('openPositions', status, nonce)).toBe('nonceRefused');
   });
 
-  test('10 keeps the meanings that the specification and the order endpoint give it', () => {
+  test('10 keeps its meanings of the specification and of the order endpoint', () => {
     expect(nameOf('fiatDeposit', 422, { code: 10, message: 'Failed' })).toBe('depositLinkFailed');
     expect(nameOf('stopLimit', 400, { code: 10, message: 'Not enough' })).toBe('insufficientBalance');
   });
@@ -141,7 +141,7 @@ describe('an order history', () => {
   const DAY_S = 86_400;
   const order = (id: number, ctime: number) => ({ ...SPOT_ORDER, id, ctime });
 
-  /** As the live service: one month unless dates are named, 31 days at most, six months in all. */
+  /** Like the live service: one month unless dates are given, at most 31 days at a time, six months in all. */
   const live =
     (orders: readonly ReturnType<typeof order>[]): Answer =>
     ({ body }, response) => {
@@ -160,7 +160,7 @@ describe('an order history', () => {
     clock: { ...systemClock, nowMs: () => NOW_S * 1000 },
   });
 
-  test('of the live service is read in windows, back to where it was asked for', async () => {
+  test('of the live service is read in windows, back to the date asked for', async () => {
     const { server, client } = await connect(live(daily), settings('camel'));
     const outcome = await client.spotOrders({ since: NOW_S - 100.5 * DAY_S });
     expect(outcome).toMatchObject({ kind: 'ok', value: { complete: true, setAside: [] } });
@@ -169,20 +169,20 @@ describe('an order history', () => {
     expect(server.received).toHaveLength(4);
   });
 
-  test('that goes back further than the exchange shows says so', async () => {
+  test('that goes back further than the exchange shows is cut by period', async () => {
     const { client } = await connect(live(daily), settings('camel'));
     const outcome = await client.spotOrders({ since: NOW_S - 190 * DAY_S });
     expect(outcome).toMatchObject({ kind: 'ok', value: { complete: false, cut: 'period' } });
     expect(outcome.kind === 'ok' && outcome.value.records.length).toBeGreaterThan(179);
   });
 
-  test('without a date shows one month of the live service, and says so', async () => {
+  test('without a date is one month of the live service, cut by period', async () => {
     const { server, client } = await connect(live(daily), settings('camel'));
     expect(await client.spotOrders()).toMatchObject({ value: { complete: false, cut: 'period' } });
     expect(server.received).toHaveLength(1);
   });
 
-  test('with more records than were asked for says so', async () => {
+  test('with more records than asked for is cut by limit', async () => {
     for (const dialect of ['spec', 'camel'] as const) {
       const { client } = await connect(live(daily), settings(dialect));
       const outcome = await client.spotOrders({ since: NOW_S - 90 * DAY_S, maxRecords: 20 });
@@ -191,7 +191,7 @@ describe('an order history', () => {
     }
   });
 
-  test('of the specification names no dates, which it does not know, and is complete at its end', async () => {
+  test('in the dialect of the specification sends no dates, which it does not know, and is complete at its end', async () => {
     const { server, client } = await connect(live(daily.slice(0, 10)), settings('spec'));
     const outcome = await client.spotOrders({ since: NOW_S - 100 * DAY_S });
     expect(outcome).toMatchObject({ value: { complete: true } });
@@ -211,7 +211,7 @@ test.each<[readonly string[], boolean]>([
   [['spot', 'options'], false],
   [['options'], false],
   [[], false],
-])('a cancel of kinds of orders names some, and none that there is not: %j', (types, isOk) => {
+])('a cancel by kinds of orders names at least one, and only known ones: %j', (types, isOk) => {
   const prepared = PREPARE.cancelAll({ types } as Parameters<typeof PREPARE.cancelAll>[0]);
   expect(prepared.ok).toBe(isOk);
   if (!prepared.ok) expect(Object.keys(prepared.error.fields ?? {})).toEqual(['types']);

@@ -35,7 +35,7 @@ const DEPOSIT = {
 const shown = (value: unknown): string =>
   inspect(value, { depth: null, showHidden: true, getters: true }) + JSON.stringify(value);
 
-/** Throws back at the client all that it sent, in every place an error has. */
+/** Returns to the client all that it sent, in every place an error has. */
 const echo: Answer = (request, response) => {
   const said = `${request.text} ${JSON.stringify(request.headers)}`;
   send(response, 400, { code: 30, message: said, errors: { [said.slice(0, 200)]: [said, API_SECRET] } });
@@ -135,7 +135,7 @@ describe('the guarded exchange', () => {
     await client.close();
   });
 
-  test('cannot be talked into an order that is not reduce-only', async () => {
+  test('cannot be made to send an order that is not reduce-only', async () => {
     const server = await startServer((_request, response) => send(response, 400, { code: 116, message: '' }));
     const client = openClient([server.baseUrl]);
     const forged = { ...STOP, reduceOnly: false, stopLoss: '1', takeProfit: '2' };
@@ -149,7 +149,7 @@ describe('the guarded exchange', () => {
 });
 
 describe('the deposit link', () => {
-  test('is returned as it came; what the specification forbids is not sent', async () => {
+  test('is returned unchanged; a request that the specification forbids is not sent', async () => {
     const server = await startServer((_request, response) =>
       send(response, 200, { url: 'https://pay.example/a?b=c' }),
     );

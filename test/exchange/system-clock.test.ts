@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { expect, test } from 'vitest';
 import { systemClock, systemTimers } from '../../src/exchange/system-clock.ts';
 
-test('a sleep that is called off ends at once with the reason, and leaves nothing behind', async () => {
+test('an aborted sleep rejects at once with the reason, and leaves no listener behind', async () => {
   const asleep = new AbortController();
   const slept = systemClock.sleep(60_000, asleep.signal);
   asleep.abort(new RangeError('enough'));
@@ -11,7 +11,7 @@ test('a sleep that is called off ends at once with the reason, and leaves nothin
   await expect(systemClock.sleep(60_000, asleep.signal)).rejects.toThrow(RangeError);
 });
 
-test('a sleep that nobody calls off ends in its time', async () => {
+test('a sleep that is not aborted ends in its time', async () => {
   const before = systemClock.monotonicMs();
   await systemClock.sleep(5);
   await systemClock.sleep(5, new AbortController().signal);
@@ -19,7 +19,7 @@ test('a sleep that nobody calls off ends in its time', async () => {
   expect(systemClock.monotonicMs() - before).toBeGreaterThanOrEqual(8);
 });
 
-test('what is to come after this turn comes then, unless it is called off', async () => {
+test('afterTurn runs its callback after this turn, unless it is cancelled', async () => {
   const came: string[] = [];
   systemTimers.afterTurn(() => came.push('first'));
   systemTimers.afterTurn(() => came.push('called off'))();

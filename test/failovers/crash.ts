@@ -10,7 +10,7 @@ import { configText, environment, type RedisPart } from '../daemon/config.ts';
 import { ledgerViolations } from '../faults/ledger-check.ts';
 import { until } from '../support/until.ts';
 
-/** What was opened; closed in the reverse order, whatever fails on the way. */
+/** Closers, run in reverse order; a failed one does not stop the others. */
 export class Closers {
   readonly #closers: (() => Promise<unknown>)[] = [];
 
@@ -23,7 +23,7 @@ export class Closers {
 
 export const ACCOUNT = 'long';
 const MARKET = 'BTC_PERP';
-/** Where each of the rules fires, which part it closes, and what is left then. */
+/** Where each rule fires, which part it closes, and what is left then. */
 const STEPS = [
   { below: 59_000, by: '50%', left: '0.25' },
   { below: 56_000, by: '50%', left: '0.125' },
@@ -39,21 +39,21 @@ const RULES = STEPS.map(
 ).join('');
 
 /**
- * A position of 0.5 BTC on a simulated exchange whose price only falls, and at each step part of it is to be closed. So
- * what was done, and in which amounts, is known whatever happens on the way.
+ * A position of 0.5 BTC on a simulated exchange whose price only falls; each step is to close part of it. So the
+ * expected actions and amounts are known, whatever happens on the way.
  */
 export interface Crash {
   readonly simulator: RunningSimulator;
   readonly configFile: string;
   readonly env: Readonly<Record<string, string>>;
   readonly size: () => number;
-  /** The price falls below the threshold of a step. */
+  /** Moves the price below the threshold of a step. */
   readonly begin: (step: number) => void;
-  /** The price goes on falling until what the step is to close is closed. */
+  /** Lets the price fall on until the step's part is closed. */
   readonly end: (step: number) => Promise<void>;
-  /** What is to be left after a step. */
+  /** Expected size after a step. */
   readonly leftAfter: (step: number) => number;
-  /** What the ledger shows against the promise, in words. `overshoots`: orders that the audit says may add up. */
+  /** Violations shown by the ledger, in words. `overshoots`: orders that the audit marks as overshoot. */
   readonly violations: (overshoots: ReadonlySet<string>) => readonly string[];
 }
 

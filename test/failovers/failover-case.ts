@@ -1,11 +1,11 @@
 import { createRandom } from '../../src/simulator/scenarios/random.ts';
 
-/** What keeps more than one server. */
+/** The manager of the servers. */
 export type Keeper = 'sentinel' | 'cluster';
 
-/** What becomes of the server that is in use. */
+/** What happens to the server in use. */
 export const TROUBLES = {
-  /** `swap`: another is made the primary, and the one of before goes on as a replica. */
+  /** `swap`: another server becomes the primary, and the previous one continues as a replica. */
   sentinel: ['kill', 'hang', 'swap', 'killWithLostWrites'],
   cluster: ['kill', 'hang', 'swap', 'killWithLostWrites', 'moveSlot', 'moveSlotAtOnce'],
 } as const satisfies Readonly<Record<Keeper, readonly string[]>>;
@@ -16,19 +16,19 @@ export interface FailoverCase {
   readonly seed: number;
   readonly keeper: Keeper;
   readonly trouble: Trouble;
-  /** The trouble begins at so many events of the daemons after the price has crossed the rule's threshold. */
+  /** The trouble begins this many daemon events after the price has crossed the rule's threshold. */
   readonly atEvent: number;
-  /** And so many milliseconds later. */
+  /** And this many milliseconds later. */
   readonly delayMs: number;
   readonly daemons: 1 | 2;
-  /** From the trouble on, until the price goes on falling: until then what was sent rests. */
+  /** Time from the trouble until the price falls on; until then open orders cannot fill. */
   readonly fallsAfterMs: number;
-  /** Of a slot that is moved: keys that go first, and how long until the others follow. */
+  /** For a slot that moves: the number of keys moved first, and the time until the others follow. */
   readonly keysFirst: number;
   readonly pauseMs: number;
 }
 
-/** Seeds in a row take all troubles of a keeper in turn. */
+/** Consecutive seeds take all troubles of a keeper in turn. */
 export function failoverCase(keeper: Keeper, seed: number): FailoverCase {
   const random = createRandom(seed * 2 + (keeper === 'cluster' ? 1 : 0));
   const troubles: readonly Trouble[] = TROUBLES[keeper];

@@ -20,7 +20,7 @@ async function run(...args: readonly string[]) {
   return { stdout, stderr, code };
 }
 
-test('the help names every trouble, and what the exit codes mean', async () => {
+test('the help names every trouble and explains the exit codes', async () => {
   const { stdout, code } = await run('--help');
   expect(code).toBe(0);
   for (const trouble of Object.values(TROUBLES).flat()) expect(stdout).toContain(trouble);
@@ -36,7 +36,7 @@ test.each([
   expect(stderr).toContain(reason);
 });
 
-test('seeds in a row take all troubles of a keeper, with one daemon and with two', () => {
+test('consecutive seeds take all troubles of a keeper, with one daemon and with two', () => {
   for (const keeper of ['sentinel', 'cluster'] as const) {
     const cases = Array.from({ length: 24 }, (_, seed) => failoverCase(keeper, seed));
     expect(new Set(cases.map(({ trouble }) => trouble))).toEqual(new Set(TROUBLES[keeper]));
@@ -44,7 +44,7 @@ test('seeds in a row take all troubles of a keeper, with one daemon and with two
   }
 });
 
-describe.runIf(hasRedisServer())('a failover in the middle of an action', () => {
+describe.runIf(hasRedisServer())('a failover during an action', () => {
   const seed = inject('fastCheckSeed') % 10_000;
   test.each(sliceOf(['sentinel', 'cluster'] as const, 2, 'keepers of Redis'))(
     `by a %s, seed ${seed}`,

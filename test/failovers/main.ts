@@ -48,7 +48,7 @@ async function run(): Promise<void> {
   if (keepers.length === 0) refuse(`--keeper ${values.keeper}: there are ${KEEPERS.join(', ')}`);
   const from = whole('from', values.seed ?? values.from);
   const seeds = values.seed === undefined ? whole('seeds', values.seeds) : 1;
-  // Not before: most of a start is loading what plays.
+  // Loaded only now: loading the simulator takes most of the start.
   const { play } = await import('./play.ts');
   let isOver = false;
   process.once('SIGINT', () => {

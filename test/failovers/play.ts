@@ -8,15 +8,15 @@ import { openServers, PREFIX, type Servers } from './servers.ts';
 
 export interface Played {
   readonly played: FailoverCase;
-  /** In words; empty: everything held. */
+  /** Violations in words; empty: everything held. */
   readonly violations: readonly string[];
   /** Whether a daemon went on from its own memory meanwhile. */
   readonly wentAlone: boolean;
-  /** How what was done alone came back, by `HandedBack.how`. */
+  /** How the work done alone was handed back, by `HandedBack.how`. */
   readonly handedBack: readonly string[];
   readonly orders: number;
   readonly overshoots: number;
-  /** From when the price goes on falling to the end of what had begun, milliseconds. */
+  /** From the further fall of the price to the end of the started work, in milliseconds. */
   readonly untilHalvedMs: number;
   readonly durationMs: number;
 }
@@ -82,7 +82,7 @@ interface Story {
   readonly daemons: readonly Daemon[];
 }
 
-/** What comes after the moment, and what is wrong at the end. */
+/** Continues after the moment, and returns the violations at the end. */
 async function live(story: Story, troubledMs: number) {
   const { played, crash, servers, events, daemons } = story;
   const violations: string[] = [];
@@ -106,7 +106,7 @@ async function live(story: Story, troubledMs: number) {
   }
   violations.push(...crash.violations(overshootsIn(events)));
   if (crash.size() !== crash.leftAfter(1)) violations.push(`the position is ${crash.size()} in the end`);
-  // A primary that was swapped may take writes for some seconds more, and is lost only then.
+  // A swapped primary may accept writes for some seconds more, and is lost only then.
   let verdict: unknown;
   const isWhole = async (): Promise<boolean> => {
     const found = await daemons[0]?.state.audit.verify(ACCOUNT);
@@ -119,14 +119,14 @@ async function live(story: Story, troubledMs: number) {
   return { violations, untilHalvedMs };
 }
 
-/** Some polls of every daemon's account: what was done twice would show. */
+/** Waits for some polls of every daemon's account: a repeated action would show. */
 async function restOf({ events, crash }: Story, from: number): Promise<void> {
   const polls = (): number => events.slice(from).filter(({ kind }) => kind === 'evaluated').length;
   await until(() => polls() > 6, 'polls at the end');
   await until(() => crash.simulator.model.openOrders(ACCOUNT).length === 0, 'no order of ours in the end');
 }
 
-/** Each that went alone has handed back what it did. */
+/** Waits until each daemon that was alone has handed back. */
 function areShared(events: readonly DaemonEvent[], daemons: number): boolean {
   const states = events.flatMap((event) => (event.kind === 'standby' ? [event.state] : []));
   const alone = states.filter((state) => state === 'alone').length;
@@ -143,7 +143,7 @@ function overshootsIn(events: readonly DaemonEvent[]): ReadonlySet<string> {
   );
 }
 
-/** For whoever looks for the reason. */
+/** Details for debugging. */
 function lastOf(events: readonly DaemonEvent[]): readonly string[] {
   const quiet = new Set(['evaluated', 'read', 'ticked', 'call', 'commit', 'auditHead']);
   return events

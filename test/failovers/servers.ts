@@ -9,10 +9,10 @@ export const PREFIX = 'bw';
 
 export interface Servers {
   readonly url: string;
-  /** What is needed before the moment comes. */
+  /** Prepares the trouble before the moment comes. */
   readonly prepare: () => Promise<void>;
   readonly trouble: () => Promise<void>;
-  /** Resolves when another server is in use. */
+  /** Causes the trouble; resolves when another server is in use. */
   readonly settled: () => Promise<void>;
 }
 

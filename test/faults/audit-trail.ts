@@ -12,27 +12,29 @@ export interface OpenIntent {
   readonly target: Decimal | undefined;
 }
 
-/** What the audit trail of a world says that its ledger cannot: what was meant. */
+/** The intentions in the audit trail of a world, which its ledger does not show. */
 export interface AuditTrail {
   readonly events: readonly AuditEvent[];
   /** Client order ids of standing stops. */
   readonly covers: ReadonlySet<string>;
   /** Client order ids of orders that may add up with others. */
   readonly overshoots: ReadonlySet<string>;
-  /** When an order was sent that arrived at a time, at the earliest; the time itself where nobody tells. */
+  /**
+   * The earliest time at which an order that arrived at a given time was sent; the arrival itself if no record tells.
+   */
   readonly sentFromMs: (clientOrderId: string, arrivedMs: number) => number;
-  /** Client order ids of orders that were sent by processes without the store. */
+  /** Client order ids of orders sent by processes without the store. */
   readonly alone: ReadonlySet<string>;
-  /** The lowest target that was committed for a position up to a time. */
+  /** The lowest target committed for a position up to a time. */
   readonly lowestTarget: (positionId: number, atMs: number) => Decimal | undefined;
-  /** Intents that had not ended, with the last target of each. */
+  /** Intents that have not ended, with their last target. */
   readonly open: readonly OpenIntent[];
 }
 
 /** Clocks of daemons, of the store and of the exchange differ. */
 const CLOCK_ERROR_MS = 250;
 
-/** How far the store's clock, which dates what is audited, was put ahead at most until then. */
+/** How far the store's clock, which dates audit records, was ahead at most until then. */
 function storeAheadMs({ spec, startMs }: AuditedWorld, atMs: number): number {
   let [ahead, most] = [0, 0];
   for (const event of (spec.events ?? []).toSorted((a, b) => a.atMs - b.atMs)) {
@@ -43,7 +45,7 @@ function storeAheadMs({ spec, startMs }: AuditedWorld, atMs: number): number {
   return most;
 }
 
-/** What it takes of a world, or of daemons in real time. */
+/** The parts needed of a world, or of daemons in real time. */
 export interface AuditedWorld extends Pick<World, 'audit' | 'startMs'> {
   readonly spec: {
     readonly exchange: { readonly accounts: readonly { readonly id: string }[] };
@@ -98,9 +100,9 @@ function eventsIn(records: readonly AuditRecord[]): readonly AuditEvent[] {
 
 interface Records {
   readonly chained: readonly AuditRecord[];
-  /** Made alone by a daemon, which could only attach them. */
+  /** Written by a daemon that was alone, and could only be attached. */
   readonly attached: readonly AuditRecord[];
-  /** What is chained, and in their place those attached that another process has not superseded. */
+  /** Chained records; attached segments are inserted in their place if no other process superseded them. */
   readonly inForce: readonly AuditRecord[];
 }
 
@@ -153,7 +155,7 @@ function targetsOf(events: readonly AuditEvent[]): readonly Target[] {
   );
 }
 
-/** What was made alone is attached later than what ended it may be chained: its beginning begins nothing then. */
+/** Records made alone may be attached after the end of their intent was chained; they do not reopen it. */
 export function openIntentsOf(events: readonly AuditEvent[]): readonly OpenIntent[] {
   const open = new Map<string, OpenIntent>();
   const ended = new Map<string, { readonly openedMs: number; readonly atMs: number }>();

@@ -1,6 +1,6 @@
 import type { SimulatedExchange } from '../../src/simulator/simulated-exchange.ts';
 
-/** Nearer to liquidation than this every rule of these worlds fires. */
+/** Closer to liquidation than this, every rule of these worlds fires. */
 const FIRING_DISTANCE = 0.045;
 
 type Position = ReturnType<SimulatedExchange['model']['openPositions']>[number];
@@ -13,16 +13,15 @@ export function isBreachedPosition({ markPrice, liquidationPrice, direction }: P
   return distance > 0 && distance < FIRING_DISTANCE;
 }
 
-/** Whether an account has one. */
 export function isBreached(exchange: SimulatedExchange, accountId: string): boolean {
   if (!exchange.accounts.has(accountId)) return false;
   return exchange.model.openPositions(accountId).some(isBreachedPosition);
 }
 
-/** A breach that is over before every account had to be looked at may have been seen by nobody. */
+/** A breach shorter than the interval between polls may pass unseen. */
 const UNSEEN_MS = 2_000;
 
-/** `askedMs`: so long people are asked first; what is over by then needs nothing any more. */
+/** `askedMs`: time that people have to answer first; a breach that ends within it needs no action. */
 export function breachSince(
   sinceMs: number | undefined,
   isNow: boolean,

@@ -13,16 +13,16 @@ import { withOtherConfig } from './other-configs.ts';
 import { between, chance, type FaultWorld, LATEST_EVENT_MS, PRICES, pick, TROUBLED_MS } from './parts.ts';
 import { widened } from './widen.ts';
 
-/** After the troubles: everything that was begun has to come to its end. */
+/** Time after the troubles in which everything that began must end. */
 const QUIET_MS = 36_000;
 
-/** Worlds of smaller seeds stay as they are: tests name some of them. */
+/** Worlds of smaller seeds never change: tests name some of them. */
 export const WIDER_FROM = 100_000;
-/** From here on the market goes against the first account: nearly every world has something to do. */
+/** From this seed on the market goes against the first account, so that nearly every world requires an action. */
 export const PRESSING_FROM = 1_000_000;
-/** From here on configs have more than those before. */
+/** From this seed on configs use more features. */
 const OTHER_CONFIGS_FROM = 1_500_000;
-/** From here on worlds are few and small ones, in which a guard alone keeps an order from being sent twice. */
+/** From this seed on worlds are small, of a few kinds, and a single guard keeps an order from being sent twice. */
 const HAZARDS_FROM = 2_000_000;
 
 const FIRST = 'first';
@@ -30,9 +30,9 @@ const SECOND = 'second';
 const CALM = 'calm';
 
 /**
- * A world that follows from its seed: an account that comes close to liquidation, mostly a second one, and one that
- * needs nothing; one to three daemons; at least three faults, each for a kind of request; one to three readings; and
- * up to four events that befall hosts, the store, the market or the account.
+ * A world generated from its seed: an account that comes close to liquidation, mostly a second one, and a calm one; one
+ * to three daemons; at least three faults, each for a kind of request; one to three readings; and up to four events of
+ * hosts, the store, the market or the account.
  */
 export function faultWorld(seed: number): FaultWorld {
   if (seed >= HAZARDS_FROM) return hazardWorld(seed, configOf);
@@ -48,7 +48,7 @@ function coreWorld(seed: number): FaultWorld {
   const sparesSecond = chance(random, 0.25);
   const hasSecond = sparesSecond || chance(random, 0.5);
   const isIsolated = readings.includes('marginModel=isolated');
-  // A position that stands alone at ten times leverage is as far from liquidation as its margin beyond maintenance.
+  // At ten times leverage, an isolated position's distance to liquidation is its margin beyond maintenance.
   const bufferRatio = isIsolated ? 0.07 : between(random, 70, 100) / 1_000;
   const accounts = accountsOf(random, { hasSecond, isIsolated, bufferRatio });
   const pressed = seed < PRESSING_FROM ? undefined : accounts[0]?.positions?.[0]?.side;
@@ -92,7 +92,7 @@ function coreWorld(seed: number): FaultWorld {
 
 const NAMES = ['north', 'south', 'east'];
 
-/** One to three, of one name once. */
+/** One to three readings, each name once. */
 function readingsOf(random: SeededRandom): readonly string[] {
   const chosen = Array.from({ length: 1 + random.below(3) }, () => pick(random, READING_VALUES));
   return [...new Map(chosen.map((reading) => [reading.split('=')[0], reading])).values()];
@@ -132,13 +132,13 @@ function faultOf(
 interface Holdings {
   readonly hasSecond: boolean;
   readonly isIsolated: boolean;
-  /** What may be lost before liquidation, as a part of the notional. */
+  /** Loss until liquidation, as a part of the notional. */
   readonly bufferRatio: number;
 }
 
 const MAINTENANCE = 0.03;
 
-/** Seven to ten per cent from liquidation at the start, each in one or two markets. */
+/** Accounts seven to ten per cent from liquidation at the start, each in one or two markets. */
 function accountsOf(
   random: SeededRandom,
   { hasSecond, isIsolated, bufferRatio }: Holdings,
@@ -216,11 +216,11 @@ interface ConfigParts {
   readonly accounts: readonly AccountSpec[];
   readonly observed: readonly string[];
   readonly readings: readonly string[];
-  /** Absent: some. */
+  /** Default: a random choice. */
   readonly rules?: readonly string[];
 }
 
-/** What a careful owner writes who knows the readings. */
+/** The config of a careful owner who knows the readings. */
 function configOf(random: SeededRandom, { accounts, observed, readings, ...parts }: ConfigParts): string {
   const has = (reading: string): boolean => readings.includes(reading);
   const rules = (parts.rules ?? pick(random, RULE_CHOICES)).join(', ');
@@ -251,7 +251,7 @@ ${RULES}`;
 
 const WATCH = '{ positions: true, creditLine: true, mainBalance: [USDT], transfers: true, spotOrders: true }';
 
-/** Both coins fall or rise together, by less than what liquidates, and perhaps come back; against `pressed` if given. */
+/** Both coins fall or rise together, short of liquidation, and may come back; against the side `pressed` if given. */
 function pricesOf(
   random: SeededRandom,
   farRatio: number,
@@ -289,7 +289,7 @@ function eventsOf(random: SeededRandom, cast: Cast): readonly TimedEvent[] {
     const atMs = between(random, 1_000, LATEST_EVENT_MS);
     return make(random, { ...cast, atMs, laterMs: atMs + between(random, 200, 10_000) });
   });
-  // Nothing starts with a file that cannot be used.
+  // No daemon starts with an invalid file.
   const restarts = events.some(({ kind }) => kind === 'start');
   return events.filter((event) => !(restarts && event.kind === 'reload' && event.config.includes(BROKEN)));
 }
@@ -303,7 +303,7 @@ interface Moment extends Cast {
 
 type MakeEvents = (random: SeededRandom, moment: Moment) => readonly TimedEvent[];
 
-/** Each of these befalls a host, the store, the market or the account, and ends before the quiet time. */
+/** Events of a host, the store, the market or the account; each ends before the quiet time. */
 const EVENT_KINDS: readonly MakeEvents[] = [
   (random, { atMs, laterMs, daemons }) => {
     const daemon = pick(random, daemons).name;

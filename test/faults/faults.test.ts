@@ -16,7 +16,7 @@ import { playWithout } from './without-guard.ts';
 /** `WORLDS=1000 FIRST_SEED=5000 npm test -- test/faults`, or `npm run faults`, plays more. */
 const WORLDS = Number(process.env['WORLDS'] ?? 4);
 const FIRST_SEED = Number(process.env['FIRST_SEED'] ?? PRESSING_FROM);
-/** Each was a world in which something did not hold. */
+/** Seeds of worlds in which an invariant was once violated. */
 const ALL_FOUND = [
   7, 27, 31, 54, 109, 399, 490, 1_001, 2_459, 2_560, 50_372, 50_437, 51_743, 53_745, 200_129, 200_431,
   200_874, 1_000_014, 1_000_048, 1_000_438, 1_000_585, 1_000_899, 1_002_420, 1_002_467, 1_002_611, 1_004_478,
@@ -28,7 +28,7 @@ const ALL_FOUND = [
 const FOUND = sliceOf(ALL_FOUND, 14, 'worlds where something did not hold');
 
 test(
-  `in ${WORLDS} worlds of the fault matrix, and in those where something once did not, every invariant holds`,
+  `in ${WORLDS} worlds of the fault matrix, and in those that once failed, every invariant holds`,
   async () => {
     const tally = new Tally();
     const seeds = Array.from({ length: WORLDS }, (_, index) => FIRST_SEED + index);
@@ -37,14 +37,14 @@ test(
       expect(judged.violations, `seed ${seed}: npm run faults -- --seed ${seed} --shrink`).toEqual([]);
       tally.add(judged);
     }
-    // Worlds in which nothing is at stake prove nothing.
+    // Worlds without any risk prove nothing.
     const { worlds, atStake } = tally.summary();
     expect(atStake).toBeGreaterThan(worlds / 3);
   },
   60_000 + 5_000 * (WORLDS + FOUND.length),
 );
 
-test('a tally names the worlds that may meet a pair that was met too rarely', () => {
+test('a tally names the worlds that may contain a pair that was met too rarely', () => {
   const tally = new Tally();
   const world = { pairs: [['reply lost', 'stopLimit']], readings: ['validationCode=0'] } as const;
   const met = { seed: 1, violations: [], polls: 10, orders: 1, hits: 3, events: [], ...world };
@@ -57,19 +57,19 @@ test('a tally names the worlds that may meet a pair that was met too rarely', ()
   expect(tally.isFilled(1)).toBe(false);
 });
 
-/** A world of that seed in which something else holds than what it is judged by. */
+/** A world of that seed, judged by a changed expectation. */
 function planted(seed: number, change: (world: FaultWorld) => Partial<FaultWorld>): FaultWorld {
   const world = faultWorld(seed);
   return { ...world, ...change(world) };
 }
 
-describe('what is planted is found:', () => {
-  test('orders for an account that is taken to be only observed', async () => {
+describe('a planted violation is found:', () => {
+  test('orders for an account that should only be observed', async () => {
     const { violations } = await judge(planted(3, () => ({ observed: ['first'] })));
     expect(violations).toContainEqual(expect.stringMatching(/^7: stopLimit for first/));
   });
 
-  test('orders for the account that is taken to need nothing', async () => {
+  test('orders for the account that should need nothing', async () => {
     const world = planted(3, ({ spec, calm }) => {
       const [first] = spec.exchange.accounts;
       const accounts = spec.exchange.accounts.map((account) =>
@@ -81,7 +81,7 @@ describe('what is planted is found:', () => {
     expect(violations).toContainEqual(expect.stringMatching(/^2 or 15: stopLimit for calm/));
   });
 
-  test('an account that is where its rules fire, and nothing is meant for it', async () => {
+  test('an account where its rules fire, but without an intent', async () => {
     const watchesOnly = (text: string): string =>
       text.replaceAll(/^ {4}do: .*$/gm, '    do: [{ notify: {} }]').replaceAll(/^ {4}escalate: .*\n/gm, '');
     const world = planted(1_000_002, ({ spec }) => {
@@ -94,7 +94,7 @@ describe('what is planted is found:', () => {
     );
   });
 
-  test('daemons that do not come back, by the shortest list of events', async () => {
+  test('daemons that do not come back, with the shortest list of events', async () => {
     const dead = planted(3, ({ spec }) => {
       const kills = spec.daemons.map(({ name }) => ({ atMs: 20_000, kind: 'kill', daemon: name }) as const);
       return { spec: { ...spec, events: [...(spec.events ?? []), ...kills] } };
@@ -107,11 +107,11 @@ describe('what is planted is found:', () => {
   });
 });
 
-/** Others in each run; `npm run faults -- --guards` takes all of them out. */
+/** Others in each run; `npm run faults -- --guards` removes all of them in turn. */
 const GUARDS = sliceOf(REMOVED_GUARDS, 15, 'guards taken out');
 
 test.each(GUARDS.map((guard) => [guard.name, guard] as const))(
-  'without the guard "%s" a world shows it',
+  'without the guard "%s" a world shows the violation',
   async (_name, guard) => {
     const shown = await playWithout(guard, [guard.seed]);
     expect(shown?.violation, `npm run faults -- --seed ${guard.seed} --spec has the world`).toMatch(
@@ -121,7 +121,7 @@ test.each(GUARDS.map((guard) => [guard.name, guard] as const))(
   60_000,
 );
 
-test('an intent that has ended is not open for the record of its beginning that was attached later', () => {
+test('an intent that has ended is not reopened by the record of its opening that was attached later', () => {
   const event = (kind: AuditEvent['kind'], atMs: number, more: Partial<AuditEvent> = {}): AuditEvent => ({
     kind,
     atMs,
@@ -144,7 +144,7 @@ test('an intent that has ended is not open for the record of its beginning that 
   expect(openIntentsOf([opened, target, ended, opened, target, ...next])).toEqual([open]);
 });
 
-describe('the ledger shows', () => {
+describe('the ledger check finds', () => {
   const TRAIL: AuditTrail = {
     events: [],
     covers: new Set(),
@@ -191,7 +191,7 @@ describe('the ledger shows', () => {
     ]);
   });
 
-  test('orders that add up, once the one that was audited as overshoot is cancelled', () => {
+  test('orders that add up, once the one audited as overshoot is cancelled', () => {
     const overshoots = new Set(['bw1.first']);
     const trail = { ...TRAIL, overshoots, lowestTarget: () => decimal('0.5') };
     const first = placed(1, 'bw1.first', '0.5');
@@ -230,13 +230,13 @@ describe('the ledger shows', () => {
       expect.stringContaining('0.6 is to be closed of 0.6, the target is 0.4'),
       expect.stringContaining('was reduced to 0, the target is 0.4'),
     ]);
-    // On its way while the cover filled.
+    // Still on its way when the cover filled.
     const sent = { ...trail, sentFromMs: () => -1 };
     const entries = [opened(1, 'long', '1'), ...cover, reduction, fill(2, 'bw1.first', '0.6', '0')];
     expect(ledgerViolations(entries, sent, 0)).toEqual([]);
   });
 
-  test('in a one-sided partition what either side sends, if it is too much by itself', () => {
+  test("in a one-sided partition, either side's orders that are too much by themselves", () => {
     const found = (alone: readonly string[], isOneSided: boolean) => {
       const trail = { ...TRAIL, alone: new Set(alone), lowestTarget: () => decimal('0.5') };
       const entries = [opened(1, 'long', '1'), placed(1, 'bw1.first', '0.4'), placed(2, 'bw1.second', '0.4')];

@@ -2,7 +2,7 @@ import { registerHooks } from 'node:module';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { GuardEdit, RemovedGuard } from './guards.ts';
 
-/** Plays worlds in a program without one guard: the worlds whose seeds it is sent, one after another. */
+/** Plays worlds in a program without one guard, one after another, by the seeds that it receives. */
 const port = parentPort;
 const { edits } = workerData as RemovedGuard;
 const removed = new Set<GuardEdit>();

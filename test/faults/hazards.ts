@@ -5,7 +5,7 @@ import { between, chance, type FaultWorld, PRICES, pick, TROUBLED_MS } from './p
 const START_MS = 4_000;
 const FALLEN_MS = START_MS + 3_000;
 const QUIET_MS = 36_000;
-/** At ten times leverage, of what the exchange keeps for maintenance. */
+/** Maintenance margin at ten times leverage, as a part of the notional. */
 const MAINTENANCE = 0.03;
 const NOTIONAL = 30_000;
 
@@ -14,17 +14,17 @@ interface Hazard {
   readonly pair: readonly [fault: string, request: string];
   readonly faults: readonly TimedFault[];
   readonly events: readonly TimedEvent[];
-  /** Absent: the one that halves. */
+  /** Default: the rule that halves. */
   readonly rules?: readonly string[];
-  /** To liquidation at the start, and when the market has fallen; absent: just near enough for that rule. */
+  /** Distance to liquidation at the start, and after the fall; default: just near enough for the rule `half`. */
   readonly distances?: readonly [atStart: number, left: number];
 }
 
-/** What becomes of orders has to be known; the price gives time for it. */
+/** Each hazard depends on the outcome of orders; the price moves slowly enough for it. */
 type MakeHazard = (random: SeededRandom) => Hazard;
 
 const HAZARDS: readonly MakeHazard[] = [
-  // Of two markets that are reduced at the same time, an order of one comes late, while one of the other is taken.
+  // Two markets are reduced at the same time; an order of one arrives late, while one of the other is accepted.
   (random) => ({
     coins: ['BTC', 'ETH'],
     pair: ['applied late', 'stopLimit'],
@@ -66,9 +66,9 @@ const HAZARDS: readonly MakeHazard[] = [
   },
 ];
 
-/** From here on the market stands still just before a standing stop, and lists are empty for a while. */
+/** From this seed on the market stops just before a standing stop, and lists are empty for a while. */
 const EMPTY_LISTS_FROM = 2_100_000;
-/** A long keeps farther from liquidation than where other rules fire. Its stop is at 80 % of the way. */
+/** A long farther from liquidation than where other rules fire. Its stop is at 80 % of the way. */
 const STOP_DISTANCES = [0.25, 0.0375] as const;
 
 function emptyLists(random: SeededRandom): Hazard {
@@ -89,7 +89,9 @@ function emptyLists(random: SeededRandom): Hazard {
   };
 }
 
-/** Where a guard alone keeps an order from being sent twice: one account that comes near liquidation slowly. */
+/**
+ * Worlds in which a single guard keeps an order from being sent twice: one account that slowly comes near liquidation.
+ */
 export function hazardWorld(
   seed: number,
   configOf: (
@@ -130,7 +132,7 @@ export function hazardWorld(
   };
 }
 
-/** Of each position, while the other prices stand still. */
+/** Distance of each position while the other prices stand still. */
 const START_DISTANCE = 0.06;
 
 function accountsOf(

@@ -17,57 +17,56 @@ import { ToldCheck } from './told-check.ts';
 import { TruthCheck } from './truth-check.ts';
 import { type Edge, troublesOf, watchViolations } from './watch-check.ts';
 
-/** What became of a world of the fault matrix. */
+/** The result of a world of the fault matrix. */
 export interface Judged {
   readonly seed: number;
-  /** Each names an invariant of the design by its number; empty: all hold. */
+  /** Violations; each names an invariant of the design by its number. Empty: all hold. */
   readonly violations: readonly string[];
   readonly polls: number;
-  /** Orders of the daemons that the exchange took. */
+  /** Orders of the daemons that the exchange accepted. */
   readonly orders: number;
   /** Requests that a fault hit. */
   readonly hits: number;
-  /** Of the world's faults, by name and kind of request, those that hit something. */
+  /** Of the world's faults, those that hit something, by name and kind of request. */
   readonly pairs: readonly (readonly [fault: string, request: string])[];
   readonly readings: readonly string[];
-  /** Kinds of events that befell the world. */
+  /** Kinds of events that happened in the world. */
   readonly events: readonly string[];
 }
 
-/** A step that was begun completes: so long after a pause began something may still arrive. */
+/** A started step completes: its requests may still arrive this long after a pause began. */
 const PAUSE_GRACE_MS = 15_000;
-/** Within this time each daemon has read what is said in the store. */
+/** Within this time each daemon has read a change made in the store. */
 const LEARNT_MS = 2_000;
-/** The exchange notes the time up to which its market has come. */
+/** How far the exchange's log may lag: it notes the time up to which its market has come. */
 const LOG_LAG_MS = 500;
 const LOOK_MS = 500;
 /** Prices have a tick every 250 ms. */
 const KEEP_UP_MS = 50;
 const COMMANDS: ReadonlySet<string> = new Set(['stopLimit', 'cancelAll']);
-/** Near enough to its target: what a reduction need not do any more. */
+/** Near enough to its target: a reduction need not close the rest. */
 const TOLERANCE = decimal('0.1');
-/** From the breach to the first order that the exchange takes, of an account that nothing troubles. */
+/** From the breach to the first accepted order, for an account without trouble. */
 const UNTROUBLED_REACTION_MS = 12_000;
 const LAST_LOOK_MS = 15_000;
 
-/** A world of the matrix that was played, in virtual time or on real parts, and what was seen of it. */
+/** A played world of the matrix, in virtual time or on real parts, and the observations. */
 export interface Played {
   readonly faultWorld: FaultWorld;
-  /** Unix milliseconds, on the exchange's clock, from which the times of the world count. */
+  /** Exchange time, in Unix milliseconds, from which the times of the world count. */
   readonly startMs: number;
   readonly exchange: SimulatedExchange;
   readonly audit: AuditReader;
   readonly log: readonly RequestRecord[];
-  /** Since the start: from when on the second account was where its rules fire, long enough to be seen there. */
+  /** Time since the start from which the second account was breached long enough to be seen. */
   readonly breachMs: number | undefined;
   readonly polls: number;
-  /** All that the daemons said, to telemetry, people or logs. */
+  /** All output of the daemons: telemetry, notices, logs. */
   readonly said: string;
-  /** What failed that no code expected. */
   readonly errors: readonly unknown[];
 }
 
-/** Plays a world in virtual time and checks what must hold in it by the exchange's ledger and request log. */
+/** Plays a world in virtual time and checks its invariants by the exchange's ledger and request log. */
 export async function judge(faultWorld: FaultWorld): Promise<Judged> {
   const { spec, second } = faultWorld;
   const truth = new TruthCheck();
@@ -105,7 +104,7 @@ export async function judge(faultWorld: FaultWorld): Promise<Judged> {
   ]);
 }
 
-/** What must hold, by the exchange's ledger and request log. `found`: what else does not. */
+/** Checks the invariants by the exchange's ledger and request log. `found`: violations found elsewhere. */
 export async function judgePlayed(
   played: Played,
   found: (trail: AuditTrail) => readonly string[],
@@ -143,7 +142,9 @@ export async function judgePlayed(
   };
 }
 
-/** The exchange follows its prices only when it is asked. So that no tick is passed over, it is asked between any two. */
+/**
+ * The exchange applies prices only when a request arrives. It is polled between any two ticks, so that none is skipped.
+ */
 function keepUp(world: World): void {
   world.schedule(world.elapsedMs() + KEEP_UP_MS, () => {
     world.exchange.catchUp();
@@ -151,10 +152,10 @@ function keepUp(world: World): void {
   });
 }
 
-/** After the store is there again: it has to be steady, what runs has to end, and the first in line goes first. */
+/** After the store is back: it must be steady, running work must end, and the first in line goes first. */
 const HANDED_BACK_AFTER_MS = 8_000;
 
-/** Two hosts of which one does not reach the store may both act: the design bounds that by the targets, and audits it. */
+/** If one of two hosts does not reach the store, both may act: the design bounds that by the targets, and audits it. */
 function hostsOf({ daemons, events = [] }: WorldSpec, startMs: number): Hosts {
   const losesStore = events.some(
     ({ kind, ...event }) => kind === 'store' || ('to' in event && event.to === 'store'),
@@ -177,8 +178,8 @@ function hostsOf({ daemons, events = [] }: WorldSpec, startMs: number): Hosts {
 }
 
 /**
- * Invariants 2 and 15: an account that needs nothing keeps its position, and nobody orders or cancels anything. A
- * liquidation state that nobody knows is a margin call by design, also where a fault made it up.
+ * Invariants 2 and 15: a calm account keeps its position, and no request orders or cancels anything. An unknown
+ * liquidation state counts as a margin call by design, even if a fault made it up.
  */
 function calmViolations(
   { startMs, log, faultWorld: { calm } }: Played,
@@ -193,7 +194,7 @@ function calmViolations(
     .map(({ endpoint, atMs }) => `2 or 15: ${endpoint} for ${calm} at ${atMs - startMs} ms`);
 }
 
-/** Invariant 5: what was begun has ended, in its target or in a failure, or an order for what is left stands. */
+/** Invariant 5: every intent has ended, at its target or in a failure, or an order for the rest stands. */
 function endViolations(
   { exchange, faultWorld: { observed, spec } }: Played,
   trail: AuditTrail,
@@ -218,7 +219,10 @@ function endViolations(
   });
 }
 
-/** No endpoint shows open stops: that the owner or the exchange took one down is seen when its activation is passed. */
+/**
+ * No endpoint shows open stops: a stop taken down by the owner or the exchange is noticed when the price passes its
+ * activation.
+ */
 function losesOrdersUnseen({ events = [], faults = [] }: WorldSpec, accountId: string): boolean {
   // The reply that says so may be lost, or damaged by another fault.
   if (faults.some(({ fault }) => fault.effect.kind === 'orderCancelled')) return true;
@@ -230,8 +234,8 @@ function losesOrdersUnseen({ events = [], faults = [] }: WorldSpec, accountId: s
 }
 
 /**
- * Where the config forbids cancels, an order that may still stand is not replaced before the market passes its activation.
- * Design section 4: what is stale then stays, and the audit says so.
+ * Where the config forbids cancels, an order that may still stand is not replaced before the market passes its
+ * activation. A stale order then stays, and the audit says so (design section 4).
  */
 function mayNotReplace({ daemons }: WorldSpec, accountId: string, { events }: AuditTrail): boolean {
   return (
@@ -240,7 +244,7 @@ function mayNotReplace({ daemons }: WorldSpec, accountId: string, { events }: Au
   );
 }
 
-/** Invariant 6. */
+/** Invariant 6: no nonce is used twice. */
 function nonceViolations(log: readonly RequestRecord[]): readonly string[] {
   const seen = new Map<string, number>();
   for (const { account, nonce } of log) {
@@ -253,7 +257,7 @@ function nonceViolations(log: readonly RequestRecord[]): readonly string[] {
     .map(([id, times]) => `6: nonce ${id} was used ${times} times`);
 }
 
-/** Invariant 7: nothing leaves for an account that is only observed, nor for a paused one. */
+/** Invariant 7: no request for an account that is only observed, or paused. */
 function heldBackViolations({ startMs, log, faultWorld: { observed, spec } }: Played): readonly string[] {
   const times = pausesOf(spec);
   return log.flatMap(({ account, endpoint, atMs }) => {
@@ -272,7 +276,7 @@ function heldBackViolations({ startMs, log, faultWorld: { observed, spec } }: Pl
   });
 }
 
-/** A daemon that does not reach the store learns of a pause when it reaches it again and has settled. */
+/** A daemon without the store learns of a pause when it reaches the store again and has settled. */
 function pausesOf({ daemons, events = [] }: WorldSpec) {
   const losses = troublesOf(events, edgeOfStore);
   const isOff = isOffOf(events);
@@ -284,7 +288,7 @@ function pausesOf({ daemons, events = [] }: WorldSpec) {
         .filter((other) => other.kind === 'unpause' && other.account === account && other.atMs > atMs)
         .map((other) => other.atMs),
     );
-    // Said while a daemon did not run, it is not on that one's disk either when it is started during a loss.
+    // A pause placed while a daemon was down is not on its disk either, if it starts during a loss.
     const unaware = daemons.filter(({ name }) => isOff(name, atMs));
     const unknown = losses.filter(
       (loss) =>
@@ -296,7 +300,7 @@ function pausesOf({ daemons, events = [] }: WorldSpec) {
   });
 }
 
-/** Whether a daemon is stopped or killed at a time, and since before it. */
+/** Whether a daemon is stopped or killed at a time, since before it. */
 function isOffOf(events: readonly TimedEvent[]): (daemon: string, atMs: number) => boolean {
   const turns = events
     .flatMap((event) =>
@@ -326,14 +330,14 @@ function livenessViolations({ startMs, log, faultWorld: { spec } }: Played): rea
     .map(({ id }) => `9 to 13: nobody read the positions of ${id} in the last ${LAST_LOOK_MS / 1_000} s`);
 }
 
-/** The longest that polls stop after a gateway's 429 with the `Retry-After` of the matrix (2 s): four times that. */
+/** The longest pause of polls after a gateway's 429 with the `Retry-After` of the matrix (2 s): four times that. */
 const GATEWAY_PAUSE_MS = 8_000;
-/** So long after a breach a calm account may be read first. */
+/** A calm account may be read this long after a breach. */
 const CALM_CADENCE_MS = 4_000;
 
 /**
- * Whether polls of every account stood still near a breach: a gateway's 429 is one of the address, whichever account's request
- * drew it (live notes, transport), and after it polls stop (design section 4).
+ * Whether polls of every account paused near a breach: a gateway's 429 applies to the whole address, whichever
+ * account's request drew it (live notes, transport), and polls pause after it (design section 4).
  */
 function isPausedByGateway({ log, startMs }: Played, breachMs: number): boolean {
   return log.some(
@@ -345,13 +349,13 @@ function isPausedByGateway({ log, startMs }: Played, breachMs: number): boolean 
   );
 }
 
-/** Invariant 13: what befalls the requests of one account delays no reduction of another. */
+/** Invariant 13: trouble of one account's requests delays no reduction of another. */
 function sparedViolations(played: Played, trail: AuditTrail): readonly string[] {
   const { exchange, startMs, breachMs, faultWorld } = played;
   const { second } = faultWorld;
   if (breachMs === undefined || breachMs > TROUBLED_MS) return [];
   if (isPausedByGateway(played, breachMs)) return [];
-  // The smaller sides of hedges: closing one would raise what is at stake.
+  // The smaller sides of hedges: closing one would raise the exposure.
   const own = trail.events.filter(({ accountId }) => accountId === second);
   const meant = own.filter(({ kind }) => kind === 'intentOpened').map(({ positionId }) => positionId);
   const hedges = new Set(
@@ -376,7 +380,7 @@ function secretsOf({ exchange, faultWorld: { spec } }: Played): readonly string[
   });
 }
 
-/** Invariants 8 and 9: no secret in what is recorded, every chain whole, nothing failed that no code expected. */
+/** Invariants 8 and 9: no secret in any record, every chain intact, no unexpected error. */
 async function recordViolations(played: Played): Promise<readonly string[]> {
   const { audit, said, errors, exchange, faultWorld } = played;
   const { spec } = faultWorld;

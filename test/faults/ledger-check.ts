@@ -28,15 +28,15 @@ interface Books {
   readonly positions: Map<number, HeldPosition>;
   /** Reductions of the daemon that may still fill, by order id. */
   readonly orders: Map<number, OpenOrder>;
-  /** Positions that somebody else reduced: what was sent before may then add up. */
+  /** Positions that somebody else reduced: earlier orders may then add up. */
   readonly disturbed: Set<number>;
-  /** Orders that are audited as overshoot and were not cancelled, with their positions: they may add up with others. */
+  /** Orders audited as overshoot and not cancelled, with their positions: they may add up with others. */
   readonly overshoots: Map<number, number>;
-  /** Orders that filled, at least in part. */
+  /** Orders with at least a partial fill. */
   readonly filled: Set<number>;
   /** Net exposure of its market when an order of the daemon was placed, by order id. */
   readonly netAtPlacing: Map<number, Decimal>;
-  /** What covers have closed so far, by position; and what they had when a reduction was sent, by order id. */
+  /** Amounts closed by covers so far, by position; and that amount when a reduction was sent, by order id. */
   readonly closedByCovers: Map<number, readonly CoverFill[]>;
   readonly coversAtPlacing: Map<number, Decimal>;
   readonly say: (entry: LedgerEntry, words: string) => void;
@@ -44,22 +44,22 @@ interface Books {
   readonly hosts: Hosts;
 }
 
-/** Whether hosts may have acted without knowing of one another. */
+/** Whether hosts may have acted without knowing of each other. */
 export interface Hosts {
   readonly mayBeApart: boolean;
-  /** Whether one of them did not reach the store at this time, or has not handed back since, and another one did. */
+  /** Whether, at this time, one host did not reach the store, or has not handed back since, while another did. */
   readonly isOneSided: (atMs: number) => boolean;
 }
 
 const APART: Hosts = { mayBeApart: true, isOneSided: () => false };
 
 /**
- * What the ledger shows against invariants 1 and 4, in words: an order of the daemon that is not reduce-only, a fill of
- * one that opens something or leaves a larger net exposure of its market than there was when it was placed, a position below the lowest target committed so
- * far, and orders that could take it there. Covers and what the audit calls overshoot are outside of the last two, and
- * what a cover closes after a reduction was sent adds to it (design section 4: once it triggers, its target is 0); where
- * hosts may have acted apart, neither knowing of the other, everything after an overshoot is, too. In a one-sided
- * partition the orders of either side have to fit by themselves (design: invariant 4 leaves out what they add up to).
+ * Violations of invariants 1 and 4 by the ledger, in words: an order of the daemon that is not reduce-only; its fill
+ * opening something, or leaving a larger net exposure of its market than when it was placed; a position below the
+ * lowest target committed so far; and orders that could take it there. The last two exclude covers and audited
+ * overshoot. What a cover closes after a reduction was sent may add to it (design section 4: once it triggers, its
+ * target is 0). Where hosts may have acted apart, everything after an overshoot is excluded too. In a one-sided
+ * partition the orders of each side must fit by themselves (design: invariant 4 exempts their sum).
  */
 export function ledgerViolations(
   entries: Iterable<LedgerEntry>,
@@ -99,7 +99,7 @@ function follow(books: Books, entry: LedgerEntry): void {
 
 function followCancelled({ orders, overshoots, filled, hosts }: Books, { orderId = -1 }: LedgerEntry): void {
   orders.delete(orderId);
-  // What is left of one that filled in part was cancelled, and the part was not.
+  // A partly filled order: its rest was cancelled, its fill counts.
   if (!hosts.mayBeApart && !filled.has(orderId)) overshoots.delete(orderId);
 }
 
@@ -111,7 +111,6 @@ function isOurs({ clientOrderId }: LedgerEntry): boolean {
   return clientOrderId?.startsWith(OURS) === true;
 }
 
-/** Takes over what the position is after an entry. */
 function adopt({ positions }: Books, entry: LedgerEntry): { readonly positionId: number } | undefined {
   const { positionId, accountId, market, details } = entry;
   const direction = details?.['direction'];
@@ -122,7 +121,6 @@ function adopt({ positions }: Books, entry: LedgerEntry): { readonly positionId:
   return { positionId };
 }
 
-/** Which position an order of the daemon reduces. */
 function reducedBy({ positions }: Books, entry: LedgerEntry): number | undefined {
   const direction = entry.side === 'sell' ? 'long' : 'short';
   for (const [id, held] of positions) {
@@ -158,7 +156,7 @@ function followPlaced(books: Books, entry: LedgerEntry): void {
   const target = trail.lowestTarget(positionId, entry.atMs);
   const closedSince = closedByCovers(books, positionId).minus(whenSent);
   const size = (books.positions.get(positionId)?.size ?? ZERO).plus(closedSince);
-  // Reduce-only orders beside one another cannot take a position past 0.
+  // Several reduce-only orders together cannot take a position past 0.
   if (target === undefined || target.eq(ZERO) || isExcused(books, positionId)) return;
   const open = openFor(books, positionId);
   if (size.minus(open).gte(target)) return;
@@ -236,7 +234,7 @@ function followFill(books: Books, entry: LedgerEntry): void {
   }
 }
 
-/** Size of both sides together, without its sign. */
+/** Absolute net size of both sides. */
 function netOf({ positions }: Books, accountId: string, market: string): Decimal {
   let net = ZERO;
   for (const held of positions.values()) {

@@ -37,7 +37,7 @@ when it was interrupted (what was played by then is summed up).
 
 const LONGEST_WORLD_MS = 300_000;
 const MOST_LETTERS = 160;
-/** Real plays mostly wait. */
+/** Plays on real parts mostly wait. */
 const REAL_PER_CORE = 3;
 
 const { values } = parseArgs({
@@ -90,7 +90,7 @@ else {
 interface Filling {
   readonly from: number;
   readonly count: number;
-  /** So often each pair is to be met. */
+  /** How often each pair must be met. */
   readonly times: number;
   readonly isNew: (seed: number) => boolean;
 }
@@ -104,7 +104,7 @@ function* fillingSeeds(tally: Tally, { from, count, times, isNew }: Filling): Ge
   }
 }
 
-/** Each guard by itself; what is not shown is a check that cannot fail. */
+/** Each guard by itself; a guard whose lack no world shows is an untested check. */
 async function playGuards(): Promise<void> {
   for (const guard of REMOVED_GUARDS) {
     const searched = values.seeds === undefined ? undefined : whole('seeds', values.seeds);
@@ -139,7 +139,7 @@ async function playOne(world: FaultWorld): Promise<void> {
   if (fails) process.exitCode = 1;
 }
 
-/** Whether one of the invariants is broken in both. */
+/** Whether both break the same invariant. */
 function failsAlike(one: Judged, other: Judged): boolean {
   const invariants = new Set(one.violations.map(invariantOf));
   return other.violations.some((words) => invariants.has(invariantOf(words)));
@@ -151,15 +151,15 @@ function invariantOf(words: string): string {
 
 type Answer = Judged | { readonly seed: number; readonly broken: string };
 
-/** What several workers play. Each plays one after another, until none are left or it is told to end. */
+/** Work shared by several workers. Each plays one after another, until none are left or it is stopped. */
 interface Plays {
   readonly count: number;
   readonly work: (take: (answer: Answer) => void, signal: AbortSignal) => Promise<void>;
 }
 
-/** Each worker is a thread; one that a world holds for too long is ended, and that world is a finding. */
+/** Each worker is a thread; one that a world blocks for too long is terminated, and that world is a finding. */
 function playsInWorlds(seeds: Iterable<number>, count: number): Plays {
-  // All workers take from the same ones.
+  // All workers take from the same iterator.
   const left = seeds[Symbol.iterator]();
   const work: Plays['work'] = async (take, signal) => {
     let worker: Worker | undefined;
@@ -209,7 +209,7 @@ function playsForReal(from: number, count: number): Plays {
   return { count, work };
 }
 
-/** What was played before and held; a world that did not is played again. */
+/** Earlier worlds that held are skipped; the others are played again. */
 function heldBefore(record: string): Map<number, Judged> {
   const lines = existsSync(record) ? readFileSync(record, 'utf8').split('\n') : [];
   const held = lines

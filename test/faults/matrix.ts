@@ -1,16 +1,16 @@
 import type { FaultEffect } from '../../src/simulator/http/faults.ts';
 import { READING_CHOICES } from '../../src/simulator/model/readings.ts';
 
-/** What the fault matrix crosses: faults of the exchange, kinds of requests, and readings of the specification. */
+/** The dimensions of the fault matrix: faults of the exchange, kinds of requests, and readings of the specification. */
 
-/** Nothing of a request arrives later than this; the daemons' config says so, too. */
+/** No part of a request arrives later than this; the daemons' config says so too. */
 export const LATE_ARRIVAL_MS = 3_000;
-/** Reads are never older than this; the config says so where a world has such a fault or reading. */
+/** Reads are never older than this; the config says so in worlds with such a fault or reading. */
 export const READ_LAG_MS = 700;
-/** The longest time that a server may ask for: longer ones leave no time to see the recovery. */
+/** The longest `Retry-After` of a server: longer ones leave no time to see the recovery. */
 const LONGEST_RETRY_AFTER_MS = 4_000;
 
-/** By a name that stands in tables. Each is one way in which the simulated exchange can fail a request. */
+/** Ways in which the simulated exchange can fail a request, by the name used in tables. */
 export const FAULTS: Readonly<Record<string, FaultEffect>> = {
   'slow request': { kind: 'latency', delayMs: 900, jitterMs: 1_500 },
   'slow reply': { kind: 'latency', delayMs: 1_200, sigma: 0.8, maxMs: LATE_ARRIVAL_MS, at: 'reply' },
@@ -59,7 +59,7 @@ export const FAULTS: Readonly<Record<string, FaultEffect>> = {
   'empty strings': { kind: 'emptyString' },
 };
 
-/** Faults that hit one kind of request only. */
+/** Faults that hit only one kind of request. */
 const ONLY_FOR: Readonly<Record<string, readonly string[]>> = {
   'orders refused': ['stopLimit'],
   'reduce-only orders refused': ['stopLimit'],
@@ -67,7 +67,7 @@ const ONLY_FOR: Readonly<Record<string, readonly string[]>> = {
   'cancels refused': ['cancelAll'],
 };
 
-/** Endpoints, as the request log names them, that the daemon calls by itself. */
+/** Endpoints that the daemon calls by itself, as the request log names them. */
 export const REQUESTS = [
   'openPositions',
   'stopLimit',
@@ -78,10 +78,10 @@ export const REQUESTS = [
   'orderHistory',
 ] as const;
 
-/** Readings that worlds of the matrix leave at their default: the daemons have no use for what they change. */
+/** Readings that worlds of the matrix leave at their default: the daemons do not use what they change. */
 const UNUSED_READINGS: ReadonlySet<string> = new Set(['uniqueIdSpelling', 'userAgent', 'nonceType']);
 
-/** Every value of every reading that is not the default, as `name=value`. */
+/** Every non-default value of every reading, as `name=value`. */
 export const READING_VALUES: readonly string[] = [
   ...Object.entries(READING_CHOICES).flatMap(([name, { values }]) =>
     UNUSED_READINGS.has(name) ? [] : values.slice(1).map((value) => `${name}=${value}`),
@@ -90,7 +90,6 @@ export const READING_VALUES: readonly string[] = [
   `readLagMs=${READ_LAG_MS}`,
 ];
 
-/** Requests that a fault can hit. */
 export function requestsOf(fault: string): readonly string[] {
   return ONLY_FOR[fault] ?? REQUESTS;
 }

@@ -3,12 +3,12 @@ import type { AuditTrail } from './audit-trail.ts';
 import { isBreachedPosition } from './breach.ts';
 import type { FaultWorld } from './parts.ts';
 
-/** Long enough for the rule that is the last to fire, whatever it has to read before. */
+/** Long enough for the slowest rule to fire, including its reads. */
 const LONG_ENOUGH_MS = 15_000;
 
-/** Invariant 5: a position that has been where its rules fire for the last seconds has had a target. */
+/** Invariant 5: a position that was breached for the last seconds has had a target. */
 export class MissedCheck {
-  /** Since when each has been there without a break, by id. */
+  /** Since when each position has been breached without a break, by id. */
   readonly #sinceMs = new Map<number, number>();
   readonly #faultWorld: FaultWorld;
 

@@ -3,18 +3,17 @@ import type { TimedFault } from '../../src/world/spec.ts';
 import { FAULTS, requestsOf } from './matrix.ts';
 import { between, chance, type FaultWorld, pick, TROUBLED_MS } from './parts.ts';
 
-/** How long people are asked where they are. */
+/** Time that people have to answer. */
 const ASKED_MS = 5_000;
 
-/** How long people are asked before a rule acts, by a config. */
+/** Time that people have to answer before a rule acts, by a config. */
 export function askedMs(config: string | undefined): number {
   return config?.includes('mode: approve') === true ? ASKED_MS : 0;
 }
 
 /**
- * In a part of the worlds rules cancel in the whole account before they reduce, and of the account that is spared all
- * cancels may fail, as none of them may stand in the way of its reductions; and in half of them the config has something
- * that it has not in the others.
+ * In part of the worlds rules cancel in the whole account before they reduce, and all cancels of the spared account may
+ * fail, since no cancel may block its reductions. In half of them the config uses a feature that other worlds do not.
  */
 export function withOtherConfig(world: FaultWorld, random: SeededRandom): FaultWorld {
   const varied = chance(random, 0.5) ? pick(random, CHANGES)(world) : world;
@@ -29,7 +28,7 @@ export function withOtherConfig(world: FaultWorld, random: SeededRandom): FaultW
   return world.sparesSecond && chance(random, 0.7) ? withCancelsFailing(wide, random) : wide;
 }
 
-/** From one config to another, or to the same where it has not what is changed. */
+/** Changes one config into another; returns it unchanged if it lacks the part. */
 type Change = (config: string) => string;
 
 const CREDIT_LINE_RULE = `  - id: line
@@ -68,7 +67,7 @@ const CHANGES: readonly ((world: FaultWorld) => FaultWorld)[] = [
   (world) => withLoan(changed(world, (config) => withRule(`${config}${CREDIT_LINE_RULE}`, 'line'))),
 ];
 
-/** At 25 % of its collateral's worth, so that it comes above 26 % when the market falls. */
+/** At 25 % of its collateral's worth, so that it exceeds 26 % when the market falls. */
 const LOAN = { asset: 'USDT', amount: '3000', collateralAsset: 'BTC', collateralAmount: '0.2' } as const;
 
 function withLoan(world: FaultWorld): FaultWorld {
@@ -79,7 +78,7 @@ function withLoan(world: FaultWorld): FaultWorld {
   return { ...world, spec: { ...spec, exchange: { ...spec.exchange, accounts } } };
 }
 
-/** Configs that are read again while the world goes on change in the same way. */
+/** Configs that are reloaded during the world change in the same way. */
 function changed(world: FaultWorld, change: Change): FaultWorld {
   const spec: FaultWorld['spec'] = JSON.parse(JSON.stringify(world.spec), (key, value: unknown) =>
     key === 'config' && typeof value === 'string' ? change(value) : value,
@@ -87,7 +86,7 @@ function changed(world: FaultWorld, change: Change): FaultWorld {
   return { ...world, spec };
 }
 
-/** A gateway's 429 is one of the address: it stops the polls of every account. */
+/** A gateway's 429 applies to the whole address: it pauses the polls of every account. */
 const OF_ADDRESS = 'gateway 429';
 const OF_CANCELS = Object.keys(FAULTS).filter(
   (fault) => fault !== OF_ADDRESS && requestsOf(fault).includes('cancelAll'),

@@ -1,28 +1,27 @@
 import type { SeededRandom } from '../../src/simulator/scenarios/random.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
 
-/** A world of the fault matrix, and what has to be known to judge it. */
+/** A world of the fault matrix, and what is needed to judge it. */
 export interface FaultWorld {
   readonly spec: WorldSpec;
   /** Readings of the specification that are not the default, as `name=value`. */
   readonly readings: readonly string[];
   /** Faults by name and the kind of request that they hit. */
   readonly pairs: readonly (readonly [fault: string, request: string])[];
-  /** Accounts that are only observed. */
   readonly observed: readonly string[];
-  /** No fault and no event touches the second account, its daemons or its markets; but its cancels may fail. */
+  /** No fault or event touches the second account, its daemons or its markets, except that its cancels may fail. */
   readonly sparesSecond: boolean;
-  /** The account whose requests, cancels excepted, no fault hits in worlds where `sparesSecond`; not in every other world. */
+  /** With `sparesSecond`, the account whose requests no fault hits, except cancels. */
   readonly second: string;
-  /** The account that needs nothing, whatever happens to its reads: nothing of it may change. */
+  /** The account that needs no action, whatever happens to its reads: it must not change. */
   readonly calm: string;
 }
 
-/** Faults, events and people trouble the world up to here. */
+/** Faults, events and people disturb the world up to here. */
 export const TROUBLED_MS = 36_000;
 export const LATEST_EVENT_MS = TROUBLED_MS - 11_000;
 
-/** At the start, by coin. */
+/** Start prices by coin. */
 export const PRICES: Readonly<Record<string, number>> = { BTC: 60_000, ETH: 3_000 };
 
 export function chance(random: SeededRandom, probability: number): boolean {

@@ -12,7 +12,7 @@ import { until } from '../support/until.ts';
 
 export const PREFIX = 'bw';
 const MAIN = path.join(import.meta.dirname, '../../src/cli/main.ts');
-/** Compiling the sources is most of a start. */
+/** Compile cache: compiling the sources takes most of a start. */
 const COMPILED = path.join(import.meta.dirname, '../../node_modules/.cache/node-compile');
 const WATCHES_WITHIN_MS = 60_000;
 const LINK_STATES = { up: 'open', down: 'refused', deaf: 'oneWay' } as const;
@@ -24,10 +24,10 @@ export interface RealSurroundings {
   readonly closers: Closers;
 }
 
-/** A daemon of a world as a process of its own, with ways of its own to Redis and to the exchange. */
+/** A daemon of a world in its own process, with its own proxies to Redis and to the exchange. */
 export class RealDaemon {
   readonly name: string;
-  /** What it did that nobody asked for. */
+  /** Unexpected behaviour. */
   readonly errors: string[] = [];
   readonly #ordinal: number;
   readonly #env: RealSurroundings['env'];
@@ -135,7 +135,7 @@ operators: { key: { env: OPERATORS_KEY } }
     }
     const ended = once(child, 'exit');
     child.kill(signal);
-    // One that is suspended ends when it goes on.
+    // A suspended process ends only once it is resumed.
     child.kill('SIGCONT');
     await ended;
   }
@@ -157,7 +157,6 @@ operators: { key: { env: OPERATORS_KEY } }
     this.#toRedis.set(LINK_STATES[this.#store === 'down' ? 'down' : this.#link]);
   }
 
-  /** All that its processes wrote. */
   said(): string {
     return this.#output;
   }

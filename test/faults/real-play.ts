@@ -25,12 +25,12 @@ const LOOK_MS = 500;
 const CATCH_UP_MS = 20;
 const REGIONS = 2;
 
-/** Steps of clocks are left out of real plays: all hosts are this machine. */
+/** Clock steps are left out of real plays: all hosts are this machine. */
 export function isForReal({ spec: { events = [] } }: FaultWorld): boolean {
   return !events.some(({ kind }) => kind === 'stepClock' || kind === 'stepStoreClock');
 }
 
-/** The first so many worlds from a seed on that real parts can play. */
+/** The first worlds, from a seed on, that real parts can play. */
 export function* realWorlds(from: number, count: number): Generator<FaultWorld> {
   for (let [seed, found] = [from, 0]; found < count; seed++) {
     const world = faultWorld(seed);
@@ -41,8 +41,8 @@ export function* realWorlds(from: number, count: number): Generator<FaultWorld> 
 }
 
 /**
- * Plays a world in real time: each daemon is a process, on a real Redis, and the exchange is asked over HTTP. Then it is
- * judged as in virtual time, but for what daemons tell by telemetry. Rejects when it cannot be played to its end.
+ * Plays a world in real time: each daemon is a process, on a real Redis, and the exchange serves HTTP. It is then
+ * judged as in virtual time, except for notices and other telemetry. Rejects if it cannot be played to its end.
  */
 export async function playForReal(faultWorld: FaultWorld, signal?: AbortSignal): Promise<Judged> {
   const closers = new Closers();
@@ -68,7 +68,7 @@ interface Scene {
   readonly faultWorld: FaultWorld;
   readonly exchange: SimulatedExchange;
   readonly daemons: readonly RealDaemon[];
-  /** Of whoever stands outside. */
+  /** The state as an outside observer reads it. */
   readonly state: State;
 }
 
@@ -120,13 +120,13 @@ interface Seen {
   readonly breachMs: number | undefined;
 }
 
-/** The times of the world count from here. */
+/** Plays the world, whose times count from the call. */
 async function playOut(scene: Scene, signal: AbortSignal | undefined): Promise<Seen> {
   const { exchange, faultWorld } = scene;
   const { spec, second } = faultWorld;
   exchange.catchUp();
   const startMs = exchange.model.nowMs();
-  // What was asked before belongs to no world.
+  // Requests before that belong to no world.
   const log: RequestRecord[] = [];
   let afterSeq = exchange.log.list({}).at(-1)?.seq ?? 0;
   let breachMs: number | undefined;
@@ -155,7 +155,7 @@ async function playOut(scene: Scene, signal: AbortSignal | undefined): Promise<S
   return { startMs, log, breachMs };
 }
 
-/** By the clock of the exchange, which loses time when it cannot keep up. */
+/** By the exchange's clock, which loses time when it cannot keep up. */
 async function untilClock(
   exchange: SimulatedExchange,
   atMs: number,

@@ -2,8 +2,8 @@ import type { WorldSpec } from '../../src/world/spec.ts';
 import type { FaultWorld } from './parts.ts';
 
 /**
- * The shortest list of faults and events, found by leaving out ever smaller parts of it, with which a world still
- * fails. `fails` is asked with every world that is tried.
+ * The shortest list of faults and events with which a world still fails, found by leaving out ever smaller parts.
+ * `fails` is called with every candidate.
  */
 export async function shrink(
   failing: FaultWorld,

@@ -1,23 +1,26 @@
 import type { Judged } from './judge.ts';
 import { FAULTS, READING_VALUES, requestsOf } from './matrix.ts';
 
-/** What counts as a world in which something was at stake. */
+/** Minimum for a world to count as one with a risk. */
 const LEAST_POLLS = 10;
 const LEAST_ORDERS = 1;
 const LEAST_HITS = 3;
 
-/** What a run of the matrix covered. */
+/** Coverage of a run of the matrix. */
 export interface Summary {
   readonly worlds: number;
-  /** With at least ten polls, an order that the exchange took, and three requests that faults hit. */
+  /** Worlds with at least ten polls, an accepted order, and three requests that faults hit. */
   readonly atStake: number;
   readonly violating: number;
   readonly polls: number;
   readonly orders: number;
   readonly hits: number;
-  /** Pairs of fault and request, of fault and reading, and of request and reading: how many there are, and how often the rarest was met. */
+  /**
+   * Pairs of fault and request, of fault and reading, and of request and reading: their number, and how often the
+   * rarest was met.
+   */
   readonly pairs: Readonly<Record<'faultRequest' | 'faultReading' | 'requestReading', PairCount>>;
-  /** Worlds in which an event of the kind befell something. */
+  /** Worlds in which an event of the kind had an effect. */
   readonly events: Readonly<Record<string, number>>;
 }
 
@@ -38,7 +41,7 @@ const REQUEST_READINGS = [...new Set(FAULT_NAMES.flatMap(requestsOf))].flatMap((
   READING_VALUES.map((reading) => `${request} / ${reading}`),
 );
 
-/** Adds up what worlds covered; only worlds in which something was at stake count for pairs. */
+/** Adds up the coverage of worlds; pairs count only in worlds with a risk. */
 export class Tally {
   readonly #counts = new Map<string, number>();
   readonly #events = new Map<string, number>();
@@ -57,7 +60,7 @@ export class Tally {
     for (const pair of pairsOf({ pairs, readings })) count(this.#counts, pair);
   }
 
-  /** Whether a world may meet a pair that was met fewer times than this. */
+  /** Whether a world may contain a pair that was met fewer times than this. */
   mayFill(world: Paired, times: number): boolean {
     return [...pairsOf(world)].some((pair) => (this.#counts.get(pair) ?? 0) < times);
   }

@@ -9,30 +9,33 @@ interface Told {
   readonly notice: Notice;
 }
 
-/** An order of the daemon that the exchange accepted, in the words in which people are told of it. */
+/** An accepted order of the daemon, in the words of notices. */
 interface Accepted {
   readonly atMs: number;
   readonly accountId: string;
   readonly market: string;
-  /** As the ledger has it, and as it was asked for under its id: the exchange may have trimmed it. */
+  /** By the ledger, and as requested under its id: the exchange may have trimmed it. */
   readonly words: readonly string[];
-  /** The intent or cover that it is for. */
+  /** The intent or cover that it serves. */
   readonly key: string | undefined;
 }
 
 const OURS = 'bw';
-/** The ledger has whole milliseconds. */
+/** The ledger rounds to whole milliseconds. */
 const ROUNDING_MS = 1;
-/** `sell 0.25 BTC_PERP once the price is 59940 or less, limit 59600`, as often as it is there. */
+/** Matches every `sell 0.25 BTC_PERP once the price is 59940 or less, limit 59600`. */
 const ORDER_WORDS = /\b(?:buy|sell) \S+ \S+ once the price is \S+ or (?:less|more), limit [\d.]+/g;
 const REDUCING = /^acting: reducing (\S+) .*?(?: \(at most (\S+) left\))?(?:;|$)/;
 const IN_PLACE = 'In place: ';
 
-/** Invariant 14: that an account acts, or that its order waits, is said only when the exchange has accepted that very order. */
+/**
+ * Invariant 14: a notice says that an account acts, or that its order waits, only after the exchange accepted that
+ * order.
+ */
 export class ToldCheck {
   readonly #told: Told[] = [];
 
-  /** Gets everything that a daemon reports, when it does; `elapsedMs` is the world's time. */
+  /** Receives every event of the daemons as it happens; `elapsedMs` is the world's time. */
   hear(event: DaemonEvent, elapsedMs: number): void {
     if (event.kind === 'notice') this.#told.push({ atMs: elapsedMs, notice: event.notice });
   }
@@ -80,7 +83,7 @@ function ofAnyAmount(orderWords: string): string {
   return orderWords.replace(/ \S+ /, ' ? ');
 }
 
-/** Whether the target was the intent's at some time. */
+/** Whether the intent ever had this target. */
 function hadTarget({ events }: AuditTrail, accountId: string, key: string, targetBase: string): boolean {
   return events.some(
     (event) => event.accountId === accountId && event.key === key && event.targetBase === targetBase,
@@ -111,7 +114,7 @@ function acceptedOrders(
         order === undefined ? [] : wordsOf(order.amount, order.activationPrice, order.price),
       ),
     ];
-    // Of an order that another process sent under the same id only the id is known: it counts as the larger of both.
+    // If another process sent the order under the same id, only the id is known: any amount counts as told.
     const isTwice = requests.some(({ kind, reason }) => kind === 'rejected' && reason === 'duplicateId');
     const key = requests.find((event) => event.key !== undefined)?.key;
     return [

@@ -4,7 +4,7 @@ import type { Transition } from '../../src/core/rules/decision.ts';
 import type { World } from '../../src/world/open-world.ts';
 import { PRICES } from './parts.ts';
 
-/** Fires below; clears above. As fractions of the price, by rule on positions, as the rules of the matrix have them. */
+/** Thresholds of the matrix's rules on positions, as fractions of the price. */
 const LEVELS: Readonly<Record<string, { readonly firesBelow: number; readonly clearsAbove: number }>> = {
   near: { firesBelow: 0.05, clearsAbove: 0.07 },
   half: { firesBelow: 0.045, clearsAbove: 0.045 },
@@ -12,24 +12,24 @@ const LEVELS: Readonly<Record<string, { readonly firesBelow: number; readonly cl
 };
 
 const MARKETS = Object.keys(PRICES).map((coin) => `${coin}_PERP`);
-/** After which the rules of the matrix escalate. */
+/** Delay of the escalation in the rules of the matrix. */
 const STAGE_AFTER_MS = 10_000;
-/** What is judged may be as old as a read that was slow, and its reply too. */
+/** Age of the judged data: a slow read and its slow reply. */
 const OLDEST_MS = 8_000;
-/** Replies have rounded figures. */
+/** Rounding of figures in replies. */
 const TOLERANCE = 0.0005;
-/** Clocks of daemons are that wrong within the time of a stage, and polls are not at its very end. */
+/** Tolerance for clock errors within a stage, and for polls after its end. */
 const STAGE_ERROR_MS = 500;
 
-/** What is so from one time until the next look. */
+/** The state from one time until the next look. */
 interface Look {
   readonly atMs: number;
-  /** From liquidation, by account and position; one that is not there is closed, and `Infinity` has no liquidation price. */
+  /** Distance to liquidation, by account and position; a missing one is closed, `Infinity` has no liquidation price. */
   readonly distances: ReadonlyMap<string, number>;
 }
 
 interface Said {
-  /** When it was told, which is when its store has answered. */
+  /** When it was reported, which is when its store has answered. */
   readonly atMs: number;
   /** When it was decided, by the clock of its process. */
   readonly decided: Instant;
@@ -38,18 +38,18 @@ interface Said {
 }
 
 /**
- * Invariants 3 and 11: what rules found was so at the exchange. Unknown clears nothing, and a jump of a clock fires and
- * clears nothing.
+ * Invariants 3 and 11: the findings of rules were true at the exchange. Unknown data clears nothing, and a jump of a
+ * clock neither fires nor clears anything.
  */
 export class TruthCheck {
   readonly #looks: Look[] = [];
   readonly #said: Said[] = [];
-  /** World time at the origin of each process's clock: that of the decision that was told soonest. */
+  /** World time at the origin of each process's clock, estimated from the decision reported with the least delay. */
   readonly #origins = new Map<string, number>();
-  /** What distances follow from, at the last look. */
+  /** Inputs of the distances at the last look. */
   #shown: readonly unknown[] = [];
 
-  /** Gets everything that a daemon reports, when it does; `elapsedMs` is the world's time. */
+  /** Receives every event of the daemons as it happens; `elapsedMs` is the world's time. */
   hear(event: DaemonEvent, elapsedMs: number): void {
     if (event.kind !== 'evaluated') return;
     const { at: decided } = event.snapshot;
@@ -60,7 +60,7 @@ export class TruthCheck {
       this.#said.push({ atMs: elapsedMs, decided, accountId: event.accountId, transition });
   }
 
-  /** Looks at the exchange, to be called whenever something may have changed there. */
+  /** Records the state of the exchange. Call it whenever something may have changed there. */
   look({ exchange, spec }: World, elapsedMs: number): void {
     const shown = [
       exchange.model.ledgerTotals().total,
@@ -93,7 +93,7 @@ export class TruthCheck {
     return monotonicMs + (this.#origins.get(clockId) ?? Number.NaN);
   }
 
-  /** In one process a stage is decided no earlier than the config says, whatever is done to the clock of its calendar. */
+  /** Within one process a stage is never decided before its delay, however the calendar clock is changed. */
   #early(): readonly string[] {
     return this.#said.flatMap((said) => {
       const { ruleId, subject, episode, reason } = said.transition;
@@ -114,7 +114,7 @@ export class TruthCheck {
     });
   }
 
-  /** Two that were alone find the same; when they are together again, one of them may find it once more. */
+  /** Two daemons that were alone may find the same; once reunited, one of them may find it again. */
   #isKnown({ atMs, accountId, transition }: Said): boolean {
     return this.#said.some(
       (earlier) =>
@@ -151,7 +151,7 @@ function isOneProcess({ daemons, events = [] }: World['spec']): boolean {
 
 interface Ground {
   readonly invariant: string;
-  /** Whether a distance at the exchange, or the absence of the position, bears the transition out. */
+  /** Whether a distance at the exchange, or the absence of the position, justifies the transition. */
   readonly holds: (distance: number | undefined) => boolean;
 }
 

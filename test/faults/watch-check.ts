@@ -1,16 +1,15 @@
 import type { RequestRecord } from '../../src/simulator/http/request-log.ts';
 import type { TimedEvent, WorldSpec } from '../../src/world/spec.ts';
 
-/** After a host or its way to the exchange is sound again: requests that hang are given up, breaks are tried again. */
+/** Grace after a host or its link to the exchange recovers: hanging requests time out, circuit breaks are retried. */
 const SETTLED_MS = 12_000;
-/** Two calm intervals, and the five seconds within which a process has to know that the store is lost. */
+/** Two calm intervals, plus the five seconds within which a process must notice the loss of the store. */
 const LONGEST_GAP_MS = 11_000;
 const STEP_MS = 500;
 
 /**
- * Invariants 10, 12 and 13: as long as one daemon runs and reaches the exchange, the positions of every account are
- * asked for, whatever becomes of the store, of other hosts, of config files and of clocks. In words where nobody asked
- * for too long.
+ * Invariants 10, 12 and 13: while one daemon runs and reaches the exchange, the positions of every account are polled,
+ * whatever happens to the store, other hosts, config files and clocks. Returns gaps that are too long, in words.
  */
 export function watchViolations(
   spec: WorldSpec,
@@ -42,7 +41,10 @@ function gapsOf(timesMs: readonly number[]): readonly (readonly [fromMs: number,
   });
 }
 
-/** Requests wait at the daemon where the exchange asks for it, of the account or of the whole address, and behind one that hangs. */
+/**
+ * Requests wait in the daemon if the exchange demands it (for the account or the whole address), and behind a hanging
+ * one.
+ */
 function isHeldUp({ faults = [] }: WorldSpec, accountId: string): boolean {
   return faults.some(({ fault: { effect, target } }) => {
     const concerns = target?.account === undefined || target.account === accountId;
@@ -56,9 +58,9 @@ function isHeldUp({ faults = [] }: WorldSpec, accountId: string): boolean {
   });
 }
 
-/** At which times some daemon could have asked for long enough. */
+/** Times at which some daemon could have polled for long enough. */
 function abilityOf({ daemons, events = [] }: WorldSpec): (atMs: number) => boolean {
-  // Where nonces have to arrive in order, requests of a key go one after another, also behind one of another host that hangs.
+  // Where nonces must arrive in order, requests of a key are sequential, also behind a hanging one of another host.
   const isOneByOne = daemons.some(({ config }) => config.includes('nonce: increasing'));
   const troubles = daemons.map(({ name, startAtMs = 0 }) => [
     { fromMs: Number.NEGATIVE_INFINITY, toMs: startAtMs + SETTLED_MS },
@@ -104,7 +106,10 @@ function edgeFor(event: TimedEvent, daemon: string): Edge {
   }
 }
 
-/** Every breaking until the mending that follows it, and the time to settle. Troubles of several kinds may overlap. */
+/**
+ * Intervals from each failure to the following recovery, plus the time to settle. Troubles of several kinds may
+ * overlap.
+ */
 export function troublesOf(
   events: readonly TimedEvent[],
   edgeOf: (event: TimedEvent) => Edge,

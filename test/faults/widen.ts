@@ -3,8 +3,8 @@ import type { AccountSpec, PositionSpec, TimedEvent } from '../../src/world/spec
 import { between, chance, type FaultWorld, LATEST_EVENT_MS, PRICES, pick } from './parts.ts';
 
 /**
- * In addition: entry prices of more digits than a double has, as after fills at several prices; hosts that are cut off;
- * longer losses of the store; accounts that one tick polls; and people who are told.
+ * Adds entry prices with more digits than a double holds (as after fills at several prices), hosts that are cut off,
+ * longer losses of the store, accounts polled by one tick, and notices.
  */
 export function widened(world: FaultWorld, random: SeededRandom): FaultWorld {
   const { spec, sparesSecond } = world;
@@ -30,7 +30,7 @@ export function widened(world: FaultWorld, random: SeededRandom): FaultWorld {
   return chance(random, 0.5) ? inOneBucket(telling) : telling;
 }
 
-/** People are told of what the rules find, and every few seconds again. */
+/** Notifies people of what the rules find, with a reminder every few seconds. */
 function withNotices(world: FaultWorld): FaultWorld {
   const told = JSON.stringify(world.spec)
     .replaceAll('do: [{ ', 'do: [{ notify: {} }, { ')
@@ -38,7 +38,7 @@ function withNotices(world: FaultWorld): FaultWorld {
   return { ...world, spec: JSON.parse(told) as FaultWorld['spec'] };
 }
 
-/** Ids that fall into the bucket of `first`: one tick polls all of them. */
+/** Ids in the same bucket as `first`: one tick polls all of them. */
 const BESIDE_FIRST = { second: 'second-89', calm: 'calm-89' } as const;
 
 function inOneBucket(world: FaultWorld): FaultWorld {
@@ -77,7 +77,7 @@ const CUTS: readonly Cut[] = [
       { atMs: backMs, kind: 'link', daemon, to, state: 'up' },
     ];
   },
-  // It comes back for hardly longer than it has to before it is trusted, and is lost again.
+  // It is back for barely longer than it takes to be trusted, and is lost again.
   (random, daemon) => {
     const to = pick(random, LINK_ENDS);
     const atMs = between(random, 1_000, LATEST_EVENT_MS - 10_000);

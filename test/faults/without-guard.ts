@@ -1,13 +1,13 @@
 import { Worker } from 'node:worker_threads';
 import type { RemovedGuard } from './guards.ts';
 
-/** What the first world says in which the lack of a guard shows; `undefined`: none of the seeds shows it. */
+/** The violations of the first world that shows the lack of a guard; `undefined`: no seed shows it. */
 export interface Shown {
   readonly seed: number;
   readonly violation: string;
 }
 
-/** Plays worlds without a guard, until one shows it. */
+/** Plays worlds without a guard until one shows it. */
 export async function playWithout(guard: RemovedGuard, seeds: Iterable<number>): Promise<Shown | undefined> {
   const worker = new Worker(new URL('./guard-worker.ts', import.meta.url), { workerData: guard });
   try {

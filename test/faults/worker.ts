@@ -2,7 +2,7 @@ import { parentPort } from 'node:worker_threads';
 import { faultWorld } from './fault-world.ts';
 import { judge } from './judge.ts';
 
-/** Plays the worlds whose seeds it is sent, one after another, and answers with what became of each. */
+/** Plays the worlds whose seeds it receives, one after another, and answers with each result. */
 const port = parentPort;
 port?.on('message', (seed: number) => {
   judge(faultWorld(seed)).then(

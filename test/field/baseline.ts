@@ -6,21 +6,24 @@ import type { WorldSpec } from '../../src/world/spec.ts';
 import type { FieldCase } from './field-case.ts';
 import { ACCOUNT, COIN_WEIGHT } from './holdings.ts';
 
-/** What happens where nobody protects the account. */
+/** The fate of the account without protection. */
 export interface Baseline {
-  /** Milliseconds since the start; undefined where it lives. */
+  /** Milliseconds since the start; undefined if it survives. */
   readonly liquidatedMs: number | undefined;
-  /** When the distance to liquidation first was below the threshold; undefined where it never was. */
+  /** When the distance to liquidation first fell below the threshold; undefined if never. */
   readonly breachMs: number | undefined;
-  /** The uniform move of all markets that would liquidate the account then, a fraction; infinite before it was looked at. */
+  /**
+   * The uniform move of all markets that would liquidate the account then, as a fraction; infinite before the first
+   * look.
+   */
   readonly distanceAt: (atMs: number) => number;
   /** The price that activates stops. */
   readonly triggerAt: (market: string, atMs: number) => number;
 }
 
-/** Between two ticks, the exchange is looked at as often as this. */
+/** Interval of looks between two ticks. */
 const LOOK_MS = 1_000;
-/** It is looked at from so long before the threshold should be crossed. */
+/** Looks begin this long before the threshold should be crossed. */
 const LOOK_BEFORE_MS = 15_000;
 
 export function unprotected(spec: WorldSpec): WorldSpec {
@@ -59,7 +62,7 @@ interface Look {
   readonly triggers: ReadonlyMap<string, number>;
 }
 
-/** Whenever a price has a tick, and now and then besides. */
+/** Times of looks: at every tick of a price, and periodically in between. */
 function lookTimes({ world: { prices = [], durationMs }, times }: FieldCase): readonly number[] {
   const fromMs = Math.max(0, Math.floor((times.breachMs - LOOK_BEFORE_MS) / LOOK_MS) * LOOK_MS);
   const found = new Set<number>();
@@ -71,7 +74,6 @@ function lookTimes({ world: { prices = [], durationMs }, times }: FieldCase): re
   return [...found].sort((a, b) => a - b);
 }
 
-/** The newest look at or before a time. */
 function newest(looks: readonly Look[], atMs: number): Look | undefined {
   let [low, high] = [0, looks.length];
   while (low < high) {
@@ -82,10 +84,10 @@ function newest(looks: readonly Look[], atMs: number): Look | undefined {
   return looks[low - 1];
 }
 
-/** As often as this it is seen whether the account is lost. */
+/** Interval of checks for a liquidation. */
 const STEP_MS = 1_000;
 
-/** To the end, or until the account is liquidated, or until the condition holds. */
+/** Runs to the end, to the liquidation of the account, or until the condition holds. */
 export async function runUntilLiquidated(world: World, isOver: () => boolean = () => false): Promise<void> {
   const { durationMs } = world.spec;
   for (let untilMs = STEP_MS; ; untilMs += STEP_MS) {
@@ -99,7 +101,7 @@ export function liquidatedMs({ exchange, startMs }: World): number | undefined {
   return entry === undefined ? undefined : entry.atMs - startMs;
 }
 
-/** Of the pool, or of the position that is next where each has a margin of its own. */
+/** Distance of the pool, or with isolated margin of the nearest position. */
 function distanceOf(model: ExchangeModel): number {
   const positions = model.openPositions(ACCOUNT);
   if (model.readings().marginModel === 'isolated') return Math.min(...positions.map(ownDistance));
@@ -113,7 +115,7 @@ function distanceOf(model: ExchangeModel): number {
   for (const { direction, amount, markPrice } of positions) {
     exposure += (direction === 'long' ? 1 : -1) * toNumber(amount) * toNumber(markPrice);
   }
-  // A fall takes maintenance along, a rise adds to it.
+  // With a fall maintenance shrinks, with a rise it grows.
   const perMove = exposure > 0 ? exposure - maintenance : maintenance - exposure;
   return (toNumber(equity) - maintenance) / perMove;
 }

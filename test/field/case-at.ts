@@ -12,7 +12,7 @@ interface Sequence {
 
 let known: Sequence | undefined;
 
-/** Of the newest sequence that was asked for, so that each is drawn once. */
+/** The most recent sequence, so that each case is drawn once. */
 function levelsAt(seed: number, index: number, fixed: Fixed): Levels {
   const key = JSON.stringify([seed, fixed]);
   if (known?.key !== key) known = { key, levels: [], more: rows(seed, fixed) };
@@ -24,17 +24,20 @@ function levelsAt(seed: number, index: number, fixed: Fixed): Levels {
   return levels[index] as Levels;
 }
 
-/** The case at a place of the sequence of a seed. */
+/** The case at a place in the sequence of a seed. */
 export function caseAt(seed: number, index: number, fixed: Fixed = {}): FieldCase {
   return fieldCase(seed, index, levelsAt(seed, index, fixed));
 }
 
-/** The account that needs nothing, in the conditions of the case at that place. */
+/** The account that needs no action, in the conditions of the case at that place. */
 export function controlAt(seed: number, index: number, fixed: Fixed = {}): FieldCase {
   return { ...controlCase(seed, index, levelsAt(seed, index, fixed)), id: `${seed}-c${index}` };
 }
 
-/** The case of an id as reports name it: `1-42`, `1-c42` of a control, `1-s42` of a scenario; undefined for no such id. */
+/**
+ * The case of an id as reports name it: `1-42`, `1-c42` for a control, `1-s42` for a scenario; undefined for an unknown
+ * id.
+ */
 export function caseOfId(
   id: string,
   fixed: Fixed = {},

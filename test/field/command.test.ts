@@ -24,7 +24,7 @@ async function run(...args: readonly string[]) {
   return { stdout, stderr, code };
 }
 
-test('the help names every factor with its values, and what the exit codes mean', async () => {
+test('the help names every factor with its values, and explains the exit codes', async () => {
   const { stdout, code } = await run('--help');
   expect(code).toBe(0);
   expect(stdout).toContain('latency: 0.1 s | 0.4 s | 0.8 s | 1.5 s | 3 s');
@@ -48,7 +48,7 @@ test.each(sliceOf(REFUSED, 4, 'options that make no sense'))(
 );
 
 test.runIf(plays('a report'))(
-  'a run with one value of a factor reports only that, as JSON, and the same each time',
+  'a run with one value of a factor reports only that value, as JSON, and is reproducible',
   {
     timeout: 120_000,
   },
@@ -76,18 +76,21 @@ test.runIf(plays('a report'))(
   },
 );
 
-test.runIf(plays('a case'))('a case replays with what the exchange saw and the daemon decided', async () => {
-  const { stdout, code } = await run('--case', '1-7');
-  expect(code).toBe(0);
-  expect(stdout).toContain('Case 1-7 (case)');
-  expect(stdout).toMatch(/exchange: position_seeded/);
-  expect(stdout).toMatch(/daemon: +intentOpened/);
-});
+test.runIf(plays('a case'))(
+  "a case replays with the exchange's view and the daemon's decisions",
+  async () => {
+    const { stdout, code } = await run('--case', '1-7');
+    expect(code).toBe(0);
+    expect(stdout).toContain('Case 1-7 (case)');
+    expect(stdout).toMatch(/exchange: position_seeded/);
+    expect(stdout).toMatch(/daemon: +intentOpened/);
+  },
+);
 
-test('Ctrl-C prints what there is', { timeout: 120_000 }, async () => {
+test('Ctrl-C prints the results so far', { timeout: 120_000 }, async () => {
   const child = start('--cases', '5000', '--controls', '0', '--no-scenarios');
   const output = text(child.stdout);
-  // From when it says so it plays, and listens.
+  // After this line it plays, and handles signals.
   const [said] = (await once(child.stderr, 'data')) as [Buffer];
   expect(String(said)).toContain('Playing 5000 cases');
   child.kill('SIGINT');

@@ -2,8 +2,8 @@ import type { Levels } from './factors.ts';
 import { COIN_WEIGHT, COINS, COLLATERAL_COINS, perpetual, priceOf, termsOf } from './holdings.ts';
 
 /**
- * The config that fits the readings of a case: what a careful owner would have written. Whether he has found out what
- * the margin model is, is another question.
+ * The config of a careful owner that fits the readings of a case. Whether the owner knows the margin model is a
+ * separate factor.
  */
 export function configOf(levels: Levels, maintenance: number, namesMarginModel: boolean): string {
   const markets = COINS.map((coin) => {

@@ -6,18 +6,18 @@ import type { Levels } from './factors.ts';
 import { type FieldCase, fieldCase } from './field-case.ts';
 import { ACCOUNT, placesOf } from './holdings.ts';
 
-/** An account that needs nothing, in the same conditions: what became of what its owner has. */
+/** Result of an account that needs no action, in the same conditions. */
 export interface ControlResult {
   readonly id: string;
   readonly levels: Levels;
-  /** What is worse than without the daemon; empty where nothing is. */
+  /** What is worse than without the daemon; empty if nothing. */
   readonly harm: readonly string[];
   readonly errors: readonly string[];
 }
 
-/** Far above what any rule set of the project acts at: `conservative` warns at 16 %. */
+/** Far above the threshold of any rule set of the project: `conservative` warns at 16 %. */
 const DISTANCE = 0.27;
-/** A small dip that comes back: less than a standing stop half way to liquidation would notice. */
+/** A small dip that recovers: less than a standing stop half way to liquidation would trigger on. */
 const DIP = 0.02;
 const LEVERAGE = '3x';
 
@@ -37,12 +37,12 @@ export async function judgeControl(control: FieldCase): Promise<ControlResult> {
   return { id, levels, harm: harmOf(alone, protectedOne), errors: protectedOne.errors.map(String) };
 }
 
-/** Of the owner's own orders, as a part of the distance to liquidation: nothing in the world comes as far. */
+/** Distance of the owner's orders, as a part of the distance to liquidation: no price in the world reaches them. */
 const OWNERS_STOP = 0.8;
 const OWNERS_PROFIT = 0.3;
 const OWNERS_SLIPPAGE = 0.02;
 
-/** A stop and a limit order that takes profit, for part of each position that could lose. */
+/** A stop and a take-profit limit order for part of each position that could lose. */
 function placeOwnersOrders({ exchange }: World, { losing }: FieldCase): void {
   exchange.change((model) => {
     for (const { market, side, positionSide, amount, priceStep } of losing) {
@@ -86,7 +86,7 @@ function harmOf(alone: World, guarded: World): readonly string[] {
   ];
 }
 
-/** In money. */
+/** Tolerance in money. */
 const ROUNDING = 0.000_001;
 
 function stateOf({ exchange }: World) {

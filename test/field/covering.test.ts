@@ -2,18 +2,18 @@ import { expect, test } from 'vitest';
 import { allPairs, coveringRows, type Fixed, pairsOf, rows } from './covering.ts';
 import { FACTOR_NAMES, FACTORS, parseFixed, valuesOf } from './factors.ts';
 
-test.each([1, 2, 77])('the covering rows of seed %i have every pair of values of two factors', (seed) => {
+test.each([1, 2, 77])('the covering rows of seed %i contain every pair of values of two factors', (seed) => {
   const missing = allPairs();
   const found = coveringRows(seed);
   for (const row of found) for (const pair of pairsOf(row)) missing.delete(pair);
   expect([...missing]).toEqual([]);
-  // Two factors with the most values need this many at least; far more would be no selection.
+  // The two factors with the most values need at least this many; far more would not be a selection.
   const least = FACTORS.leverage.length * FACTORS.latency.length;
   expect(found.length).toBeGreaterThanOrEqual(least);
   expect(found.length).toBeLessThan(2 * least);
 });
 
-test('there are as many pairs as the values of two factors give', () => {
+test('counts the pairs that the values of two factors give', () => {
   let expected = 0;
   for (const [index, factor] of FACTOR_NAMES.entries()) {
     for (const other of FACTOR_NAMES.slice(index + 1))
@@ -22,7 +22,7 @@ test('there are as many pairs as the values of two factors give', () => {
   expect(allPairs().size).toBe(expected);
 });
 
-test('a value that is fixed stands in every row, and the pairs with it are covered', () => {
+test('a fixed value stands in every row, and its pairs are covered', () => {
   const fixed: Fixed = { latency: '3 s', cancels: 'refused' };
   const missing = allPairs(fixed);
   for (const row of coveringRows(1, fixed)) {
@@ -32,7 +32,7 @@ test('a value that is fixed stands in every row, and the pairs with it are cover
   expect([...missing]).toEqual([]);
 });
 
-test('the same seed gives the same rows, another one others, and chance goes on behind the covering ones', () => {
+test('the same seed gives the same rows, another seed gives others, and random rows follow the covering ones', () => {
   const first = (seed: number): unknown => [...take(seed, 80)];
   expect(first(3)).toEqual(first(3));
   expect(first(3)).not.toEqual(first(4));
@@ -47,7 +47,7 @@ function* take(seed: number, count: number) {
   }
 }
 
-test('--only takes a value that there is, and nothing else', () => {
+test('--only accepts an existing value, and nothing else', () => {
   expect(parseFixed('latency=3 s')).toEqual(['latency', '3 s']);
   for (const text of ['latency=4 s', 'delay=3 s', 'latency', '=3 s', ''])
     expect(parseFixed(text)).toBeUndefined();

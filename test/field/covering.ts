@@ -5,8 +5,8 @@ import { FACTOR_NAMES, type Factor, type Levels, valuesOf } from './factors.ts';
 export type Fixed = Readonly<Partial<Record<Factor, string>>>;
 
 /**
- * The levels of the cases of a seed, one after another: first rows that together have every pair of values, then rows by
- * chance. A value that is fixed stands in every row.
+ * The levels of a seed's cases in order: first rows that together contain every pair of values, then random rows. A
+ * fixed value stands in every row.
  */
 export function* rows(seed: number, fixed: Fixed = {}): Generator<Levels> {
   yield* coveringRows(seed, fixed);
@@ -17,7 +17,7 @@ export function* rows(seed: number, fixed: Fixed = {}): Generator<Levels> {
 /** Candidates for each row; the one that covers most is taken. */
 const CANDIDATES = 12;
 
-/** Few rows in which every pair of values of two factors stands at least once. */
+/** A small set of rows that contains every pair of values of two factors. */
 export function coveringRows(seed: number, fixed: Fixed = {}): readonly Levels[] {
   const random = chanceOf(seed, 'covering rows');
   const uncovered = allPairs(fixed);
@@ -31,7 +31,7 @@ export function coveringRows(seed: number, fixed: Fixed = {}): readonly Levels[]
   return found;
 }
 
-/** Begins with a pair that is missing, then gives each factor the value that covers most. */
+/** Begins with a missing pair, then gives each factor the value that covers most. */
 function candidate(uncovered: ReadonlySet<string>, fixed: Fixed, random: SeededRandom): Levels {
   const chosen: Partial<Record<Factor, string>> = { ...fixed };
   const missing = [...uncovered][random.below(uncovered.size)] ?? '';
@@ -64,7 +64,7 @@ function gain(row: Levels, uncovered: ReadonlySet<string>): number {
   return pairsOf(row).filter((pair) => uncovered.has(pair)).length;
 }
 
-/** Every pair of values that two different factors can have. */
+/** Every pair of values of two different factors. */
 export function allPairs(fixed: Fixed = {}): Set<string> {
   const pairs = new Set<string>();
   const valuesIn = (factor: Factor): readonly string[] => {
@@ -86,7 +86,7 @@ export function pairsOf(row: Levels): readonly string[] {
   );
 }
 
-/** The factors in the order of the table, whichever comes first here. */
+/** Key of a pair; its factors are in the order of the table. */
 function pairOf(a: Factor, valueA: string, b: Factor, valueB: string): string {
   const isInOrder = FACTOR_NAMES.indexOf(a) < FACTOR_NAMES.indexOf(b);
   return isInOrder ? `${a}=${valueA}|${b}=${valueB}` : `${b}=${valueB}|${a}=${valueA}`;

@@ -7,7 +7,7 @@ import type { CaseResult, Failure } from './judge.ts';
 import { reportOf } from './report.ts';
 import { SCENARIOS } from './scenarios.ts';
 
-/** The shape of docs/field.md; its figures are those of the run that wrote them. */
+/** The shape of docs/field.md; its figures come from the run that wrote them. */
 const guide = readFileSync(new URL('../../docs/field.md', import.meta.url), 'utf8');
 
 function rowsOf(title: string): readonly (readonly string[])[] {
@@ -45,7 +45,7 @@ describe('docs/field.md', () => {
     expect(rowsOf('Scenarios of their own').map(([id]) => id)).toEqual(SCENARIOS.map(({ id }) => id));
   });
 
-  it('adds up: the values of a factor to the whole', () => {
+  it('adds up: the values of each factor sum to the whole', () => {
     const whole = /drawn, (\d+) preventable/.exec(guide)?.[1];
     for (const factor of FACTOR_NAMES) {
       const own = rowsOf('By value of a factor').filter(([name]) => name === factor);
@@ -54,7 +54,7 @@ describe('docs/field.md', () => {
     }
   });
 
-  it('names each factor and each kind of failure in its words', () => {
+  it('names each factor and each kind of failure in its own words', () => {
     for (const factor of FACTOR_NAMES.slice(0, 11)) expect(guide).toContain(`\`${factor}\``);
     const failures: Record<Failure, true> = {
       'no request left': true,
@@ -102,7 +102,7 @@ describe('a report', () => {
     isStopped: false,
   };
 
-  it('counts what is prevented of what is preventable, and holds each bar against it', () => {
+  it('counts the prevented among the preventable, and compares each figure with its bar', () => {
     const report = reportOf(played);
     expect(report.total).toEqual({ drawn: 4, preventable: 3, prevented: 2, share: 2 / 3 });
     expect(report.failures).toMatchObject([{ failure: 'only cancels left', count: 1, ids: ['1-2'] }]);
@@ -115,7 +115,7 @@ describe('a report', () => {
     expect(good.bars.map(({ holds }) => holds)).toEqual([true, true, true, true]);
   });
 
-  it('goes into the document in place of the one before', () => {
+  it('replaces the previous one in the document', () => {
     const written = documentOf(guide, reportOf(played));
     expect(written).toContain('4 cases drawn, 3 preventable, 2 prevented');
     expect(documentOf(written, reportOf(played))).toBe(written);

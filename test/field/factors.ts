@@ -1,6 +1,6 @@
 /**
- * What a case of the field grid is made of. The values are the words of the tables and of `--only`; what they mean in
- * figures stands beside what builds a world of them.
+ * The factors of a case of the field grid. The values are the words of the tables and of `--only`; their figures stand
+ * beside the code that builds a world from them.
  */
 export const FACTORS = {
   latency: ['0.1 s', '0.4 s', '0.8 s', '1.5 s', '3 s'],
@@ -38,7 +38,7 @@ export function valuesOf(factor: Factor): readonly string[] {
   return FACTORS[factor];
 }
 
-/** Values that every case has, from `factor=value`; `undefined` for what is none. */
+/** Values that every case has, from `factor=value`; `undefined` for an unknown one. */
 export function parseFixed(text: string): readonly [Factor, string] | undefined {
   const at = text.indexOf('=');
   const [name, value] = [text.slice(0, at).trim(), text.slice(at + 1).trim()];

@@ -20,11 +20,11 @@ export interface FieldCase {
   readonly id: string;
   readonly levels: Levels;
   readonly world: WorldSpec;
-  /** What must be closed so that the account lives. */
+  /** Positions that must be closed for the account to survive. */
   readonly losing: readonly LosingPosition[];
-  /** Distance to liquidation from which on the player may act. */
+  /** Distance to liquidation below which the player may act. */
   readonly threshold: number;
-  /** Part of the price per second. */
+  /** Speed of the fall, as a part of the price per second. */
   readonly speed: number;
   readonly roundTrips: RoundTrips;
   readonly readLagMs: number;
@@ -33,7 +33,7 @@ export interface FieldCase {
 
 export interface LosingPosition {
   readonly market: string;
-  /** Of the order that reduces it. */
+  /** Side of the order that reduces it. */
   readonly side: 'buy' | 'sell';
   readonly positionSide: 'LONG' | 'SHORT' | 'BOTH';
   readonly amount: string;
@@ -53,26 +53,24 @@ const LEVERAGES = {
   '20x': { leverage: 20, maintenance: 0.01 },
   '25x': { leverage: 25, maintenance: 0.005 },
 };
-/** The exchange is calm so long before. */
+/** Length of the calm before the fall. */
 const CALM_MS = 20_000;
-/** The fall lasts no longer than that before the threshold: an account that is further away has lost already. */
+/** The fall takes at most this long to the threshold. */
 const APPROACH_MS = 45_000;
 const TAIL_MS = 10_000;
 
-/** Distance to liquidation below which the player may act: one for every set of rules. */
+/** Distance to liquidation below which the player may act: the same for every rule set. */
 export function thresholdFor({ leverage }: Levels): number {
   return LEVERAGES[leverage].leverage > 10 ? 0.03 : 0.05;
 }
 
-/** What a case has besides its levels, or instead of what follows from them. */
+/** What a case has besides its levels, or instead of values derived from them. */
 export interface Plan {
-  /** The case is this calm for so long. */
   readonly calmMs?: number;
   /** Distance to liquidation when the fall begins. */
   readonly distance?: number;
-  /** How far the price falls in all. */
   readonly depth?: number;
-  /** Part of the price per second. */
+  /** Speed of the fall, as a part of the price per second. */
   readonly speed?: number;
   /** The fall stops there for a while. */
   readonly hold?: { readonly atDistance: number; readonly forMs: number };
@@ -80,7 +78,7 @@ export interface Plan {
   readonly gap?: { readonly atDistance: number; readonly size: number };
 }
 
-/** The case at a place of the sequence of a seed; the same numbers give the same case. */
+/** The case at a place in the sequence of a seed; the same numbers give the same case. */
 export function fieldCase(seed: number, index: number, levels: Levels, plan: Plan = {}): FieldCase {
   const random = chanceOf(seed, `case ${index}`);
   const { leverage, maintenance } = LEVERAGES[levels.leverage];
@@ -100,7 +98,7 @@ export function fieldCase(seed: number, index: number, levels: Levels, plan: Pla
     basis: basis.isRamp ? 0 : basis.ratio,
     withBystander: levels.list === 'one broken record',
   });
-  // Beyond liquidation: just so, or so far that one reduction is not enough.
+  // Beyond liquidation: just past it, or so far that one reduction is not enough.
   const beyond = (random.below(2) === 0 ? 0.02 : 0.07) + (basis.isRamp ? Math.abs(basis.ratio) : 0);
   const depth = plan.depth ?? distance + beyond;
   const way = wayOf({ ...plan, calmMs: plan.calmMs ?? calmOf(levels), speed, distance, depth });
@@ -150,9 +148,9 @@ export function fieldCase(seed: number, index: number, levels: Levels, plan: Pla
 }
 
 interface Basis {
-  /** Mark less last, a fraction. */
+  /** Mark less last, as a fraction. */
   readonly ratio: number;
-  /** It comes with the fall, within ten seconds. */
+  /** It arises during the fall, within ten seconds. */
   readonly isRamp: boolean;
 }
 
@@ -174,10 +172,10 @@ function basisEvents({ positions }: Holdings, { ratio, isRamp }: Basis, fallMs: 
   }));
 }
 
-/** Times, and how far the price has fallen by then; straight lines between them. */
+/** Times, and the depth of the fall by then, joined by straight lines. */
 type Way = readonly (readonly [atMs: number, fallen: number])[];
 
-/** A list that shows nothing for a minute needs one. */
+/** A list that is empty for a minute needs a longer calm. */
 function calmOf({ list }: Levels): number {
   return list === 'empty for a minute' ? 80_000 : CALM_MS;
 }
@@ -214,7 +212,7 @@ function wayOf({
   return way;
 }
 
-/** When it has fallen so far; the beginning of the fall where it never does. */
+/** When the fall reaches this depth; the beginning of the fall if it never does. */
 function timeOf(way: Way, fallen: number): number {
   const index = way.findIndex(([, far]) => far >= fallen && far > 0);
   const [before, after] = [way[index - 1], way[index]];
@@ -226,7 +224,7 @@ function timeOf(way: Way, fallen: number): number {
 const TICK_MS = 100;
 const KNOT_MS = 1_000;
 
-/** All markets go the same way, each with a little noise of its own; a price that stands still has no ticks. */
+/** All markets move together, each with its own small noise; a constant price has no ticks. */
 function pricesOf({ coins, move }: Holdings, way: Way, noise: number, random: SeededRandom): PriceSpec[] {
   return coins.map((coin) => {
     const places = placesOf(termsOf(coin, 0).priceStep);
@@ -240,7 +238,7 @@ function pricesOf({ coins, move }: Holdings, way: Way, noise: number, random: Se
   });
 }
 
-/** Noise comes with each knot, and between two of them goes straight. */
+/** Each knot gets noise; in between the price is linear. */
 function ticksOf(way: Way, noise: () => number): Way {
   const ticks: (readonly [number, number])[] = [];
   let here = 0;

@@ -7,8 +7,8 @@ import { type CaseResult, judge } from './judge.ts';
 import { SCENARIO_PLACES, scenarioCase } from './scenarios.ts';
 
 /**
- * A slice of `npm run field`: every pair of values once, some accounts that need nothing, and one case of each scenario
- * that is over soon. A run plays a twelfth of it, `FULL=1` all. What fails replays: `npm run field -- --case ID`.
+ * A slice of `npm run field`: every pair of values once, some accounts that need no action, and one short case of each
+ * scenario. A run plays a twelfth of it, `FULL=1` all. A failed case replays: `npm run field -- --case ID`.
  */
 const SHARE = 12;
 const SEED = 1;
@@ -16,14 +16,14 @@ const CONTROLS = 24;
 const LONG_MS = 600_000;
 
 /**
- * What the daemon reaches today; the bars are 99 %, 99 % and none (docs/field.md). Raise these with each mend, so that
- * nothing that was reached is lost again.
+ * The daemon's current results; the bars are 99 %, 99 % and none (docs/field.md). Raise these with each improvement, so
+ * that nothing regresses.
  */
 const PREVENTED = 0.95;
 const PREVENTED_SCENARIOS = 0.9;
 const HARMED = 0;
 
-test('every pair of values is met, and what is preventable is prevented', { timeout: 900_000 }, async () => {
+test('covers every pair of values, and prevents the preventable', { timeout: 900_000 }, async () => {
   const cases = coveringRows(SEED).map((_, index) => caseAt(SEED, index));
   const some = sliceOf(cases, SHARE, 'cases of the covering grid');
   const results: CaseResult[] = [];
@@ -32,10 +32,10 @@ test('every pair of values is met, and what is preventable is prevented', { time
   for (const { levels } of cases) for (const pair of pairsOf(levels)) missing.delete(pair);
   expect([...missing]).toEqual([]);
   expect(results.flatMap(({ daemon }) => daemon?.errors ?? [])).toEqual([]);
-  // Every account would be lost without the daemon, and nearly all can be saved.
+  // Without the daemon every account would be lost, and nearly all can be saved.
   expect(results.filter(({ timeMs }) => !Number.isFinite(timeMs)).map(({ id }) => id)).toEqual([]);
   const preventable = results.filter(({ verdict }) => verdict !== 'unpreventable');
-  // Of a few of them most may be beyond help.
+  // In a small slice most may be beyond help.
   expect(preventable.length).toBeGreaterThan(FULL ? 0.7 * some.length : 0);
   const lost = preventable.filter(({ verdict }) => verdict === 'liquidated');
   expect(1 - lost.length / preventable.length >= PREVENTED ? [] : wordsOf(lost)).toEqual([]);
@@ -45,7 +45,9 @@ function wordsOf(lost: readonly CaseResult[]): readonly string[] {
   return lost.map(({ id, daemon }) => `${id} (${daemon?.failure ?? ''})`);
 }
 
-test('accounts that need nothing keep their orders, positions and money', { timeout: 900_000 }, async () => {
+test('accounts that need no action keep their orders, positions and money', {
+  timeout: 900_000,
+}, async () => {
   const results: ControlResult[] = [];
   for (const index of sliceOf([...Array(CONTROLS).keys()], SHARE, 'accounts that need nothing'))
     results.push(await judgeControl(controlAt(SEED, index)));
@@ -56,7 +58,7 @@ test('accounts that need nothing keep their orders, positions and money', { time
   );
 });
 
-test('scenarios of their own are played', { timeout: 900_000 }, async () => {
+test('plays the separate scenarios', { timeout: 900_000 }, async () => {
   const all = SCENARIO_PLACES.flatMap(({ index }, place) => (index === 0 ? [place] : []))
     .map((place) => scenarioCase(SEED, place))
     .filter(({ world }) => world.durationMs < LONG_MS);

@@ -16,14 +16,14 @@ const PRICES: Readonly<Record<string, number>> = {
 };
 export const COINS = Object.keys(PRICES);
 export const ACCOUNT = 'desk';
-/** Worth of what the account holds in its main direction, in money. */
+/** Value of the account's main side, in money. */
 const NOTIONAL = 30_000;
-/** Part of its value that counts as collateral. */
+/** Part of a coin's value that counts as collateral. */
 export const COIN_WEIGHT = 0.95;
 
 export interface Position extends PositionSpec {
   readonly entry: string;
-  /** Price goes against it. */
+  /** The fall or rise of the case goes against it. */
   readonly isLosing: boolean;
 }
 
@@ -31,7 +31,7 @@ export interface Holdings {
   readonly account: AccountSpec;
   readonly positions: readonly Position[];
   readonly markets: Readonly<Record<string, MarketTerms>>;
-  /** Price at the start by market, of those that the exchange does not list by itself. */
+  /** Start price by market, of those that the exchange does not list by itself. */
   readonly prices: Readonly<Record<string, string>>;
   /** Coins whose markets move. */
   readonly coins: readonly string[];
@@ -43,9 +43,9 @@ export interface HoldingsPlan {
   readonly levels: Levels;
   readonly maintenance: number;
   readonly leverage: number;
-  /** From the mark price at the start to liquidation, a fraction of it. */
+  /** From the initial mark price to liquidation, as a fraction of it. */
   readonly distance: number;
-  /** Mark less last at the start, a fraction. */
+  /** Mark less last at the start, as a fraction. */
   readonly basis: number;
   /** A second, small position whose market stands still. */
   readonly withBystander: boolean;
@@ -75,7 +75,7 @@ function powerOfTen(exponent: number): string {
   return exponent >= 0 ? String(10 ** exponent) : (10 ** exponent).toFixed(-exponent);
 }
 
-/** An account that is so far away from liquidation, whatever it consists of. */
+/** An account at this distance from liquidation, whatever it holds. */
 export function holdingsOf(plan: HoldingsPlan): Holdings {
   const { levels, maintenance, leverage } = plan;
   const legs = legsOf(plan);
@@ -113,18 +113,18 @@ export function holdingsOf(plan: HoldingsPlan): Holdings {
   };
 }
 
-/** A coin that stands still while others fall. */
+/** A coin whose price stands still while others fall. */
 const BYSTANDER = 'LTC';
-/** Of BTC, beside money. */
+/** BTC held as collateral beside money. */
 export const COLLATERAL_COINS = 0.01;
-/** Far from its own call: its collateral may fall by a third. */
+/** Far from its own margin call: its collateral may fall by a third. */
 const LOAN = { asset: 'USDT', amount: '6000', collateralAsset: 'BTC', collateralAmount: '0.2' } as const;
 
 interface HeldLeg {
   readonly coin: string;
   readonly side: 'long' | 'short';
   readonly worth: number;
-  /** It was opened at the market's price of now, and what the account may lose is not in it. */
+  /** Opened at the current price; excluded from what the account may lose. */
   readonly isSmall?: boolean;
 }
 
@@ -165,7 +165,7 @@ function positionOf(
   const amount = Math.round(worth / priceOf(coin) / Number(amountStep)) * Number(amountStep);
   const direction = side === 'long' ? 1 : -1;
   const liquidation = mark * (1 - direction * distance);
-  // Where its own margin is used up exactly there.
+  // The entry at which its own margin is used up exactly there.
   const opened = (liquidation * (1 - direction * maintenance)) / (1 - direction / leverage);
   const entry = isSmall ? mark : opened;
   return {
@@ -181,7 +181,7 @@ export function placesOf(step: string): number {
   return step.includes('.') ? (step.split('.')[1]?.length ?? 0) : 0;
 }
 
-/** Money that puts the liquidation of one pool where the plan wants it, if all that moves moves alike. */
+/** Collateral that puts the liquidation of a single pool at the planned distance if all moving markets move alike. */
 function crossMoney(
   positions: readonly Position[],
   coins: number,

@@ -6,32 +6,32 @@ import type { FieldCase } from './field-case.ts';
 import { ACCOUNT } from './holdings.ts';
 import { playerPrevents } from './player.ts';
 
-/** What became of a case: `unpreventable` is counted nowhere else. */
+/** Result of a case: an `unpreventable` one is excluded from all other counts. */
 export type Verdict = 'prevented' | 'liquidated' | 'unpreventable';
 
 export interface CaseResult {
   readonly id: string;
   readonly levels: Levels;
   readonly verdict: Verdict;
-  /** Milliseconds from the crossing of the threshold to the liquidation that would have come. */
+  /** Milliseconds from the crossing of the threshold to the liquidation without protection. */
   readonly timeMs: number;
-  /** Of a case that was played with the daemon. */
+  /** Only for a case that was played with the daemon. */
   readonly daemon?: DaemonResult;
 }
 
 export interface DaemonResult {
-  /** Milliseconds from the crossing of the threshold to the first fill of an order of the daemon; below 0 where it was before. */
+  /** Milliseconds from the crossing of the threshold to the daemon's first fill; negative if it was earlier. */
   readonly reactionMs: number | null;
-  /** Three round trips, a second, and the time the market took for the gap of that order. */
+  /** Three round trips, a second, and the time the market took to cover the gap of that order. */
   readonly boundMs: number | null;
   readonly liquidatedMs: number | null;
-  /** Where it was liquidated: what of acting did not happen. */
+  /** If it was liquidated: which step of acting was missing. */
   readonly failure: Failure | null;
-  /** What failed in the daemon that no code expected. */
+  /** Unexpected errors of the daemon. */
   readonly errors: readonly string[];
 }
 
-/** How far the daemon came; the first that fits. */
+/** How far the daemon got; the first match applies. */
 export type Failure =
   | 'no request left'
   | 'only cancels left'
@@ -61,7 +61,7 @@ interface Crossing {
   readonly breachMs: number;
 }
 
-/** Orders of the daemon have ids that begin so. */
+/** Prefix of the daemon's order ids. */
 const OURS = 'bw';
 
 function daemonResult(world: World, fieldCase: FieldCase, { baseline, breachMs }: Crossing): DaemonResult {
@@ -94,8 +94,8 @@ function daemonResult(world: World, fieldCase: FieldCase, { baseline, breachMs }
 }
 
 /**
- * How long the market took from where it was to where the order became active, milliseconds. An order that stood when
- * the threshold was crossed has the gap of that moment.
+ * Milliseconds that the market took from its price to the activation of the order. An order that stood when the
+ * threshold was crossed has the gap at that moment.
  */
 export function gapOf(
   { market = '', details }: Pick<LedgerEntry, 'market' | 'details'>,
@@ -136,10 +136,10 @@ function failureOf(
   return requests.some(({ endpoint }) => endpoint === 'cancelAll') ? 'only cancels left' : 'no request left';
 }
 
-/** Part of a position below which what is left is a crumb. */
+/** Part of a position below which the rest counts as closed. */
 const REMAINDER = 0.1;
 
-/** Of what had to be closed, by worth at the fills. */
+/** Share that was closed of what had to be, by value at the fills. */
 function closedShare(fills: readonly LedgerEntry[], { losing }: FieldCase): number {
   const shares = losing.map(({ market, side, amount }) => {
     const closed = fills

@@ -9,15 +9,15 @@ import type { Work } from './work.ts';
 
 export interface FieldOptions {
   readonly seed: number;
-  /** Preventable cases wanted. */
+  /** Number of preventable cases wanted. */
   readonly cases: number;
   readonly fixed: Fixed;
-  /** Accounts that need nothing. */
+  /** Number of accounts that need no action. */
   readonly controls: number;
   readonly withScenarios: boolean;
 }
 
-/** Cases drawn for one that is wanted, at most: the rest of the grid may hold nothing that can be prevented. */
+/** At most this many cases are drawn for each wanted one: the rest of the grid may hold nothing preventable. */
 const MOST_DRAWN = 3;
 
 /** Plays until there are enough preventable cases, then controls and scenarios. */
@@ -40,7 +40,7 @@ export async function playField(
   let [preventable, nextCase, nextControl, nextScenario] = [0, 0, 0, 0];
   const total = wanted.cases + wanted.controls + wanted.scenarios;
   const next = (): Work | undefined => {
-    // The longest ones first, so that no thread waits for one at the end.
+    // The longest first, so that no thread waits for one at the end.
     if (nextScenario < wanted.scenarios) return { kind: 'scenario', seed, fixed, index: nextScenario++ };
     if (nextControl < wanted.controls) return { kind: 'control', seed, fixed, index: nextControl++ };
     if (preventable >= wanted.cases || nextCase >= MOST_DRAWN * wanted.cases) return undefined;
@@ -76,7 +76,7 @@ function inOrder<T>(results: ReadonlyMap<number, T>): readonly T[] {
   return [...results].sort(([a], [b]) => a - b).map(([, result]) => result);
 }
 
-/** How many are drawn beyond those that are wanted depends on which thread is faster: they do not count. */
+/** How many extra cases are drawn depends on thread timing: they do not count. */
 function upTo(wanted: number, results: readonly CaseResult[]): readonly CaseResult[] {
   let preventable = 0;
   return results.filter(({ verdict }) => {

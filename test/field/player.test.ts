@@ -7,7 +7,7 @@ import { type FieldCase, fieldCase } from './field-case.ts';
 import { judge } from './judge.ts';
 import { playerPrevents } from './player.ts';
 
-/** An exchange without trouble: the first value of every factor, but for these. */
+/** An exchange without trouble: the first value of every factor, except these. */
 function fair(changes: Partial<Levels> = {}): Levels {
   const first = Object.fromEntries(FACTOR_NAMES.map((factor) => [factor, valuesOf(factor)[0]]));
   return { ...(first as Levels), leverage: '10x', rules: 'balanced', ...changes };
@@ -26,17 +26,17 @@ async function prevents(fieldCase: FieldCase): Promise<boolean> {
 const KINDS = FACTORS.account.flatMap((account) => FACTORS.margin.map((margin) => ({ account, margin })));
 
 test.each(KINDS)(
-  'an account of $account under $margin margin is liquidated where its distance says so',
+  'an account of $account under $margin margin is liquidated where its distance predicts',
   async (kind) => {
     const made = fieldCase(1, 0, fair({ ...kind, speed: '0.5 %/s' }));
     const baseline = await playUnprotected(made);
     const { breachMs = Number.NaN, liquidatedMs: lostMs = Number.NaN } = baseline;
-    // From the threshold on it lasts as long as the price takes for what is left; entries and money are rounded.
+    // It survives as long as the price takes from the threshold for the rest; entries and money are rounded.
     expect(breachMs).toBeGreaterThanOrEqual(made.times.breachMs - 1_000);
     expect(breachMs).toBeLessThanOrEqual(made.times.breachMs + 1_000);
     expect(lostMs - breachMs).toBeGreaterThan(8_000);
     expect(lostMs - breachMs).toBeLessThan(11_000);
-    // Just before the first part of it is closed.
+    // Just before its first part is closed.
     expect(baseline.distanceAt(lostMs - 200)).toBeLessThan(0.003);
   },
 );
@@ -60,7 +60,7 @@ test.each(
   },
 );
 
-test('the player can do nothing where every order is refused, no list shows the position, or there is no time', async () => {
+test('the player cannot help if every order is refused, no list shows the position, or there is no time', async () => {
   const made = fieldCase(1, 0, fair({ speed: '0.5 %/s' }));
   expect(await prevents(withFault(made, { kind: 'unavailable', meaning: 'failed' }, 'stopLimit'))).toBe(
     false,
@@ -73,7 +73,7 @@ test('the player can do nothing where every order is refused, no list shows the 
 
 test('the player does not act before a poll has shown the threshold crossed', async () => {
   const made = fieldCase(1, 0, fair({ speed: '0.1 %/s' }));
-  // Falls to just above the threshold, and comes no nearer.
+  // Falls to just above the threshold, and no further.
   const spared = fieldCase(1, 0, fair({ speed: '0.1 %/s' }), { depth: 0.072 - 0.052 });
   expect(await prevents(made)).toBe(true);
   const baseline = await playUnprotected(spared);
@@ -81,7 +81,7 @@ test('the player does not act before a poll has shown the threshold crossed', as
   expect(await playerPrevents(spared, baseline)).toBe(false);
 });
 
-test('a daemon that may only observe loses what the player prevents', async () => {
+test('an observe-only daemon loses what the player prevents', async () => {
   const made = fieldCase(1, 0, fair({ speed: '0.3 %/s' }));
   const [daemon] = made.world.daemons;
   const observing = { name: daemon?.name ?? '', config: daemon?.config.replace('enforce', 'observe') ?? '' };
@@ -90,7 +90,7 @@ test('a daemon that may only observe loses what the player prevents', async () =
   expect(await judge(made)).toMatchObject({ verdict: 'prevented', daemon: { failure: null } });
 });
 
-test('a case that is played again goes the same way, to the byte', async () => {
+test('a replayed case is identical to the byte', async () => {
   const hashes = await Promise.all(
     [1, 2].map(async () => {
       const world = openWorld(fieldCase(5, 7, fair({ errors: '30 %', stalls: '0.2 to 3 s' })).world);

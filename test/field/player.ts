@@ -6,11 +6,11 @@ import type { FieldCase, LosingPosition } from './field-case.ts';
 import { ACCOUNT, placesOf } from './holdings.ts';
 
 /**
- * The measure of what can be prevented: somebody who knows the path of prices, but not which requests will fail. He polls
- * every second over the same wire, and from the first reply that could have shown the threshold crossed he sends, for
- * each position that loses, one reduce-only stop-limit order for all of it: a price step beyond what the market will be
- * when it arrives, so that it triggers at the next tick, and priced so that any book fills it. What fails he sends again
- * as soon as he knows. Nothing of the daemon is in it.
+ * The measure of what can be prevented: a player that knows the path of prices, but not which requests will fail. It
+ * polls every second over the same wire. From the first reply that could have shown the threshold crossed, it sends one
+ * reduce-only stop-limit order for all of each losing position: a price step beyond the market at its arrival, so that
+ * it triggers at the next tick, and priced so that any book fills it. It retries failures as soon as it learns of them.
+ * It shares no code with the daemon.
  */
 export async function playerPrevents(fieldCase: FieldCase, baseline: Baseline): Promise<boolean> {
   const world = openWorld(unprotected(fieldCase.world));
@@ -23,16 +23,16 @@ export async function playerPrevents(fieldCase: FieldCase, baseline: Baseline): 
 const POSITIONS = '/api/v4/collateral-account/positions/open';
 const STOP_LIMIT = '/api/v4/order/collateral/stop-limit';
 const POLL_MS = 1_000;
-/** After a reply of a gateway that says "too many requests". */
+/** Pause after a gateway's reply that says "too many requests". */
 const BACK_OFF_MS = 1_000;
-/** After each failure in turn, the last one for all further ones. */
+/** Pauses after successive failures; the last one repeats. */
 const RETRY_MS = [0, 200, 400, 800, 1_000];
-/** Beyond its activation: more than any book has. */
+/** Distance of the limit beyond its activation: more than any book needs. */
 const SLIPPAGE = 0.1;
-/** An order that was accepted and has not filled by then is sent again. */
+/** An accepted order that has not filled by then is sent again. */
 const FILL_WITHIN_MS = 2_000;
 
-/** What came of a request; undefined where the connection was lost, or nothing came. */
+/** Result of a request; undefined if the connection was lost, or no reply came. */
 type Answer = Reply | undefined;
 
 class Player {
@@ -50,7 +50,6 @@ class Player {
     this.#access = world.exchange.accounts.access(ACCOUNT);
   }
 
-  /** Everything that loses is closed. */
   get isDone(): boolean {
     return this.#hasBegun && this.#case.losing.every((position) => !this.#isOpen(position));
   }
@@ -73,7 +72,7 @@ class Player {
     });
   }
 
-  /** Whether a reply made then, and what is in it, could have told that the threshold is crossed. */
+  /** Whether a reply made then, with this content, could have shown the threshold crossed. */
   #shows(answer: Answer, madeAtMs: number): boolean {
     if (answer?.status !== 200) return false;
     const { losing, threshold, readLagMs } = this.#case;
@@ -131,7 +130,7 @@ class Player {
       .some((position) => positionSide === 'BOTH' || position.positionSide === positionSide);
   }
 
-  /** Calls back once; a connection that stays silent counts as lost after two round trips, or a second. */
+  /** Calls back once; a silent connection counts as lost after two round trips, or a second. */
   #send(path: string, params: object, roundTripMs: number, done: (answer: Answer) => void): void {
     const world = this.#world;
     const { toExchange } = world.spec.network ?? {};
@@ -174,7 +173,7 @@ class Player {
   }
 }
 
-/** Without these a record says nothing of a distance. */
+/** Without these a record shows no distance. */
 const NEEDED = ['amount', 'basePrice', 'liquidationPrice', 'unrealizedPnl'];
 
 function parsed(text: string): unknown {

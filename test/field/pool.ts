@@ -8,8 +8,8 @@ interface Thread {
 }
 
 /**
- * Plays work in as many threads as there are processors, and hands over each result. Ends when `next` has none left, or
- * when the signal is aborted; what is being played then is dropped.
+ * Plays work in as many threads as there are processors, and passes on each result. Ends when `next` has none left, or
+ * when the signal is aborted; work in progress is then dropped.
  */
 export async function inThreads(
   next: () => Work | undefined,

@@ -1,7 +1,6 @@
 import type { FieldReport } from './report.ts';
 import { percent, WANTED_OF_EACH } from './report.ts';
 
-/** A table of a report: for the terminal and for the docs. */
 export interface ReportTable {
   readonly title: string;
   readonly head: readonly string[];

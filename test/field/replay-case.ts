@@ -6,7 +6,7 @@ import { DAEMON, type FieldCase } from './field-case.ts';
 import { ACCOUNT } from './holdings.ts';
 import { playerPrevents } from './player.ts';
 
-/** What is not worth a line. */
+/** Too frequent to print. */
 const ROUTINE: ReadonlySet<LedgerEntry['kind']> = new Set(['price_set', 'account_created', 'funding']);
 
 interface Line {
@@ -14,7 +14,7 @@ interface Line {
   readonly words: string;
 }
 
-/** A case once more, with what the exchange saw and the daemon decided; as text, or as one JSON object. */
+/** Replays a case with the exchange's view and the daemon's decisions, as text or as one JSON object. */
 export async function replayCase(
   { kind, fieldCase }: { readonly kind: 'case' | 'control' | 'scenario'; readonly fieldCase: FieldCase },
   asJson: boolean,

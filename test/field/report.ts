@@ -4,7 +4,7 @@ import { FACTOR_NAMES, type Factor, valuesOf } from './factors.ts';
 import type { CaseResult, Failure } from './judge.ts';
 import { SCENARIO_PLACES, SCENARIOS } from './scenarios.ts';
 
-/** What was played; cases in the order of their sequence. */
+/** Played cases, in the order of their sequence. */
 export interface Played {
   readonly seed: number;
   readonly fixed: Fixed;
@@ -12,7 +12,7 @@ export interface Played {
   readonly controls: readonly ControlResult[];
   readonly scenarios: readonly CaseResult[];
   readonly tookMs: number;
-  /** Of all threads, milliseconds. */
+  /** Sum over all threads, in milliseconds. */
   readonly cpuMs: number;
   readonly isStopped: boolean;
 }
@@ -21,7 +21,7 @@ export interface Share {
   readonly drawn: number;
   readonly preventable: number;
   readonly prevented: number;
-  /** Of the preventable, 0 to 1; null where there was none. */
+  /** Share of the preventable, 0 to 1; null if there were none. */
   readonly share: number | null;
 }
 
@@ -38,18 +38,18 @@ export interface FieldReport {
   readonly isStopped: boolean;
   readonly tookMs: number;
   readonly cpuMs: number;
-  /** Pairs of values of which a case was drawn, and how many there are. */
+  /** Pairs of values drawn, and their total number. */
   readonly pairs: { readonly covered: number; readonly all: number };
   readonly total: Share;
   readonly values: readonly (Share & { readonly factor: Factor; readonly value: string })[];
-  /** Two values together: the worst of those with enough cases. */
+  /** Combinations of two values: the worst of those with enough cases. */
   readonly cells: readonly (Share & { readonly cell: string })[];
   readonly failures: readonly FailureClass[];
   readonly reaction: {
     readonly fills: number;
-    /** Null where there was none, or where most were lost without a fill. */
+    /** Null if there were none, or if most were lost without a fill. */
     readonly medianMs: number | null;
-    /** Median of the time as a part of what is allowed for that case. */
+    /** Median of the time relative to the allowed time of that case. */
     readonly medianOfBound: number | null;
   };
   readonly controls: { readonly played: number; readonly harmed: readonly ControlResult[] };
@@ -59,7 +59,7 @@ export interface FieldReport {
     readonly lost: readonly string[];
   })[];
   readonly bars: readonly Bar[];
-  /** What failed in a daemon that no code expected. */
+  /** Unexpected errors of a daemon. */
   readonly errors: readonly string[];
 }
 
@@ -67,13 +67,13 @@ export interface FailureClass {
   readonly failure: Failure;
   readonly count: number;
   readonly ids: readonly string[];
-  /** Values that these cases have more often than others do, most telling first. */
+  /** Values more frequent in these cases than in others, the most telling first. */
   readonly mostly: readonly string[];
 }
 
 export const WANTED_SHARE = 0.99;
 export const WANTED_OF_EACH = 0.95;
-/** A pair with fewer preventable cases says nothing. */
+/** A pair with fewer preventable cases is not significant. */
 const ENOUGH = 10;
 const WORST_CELLS = 20;
 const EXAMPLES = 5;
@@ -154,7 +154,7 @@ function failuresOf(cases: readonly CaseResult[]): readonly FailureClass[] {
     .sort((a, b) => b.count - a.count);
 }
 
-/** Shown when a value is so many times as frequent as among all preventable cases. */
+/** Shown if a value is this many times as frequent as among all preventable cases. */
 const TELLING = 1.3;
 const MOST_TOLD = 4;
 
@@ -173,7 +173,7 @@ function mostlyOf(some: readonly CaseResult[], all: readonly CaseResult[]): read
     .map(({ words, ratio }) => `${words} (x${ratio.toFixed(1)})`);
 }
 
-/** A fill before the threshold was crossed answers nothing; an account that is lost without one has waited for ever. */
+/** A fill before the threshold was crossed is not a reaction; an account lost without a fill counts as infinite. */
 function reactionOf(cases: readonly CaseResult[]): FieldReport['reaction'] {
   const reactions = cases.flatMap(({ verdict, daemon }) => {
     const { reactionMs, boundMs } = daemon ?? {};
@@ -205,7 +205,7 @@ function scenarioShares(results: readonly CaseResult[]): FieldReport['scenarios'
   });
 }
 
-/** Of a scenario's case in the list of all. */
+/** Id of a scenario's case in the list of all. */
 export function placeOf(id: string): number {
   return Number(/-s(\d+)$/.exec(id)?.[1] ?? Number.NaN);
 }

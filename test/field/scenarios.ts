@@ -6,11 +6,10 @@ import { FACTOR_NAMES, type Factor, type Levels, valuesOf } from './factors.ts';
 import { type FieldCase, fieldCase, type Plan, thresholdFor } from './field-case.ts';
 import { ACCOUNT } from './holdings.ts';
 
-/** One trouble of real crashes that the factors do not have, in an otherwise fair exchange. */
+/** One trouble of real crashes that the factors do not cover, on an otherwise fair exchange. */
 export interface Scenario {
   readonly id: string;
   readonly about: string;
-  /** How many cases of it are played. */
   readonly cases: number;
   readonly make: (draw: Draw) => Twist;
 }
@@ -22,11 +21,11 @@ interface Draw {
   readonly threshold: number;
 }
 
-/** What a scenario changes in a case. */
+/** Changes that a scenario makes to a case. */
 interface Twist {
   readonly plan?: Plan;
   readonly levels?: Partial<Levels>;
-  /** Once the times are known. */
+  /** Applied once the times are known. */
   readonly faults?: (fieldCase: FieldCase) => readonly TimedFault[];
   readonly events?: (fieldCase: FieldCase) => readonly TimedEvent[];
 }
@@ -35,7 +34,7 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const READS = ['openPositions', 'creditLine', 'mainBalance'];
 const COMMANDS = ['stopLimit', 'cancelAll'];
-/** How an exchange that is out of order answers. */
+/** Replies of an exchange that is down. */
 const OUTAGES: readonly FaultEffect[] = [
   { kind: 'unavailable', meaning: 'overloaded' },
   { kind: 'gatewayStatus', status: 502 },
@@ -43,7 +42,7 @@ const OUTAGES: readonly FaultEffect[] = [
   { kind: 'reset' },
 ];
 
-/** Ends in the middle of a crash: when it is over, the account is between its threshold and liquidation. */
+/** Ends in the middle of a crash: afterwards the account is between its threshold and liquidation. */
 function outage(words: string, lengthMs: number, what: string, endpoints: readonly string[]): Scenario {
   return {
     id: `outage of ${what}, ${words}`,
@@ -53,7 +52,7 @@ function outage(words: string, lengthMs: number, what: string, endpoints: readon
       const effect = OUTAGES[random.below(OUTAGES.length)] as FaultEffect;
       const share = 0.5 + 0.3 * random.uniform();
       return {
-        // Falls to somewhere below the threshold, and stays there until it is over.
+        // Falls to below the threshold, and stays there until the trouble is over.
         plan: { hold: { atDistance: threshold * share, forMs: lengthMs + 5 * SECOND } },
         levels: { speed: levels.speed === '1 %/s' ? '0.5 %/s' : levels.speed },
         faults: ({ times }) => {
@@ -273,7 +272,6 @@ export interface ScenarioPlace {
   readonly index: number;
 }
 
-/** All cases of all scenarios, in order. */
 export const SCENARIO_PLACES: readonly ScenarioPlace[] = SCENARIOS.flatMap((scenario) =>
   Array.from({ length: scenario.cases }, (_, index) => ({ scenario, index })),
 );
@@ -285,7 +283,7 @@ const FAIR: Partial<Record<Factor, readonly string[]>> = {
   speed: ['0.1 %/s', '0.16 %/s', '0.3 %/s'],
 };
 
-/** The case at a place of the list. */
+/** The case at a place in the list. */
 export function scenarioCase(seed: number, place: number): FieldCase {
   const { scenario, index } = SCENARIO_PLACES[place] as ScenarioPlace;
   const random = chanceOf(seed, `${scenario.id} ${index}`);

@@ -15,31 +15,28 @@ test.each([
   ['0', 0],
   ['10 %', 0.1],
   ['30 %', 0.3],
-] as const)(
-  'errors of %s: each endpoint fails for that share of the time, in every way there is',
-  (errors, share) => {
-    const faults = refusalsOf(levels({ errors }), TIMES, chanceOf(1, 'refusals'));
-    const failingMs = faults.reduce((sum, { atMs, untilMs = 0 }) => sum + untilMs - atMs, 0);
-    const endpoints = 5;
-    expect(failingMs / endpoints / (TIMES.endMs - TIMES.fallMs + 5_000)).toBeGreaterThanOrEqual(share * 0.9);
-    expect(failingMs / endpoints / (TIMES.endMs - TIMES.fallMs + 5_000)).toBeLessThanOrEqual(share * 1.1);
-    if (share === 0) return;
-    const kinds = new Set(faults.map(({ fault: { effect } }) => JSON.stringify(effect)));
-    const wanted = [
-      '"status":429}',
-      '"gatewayStatus"',
-      '"retryAfterMs":60000',
-      'executed',
-      'overloaded',
-      'failed',
-      '"reset"',
-      '"hang"',
-    ];
-    expect(wanted.filter((needle) => ![...kinds].some((kind) => kind.includes(needle)))).toEqual([]);
-  },
-);
+] as const)('errors of %s: each endpoint fails for that share of the time, in every way', (errors, share) => {
+  const faults = refusalsOf(levels({ errors }), TIMES, chanceOf(1, 'refusals'));
+  const failingMs = faults.reduce((sum, { atMs, untilMs = 0 }) => sum + untilMs - atMs, 0);
+  const endpoints = 5;
+  expect(failingMs / endpoints / (TIMES.endMs - TIMES.fallMs + 5_000)).toBeGreaterThanOrEqual(share * 0.9);
+  expect(failingMs / endpoints / (TIMES.endMs - TIMES.fallMs + 5_000)).toBeLessThanOrEqual(share * 1.1);
+  if (share === 0) return;
+  const kinds = new Set(faults.map(({ fault: { effect } }) => JSON.stringify(effect)));
+  const wanted = [
+    '"status":429}',
+    '"gatewayStatus"',
+    '"retryAfterMs":60000',
+    'executed',
+    'overloaded',
+    'failed',
+    '"reset"',
+    '"hang"',
+  ];
+  expect(wanted.filter((needle) => ![...kinds].some((kind) => kind.includes(needle)))).toEqual([]);
+});
 
-test.each(FACTORS.slow)('slow %s: what is slow takes the whole latency, the other 0.1 s', (slow) => {
+test.each(FACTORS.slow)('slow %s: slow requests take the whole latency, the others 0.1 s', (slow) => {
   const roundTrips = roundTripsOf(levels({ slow, latency: '1.5 s' }));
   expect(roundTrips).toEqual({
     readMs: slow === 'orders only' ? 100 : 1_500,
@@ -67,7 +64,7 @@ test('stalls last 0.2 to 3 s, one after another', () => {
   expect(stallsOf(levels({ stalls: 'none' }), TIMES, 'north', chanceOf(1, 'stalls'))).toEqual([]);
 });
 
-test('a list that is empty for a minute is so for a minute, and not through the whole fall', () => {
+test('a list that is empty for a minute is so for one minute, not through the whole fall', () => {
   for (let seed = 1; seed <= 40; seed += 1) {
     const [fault] = falseListsOf(levels({ list: 'empty for a minute' }), TIMES, chanceOf(seed, 'list'));
     const { atMs = Number.NaN, untilMs = Number.NaN } = fault ?? {};

@@ -3,20 +3,19 @@ import type { SeededRandom } from '../../src/simulator/scenarios/random.ts';
 import type { TimedEvent, TimedFault } from '../../src/world/spec.ts';
 import type { Levels } from './factors.ts';
 
-/** When a case is how; milliseconds since its start. */
+/** Times of a case in milliseconds since its start. */
 export interface Times {
-  /** The fall begins. */
   readonly fallMs: number;
-  /** It has come as far as the threshold, as planned. */
+  /** The planned time at which it reaches the threshold. */
   readonly breachMs: number;
   readonly endMs: number;
 }
 
 const LATENCIES = { '0.1 s': 100, '0.4 s': 400, '0.8 s': 800, '1.5 s': 1_500, '3 s': 3_000 } as const;
-/** Of what is not slow. */
+/** Latency of requests that are not slow. */
 const FAST_MS = LATENCIES['0.1 s'];
 
-/** Round trips, milliseconds. */
+/** Round trips, in milliseconds. */
 export interface RoundTrips {
   readonly readMs: number;
   readonly orderMs: number;
@@ -33,7 +32,7 @@ export function roundTripsOf({ latency, slow }: Levels): RoundTrips {
 const READS = ['openPositions', 'creditLine', 'mainBalance'];
 const COMMANDS = ['stopLimit', 'cancelAll'];
 
-/** What the slower ones take more than the others, half of it each way. */
+/** Extra latency of the slow requests, half of it each way. */
 export function slownessOf({ readMs, orderMs }: RoundTrips): TimedFault[] {
   const extraMs = Math.abs(readMs - orderMs) / 2;
   if (extraMs === 0) return [];
@@ -45,11 +44,11 @@ export function slownessOf({ readMs, orderMs }: RoundTrips): TimedFault[] {
   );
 }
 
-/** So long an endpoint refuses or answers: whoever asks in the same slot meets the same. */
+/** Length of a slot: within one, an endpoint either refuses or answers all requests. */
 const SLOT_MS = 400;
 const SHARES = { '0': 0, '10 %': 0.1, '30 %': 0.3 } as const;
 
-/** Both kinds of 429, the three of 503, lost replies and resets, for each endpoint at times of its own. */
+/** Both kinds of 429, the three of 503, lost replies and resets, for each endpoint at its own times. */
 export function refusalsOf({ errors }: Levels, times: Times, random: SeededRandom): TimedFault[] {
   const share = SHARES[errors];
   const faults: TimedFault[] = [];
@@ -83,7 +82,7 @@ function refusalBy(random: SeededRandom): FaultEffect {
   }
 }
 
-/** What lists of positions show that is not so. */
+/** Untrue contents of lists of positions. */
 export function falseListsOf({ list }: Levels, times: Times, random: SeededRandom): TimedFault[] {
   const target = { endpoint: 'openPositions' };
   const atMs = Math.max(0, times.fallMs - Math.floor(random.uniform() * 20_000));
@@ -103,7 +102,7 @@ export function falseListsOf({ list }: Levels, times: Times, random: SeededRando
       return [{ atMs, fault: { effect: { kind: 'emptyString', ...field }, target } }];
     }
     case 'empty for a minute': {
-      // Over before the threshold is crossed, or shortly after; or it begins when that has been shown.
+      // Over before the threshold is crossed, or shortly after; or beginning after a reply has shown it.
       const startMs =
         times.breachMs +
         (random.below(2) === 0 ? -70_000 + random.uniform() * 12_000 : random.uniform() * 3_000);
@@ -122,10 +121,10 @@ export function cancelTroubleOf({ cancels }: Levels): TimedFault[] {
   return [{ atMs: 0, fault: { effect, target: { endpoint: 'cancelAll' } } }];
 }
 
-/** Mean time between two, milliseconds. */
+/** Mean time between two, in milliseconds. */
 const STALL_EVERY_MS = 8_000;
 
-/** The daemon's process stands still: 0.2 to 3 s each, short ones more often. */
+/** Stalls of the daemon's process: 0.2 to 3 s each, short ones more often. */
 export function stallsOf(
   { stalls }: Levels,
   times: Times,

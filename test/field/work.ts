@@ -2,7 +2,7 @@ import type { ControlResult } from './control.ts';
 import type { Fixed } from './covering.ts';
 import type { CaseResult } from './judge.ts';
 
-/** What a thread plays: the case at a place of the sequence of a seed. */
+/** A thread's task: the case at a place in the sequence of a seed. */
 export interface Work {
   readonly kind: 'case' | 'control' | 'scenario';
   readonly seed: number;
@@ -10,7 +10,7 @@ export interface Work {
   readonly fixed: Fixed;
 }
 
-/** What a thread answers. */
+/** A thread's answer. */
 export type Answer =
   | { readonly kind: 'case' | 'scenario'; readonly index: number; readonly result: CaseResult }
   | { readonly kind: 'control'; readonly index: number; readonly result: ControlResult };

@@ -5,7 +5,7 @@ import { judge } from './judge.ts';
 import { scenarioCase } from './scenarios.ts';
 import type { Answer, Work } from './work.ts';
 
-/** Plays what it is sent, one after another, and answers with what became of it. */
+/** Plays the tasks it receives, one after another, and answers with the results. */
 const port = parentPort;
 port?.on('message', (work: Work) => {
   void play(work).then((answer) => port.postMessage(answer));

@@ -10,7 +10,7 @@ import type { Boundary, FuzzInput } from './target.ts';
 
 const EXAMPLE = readFileSync(new URL('../../config/breakwater.example.yaml', import.meta.url), 'utf8');
 const SECTIONS = EXAMPLE.split(/\n(?=\w)/).filter((section) => !section.startsWith('#'));
-/** Comments are half of the example, and most of the time that reading it takes. */
+/** Comments are half of the example, and take most of the time to read. */
 const BARE_SECTIONS = SECTIONS.map((section) => section.replaceAll(/^ *#.*\n?/gm, ''));
 const VALUES = Object.entries(parse(EXAMPLE) as Record<string, unknown>);
 const SCHEMA = JSON.parse(
@@ -33,7 +33,7 @@ export const CONFIG: Boundary = {
   }),
 };
 
-/** Sections at random, as the schema has them, with other values (JSON is YAML too) or with other bytes. */
+/** Random sections from the schema, with changed values (JSON is YAML too) or changed bytes. */
 function configText(draw: Draw): string {
   const isKept = (): boolean => draw() < 0.5;
   const kind = draw();
@@ -55,7 +55,7 @@ function configInput(text: string): FuzzInput {
     ...boundsOf(text),
     run() {
       const isLong = text.length > COMPARED_LENGTH;
-      // Of long texts half are read the one way and half the other: the bound is that of one read.
+      // Half of the long texts take one path and half the other: the bound is that of a single read.
       if (isLong && text.length % 2 === 1) {
         loadHandles(FILE, surroundings(text, GIVEN));
         return;
@@ -69,7 +69,7 @@ function configInput(text: string): FuzzInput {
       }
       if (result.kind === 'refused' && problems.length === 0) throw new Error('refused without a word');
       if (isLong) return;
-      // What people hold daemons back with is never taken for another one.
+      // The Redis that pause and flatten use is always the one of the config.
       const handles = loadHandles(FILE, surroundings(text, GIVEN));
       const { redis } = result.kind === 'loaded' ? result.config : {};
       if (redis !== undefined && handles?.redis?.url.reveal() !== redis.url.reveal())

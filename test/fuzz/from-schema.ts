@@ -3,11 +3,11 @@ import { below, type Draw, oneOf } from './mutate.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** What a real schema says of its input; a part that JSON Schema cannot say is anything. */
+/** JSON Schema of an input; a part that JSON Schema cannot express accepts anything. */
 export const jsonSchemaOf = (schema: z.ZodType): JsonSchema =>
   z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
 
-/** Of every kind that schemas ask for by a pattern or a format, a few that are taken. */
+/** A few valid values for each pattern or format of the schemas. */
 const WORDS = [
   'desk-1',
   'near',
@@ -42,7 +42,7 @@ const WORDS = [
   'k'.repeat(32),
 ];
 
-/** By the names of fields: what there is, so that not all that is drawn leads to nothing. */
+/** Values by field name, so that generated references often name existing things. */
 export type Known = Readonly<Record<string, readonly unknown[]>>;
 
 interface Place {
@@ -52,10 +52,10 @@ interface Place {
   readonly depth: number;
 }
 
-/** Beyond it only what must be there. */
+/** Beyond this depth only required fields. */
 const DEEP = 6;
 
-/** A value that a JSON Schema describes; what it leaves open is drawn. Rarely wrong in a text that has a pattern. */
+/** A value that a JSON Schema describes; what the schema leaves open is random. Rarely violates a pattern. */
 export function valueOf(
   draw: Draw,
   schema: JsonSchema,
@@ -109,11 +109,11 @@ function objectFrom(schema: JsonSchema, place: Place): unknown {
   const { draw, known, depth } = place;
   const required = new Set((schema['required'] ?? []) as string[]);
   const inside = { ...place, depth: depth + 1 };
-  // Else what has dozens of fields is never without any of them.
+  // Otherwise a value with dozens of optional fields would never lack any.
   const share = depth >= DEEP ? 0 : draw();
   const fields = Object.entries((schema['properties'] ?? {}) as Record<string, JsonSchema>);
   const kept = fields.filter(([key]) => required.has(key) || draw() < share);
-  // Many mappings must say one thing at least.
+  // Many mappings require at least one entry.
   if (kept.length === 0 && fields.length > 0) kept.push(oneOf(draw, fields));
   const value: Record<string, unknown> = {};
   for (const [key, field] of kept) {

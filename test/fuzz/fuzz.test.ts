@@ -11,14 +11,14 @@ import type { Boundary } from './target.ts';
 
 const plays = inTurn(['slow', 'slow in the warm-up', 'a leak', 'buffers'], 2, 'what the fuzzer finds');
 
-/** A slice of `npm run fuzz`, with other inputs in each run. What it finds replays with its `--input`. */
+/** A slice of `npm run fuzz`, with other inputs in each run. A finding replays with its `--input`. */
 const INPUTS = FULL ? 400 : 75;
-/** Of configs, each of which takes milliseconds. */
+/** Fewer configs, since each takes milliseconds. */
 const CONFIGS = FULL ? 200 : 40;
 const FROM = inject('fastCheckSeed') % 500_000_000;
 
 test.each(sliceOf(BOUNDARIES, 2, 'boundaries'))(
-  'whatever comes in, $name holds',
+  '$name holds for any input',
   { timeout: 120_000 },
   async (boundary) => {
     const count = boundary.name === 'config' ? CONFIGS : INPUTS;
@@ -28,7 +28,7 @@ test.each(sliceOf(BOUNDARIES, 2, 'boundaries'))(
   },
 );
 
-/** Nobody reads it, and it is there for a millisecond. */
+/** Never read, and gone after a millisecond. */
 const GONE_AT_ONCE = 'probe';
 
 /** `{b17}:account:ID` stands for every bucket and account. */
@@ -51,7 +51,7 @@ describe('the fuzzer', () => {
     };
   }
 
-  test('reports what throws, once for each input, with the input', async () => {
+  test('reports a crash once per input, with the input', async () => {
     const boundary = planted((text) => {
       if (text.includes('__proto__')) throw new TypeError('a planted defect');
     });
@@ -71,11 +71,11 @@ describe('the fuzzer', () => {
     }
   }
 
-  /** Where many inputs are slow: what they may take, and what they take. */
+  /** Many slow inputs: the allowed time, and the time they take. */
   const [MOST_MS, SLOW_MS] = [8, 12];
 
   test.runIf(plays('slow'))(
-    'reports an input that takes long each time, and none that did once',
+    'reports an input that is slow each time, and none that was slow once',
     async () => {
       const seen = new Set<string>();
       const once = planted((text) => {
@@ -91,7 +91,7 @@ describe('the fuzzer', () => {
     },
   );
 
-  test('blames no input for code that is slow until it is compiled, but still one that is slow after', async () => {
+  test('does not blame inputs for slow cold code, but still finds one that is slow afterwards', async () => {
     const { text: slow } = inputOf(await planted(() => undefined).open(), 9);
     let runs = 0;
     const cold = planted((text) => {
@@ -121,7 +121,7 @@ describe('the fuzzer', () => {
     },
   );
 
-  test.runIf(plays('a leak'))('finds a leak, but not what is given up at rest', async () => {
+  test.runIf(plays('a leak'))('finds a leak, but not memory that is released at rest', async () => {
     const kept: unknown[] = [];
     const leaky = planted(() => void kept.push(Array.from({ length: 20_000 }, () => 0)));
     const { findings, heapGrowthBytes } = await fuzz(leaky, { from: 1, count: 100 });
@@ -134,7 +134,7 @@ describe('the fuzzer', () => {
     expect((await fuzz(resting, { from: 1, count: 100 })).findings).toEqual([]);
   });
 
-  test.runIf(plays('buffers'))('finds a leak of buffers, which are not on the heap', async () => {
+  test.runIf(plays('buffers'))('finds a leak of buffers, which are outside the heap', async () => {
     const kept: Buffer[] = [];
     const { findings } = await fuzz(
       planted(() => void kept.push(Buffer.alloc(200_000))),
@@ -148,7 +148,7 @@ describe('the fuzzer', () => {
     ['bit by bit', () => Array.from({ length: 1_000 }, () => Array.from({ length: 500 }, () => 0).length)],
   ];
   test.each(sliceOf(takes, 2, 'ways to take memory'))(
-    'finds an input that takes much memory %s, though none of it stays',
+    'finds an input that allocates much memory %s, even if none is kept',
     async (_how, take) => {
       let last: unknown;
       const hungry: Boundary = {
@@ -166,7 +166,7 @@ describe('the fuzzer', () => {
     },
   );
 
-  test('changes every key that docs/redis-keys.md lists, and the list has every key', async () => {
+  test('changes every key that docs/redis-keys.md lists, and the list is complete', async () => {
     const page = readFileSync(new URL('../../docs/redis-keys.md', import.meta.url), 'utf8');
     const documented = [...page.matchAll(/^\| `breakwater:([^`]+)` \|/gm)].flatMap(([, key = '']) =>
       key === GONE_AT_ONCE ? [] : [key],
@@ -187,7 +187,7 @@ describe('the fuzzer', () => {
     }
   });
 
-  test('gives a long input the time that it asks for', async () => {
+  test('gives a long input the time that it declares', async () => {
     const patient: Boundary = {
       name: 'planted',
       open: async () => ({

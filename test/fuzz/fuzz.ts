@@ -5,7 +5,7 @@ import { countedTime, longestTurn } from './processor-time.ts';
 import type { Boundary, FuzzInput, FuzzTarget } from './target.ts';
 
 interface FuzzFinding {
-  /** `npm run fuzz -- --target NAME --input SEED` tries it again. */
+  /** `npm run fuzz -- --target NAME --input SEED` replays it. */
   readonly seed: number;
   readonly what: 'crash' | 'slow' | 'hang' | 'hungry' | 'grown';
   readonly words: string;
@@ -15,30 +15,33 @@ interface FuzzFinding {
 interface FuzzReport {
   readonly target: string;
   readonly inputs: number;
-  /** Processor time of the slowest input, milliseconds, the least of several tries. */
+  /** Processor time of the slowest input in milliseconds, the least of several tries. */
   readonly slowestMs: number;
-  /** What the hungriest input allocated, the least of several tries. */
+  /** Bytes that the hungriest input allocated, the least of several tries. */
   readonly hungriestBytes: number;
-  /** Of memory after collection, from a tenth of the inputs to the last one. */
+  /** Growth of memory after collection, from a tenth of the inputs to the last one. */
   readonly heapGrowthBytes: number;
   readonly findings: readonly FuzzFinding[];
 }
 
-/** Processor time that one input may take. */
+/** Limit of processor time per input. */
 const LONGEST_MS = 50;
-/** What one input may allocate: a reply of 4 MiB, the longest that is read, takes half of it. */
+/** Limit of allocations per input: a reply of 4 MiB, the longest that is read, takes half of it. */
 const MOST_BYTES = 64 * 2 ** 20;
-/** Of the whole run. What inputs leave behind must not add up; compiled code and caches with a bound stay far below. */
+/**
+ * Limit of growth over the whole run. Leftovers of inputs must not add up; compiled code and bounded caches stay far
+ * below.
+ */
 const MOST_GROWTH_BYTES = 8 * 2 ** 20;
 const HANG_MS = 20_000;
 const TRIES = 12;
-/** Of processor time, for compiling what inputs are judged on later. */
+/** Processor time for compiling the code before inputs are judged. */
 const WARM_UP_MS = 500;
 const WARM_UPS = { least: 10, most: 50 };
 const MOST_FINDINGS = 20;
 const MOST_SHOWN = 2_000;
 
-/** Input `seed` of a boundary: each has a seed of its own, so that one replays without those before it. */
+/** Input `seed` of a boundary. Each input has its own seed, so that it replays without its predecessors. */
 export const inputOf = (target: FuzzTarget, seed: number): FuzzInput => target.make(drawFrom(seed));
 
 export async function fuzz(
@@ -72,12 +75,12 @@ export async function fuzz(
   }
 }
 
-/** A copy of its beginning: a part of a string would hold all of it, and count as growth. */
+/** A copy of the beginning: a substring would keep the whole string alive, and count as growth. */
 function shortened(text: string): string {
   return structuredClone(text.slice(0, MOST_SHOWN));
 }
 
-/** Runs the first inputs unjudged. They are judged afterwards as all others are, so nothing is missed. */
+/** Runs the first inputs unjudged. They are judged later like all others, so nothing is missed. */
 async function warmUp(target: FuzzTarget, from: number): Promise<void> {
   const spentMs = countedTime();
   for (let count = 0; count < WARM_UPS.most; count += 1) {
@@ -86,12 +89,12 @@ async function warmUp(target: FuzzTarget, from: number): Promise<void> {
     try {
       await inTime(input.run());
     } catch {
-      // Found again when it is judged.
+      // Found again when the input is judged.
     }
   }
 }
 
-/** Collected as often as it takes: what sockets and timers hold is let go of in turns that a busy machine delays. */
+/** Collects repeatedly: sockets and timers release memory in turns that a busy machine delays. */
 async function grownBytes(target: FuzzTarget, beforeBytes: number): Promise<number> {
   let grown = Number.POSITIVE_INFINITY;
   for (let look = 1; look <= 5 && grown > MOST_GROWTH_BYTES; look += 1) {
@@ -118,10 +121,10 @@ interface Tried {
 async function tried(input: FuzzInput): Promise<Tried> {
   const { longestMs = LONGEST_MS, mostBytes = MOST_BYTES } = input;
   let [ms, bytes] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
-  // Collecting garbage may fall into some tries, not into all, and what is compiled late is so after some.
+  // Garbage collection affects some tries, not all; late compilation affects only the first ones.
   for (let attempt = 0; attempt < TRIES && (ms > longestMs || bytes > mostBytes); attempt += 1) {
     const allocated = allocatedBytes();
-    // Most take little altogether. Of others it counts how long they hold the loop at a time.
+    // Most inputs take little in total. For the others only the longest block of the event loop counts.
     const measure = attempt === 0 ? countedTime() : longestTurn();
     try {
       if ((await inTime(input.run())) === 'hang')

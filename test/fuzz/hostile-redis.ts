@@ -5,7 +5,7 @@ import { excluded } from './processor-time.ts';
 /** Commands and scripts whose replies the stores read. */
 const READ = /^(?:bw|get$|hget|hkeys|info$|set$|x|hexists)/;
 
-/** The same connection, but what comes back is sometimes something else: as from a server that is not ours. */
+/** The same connection with occasionally changed replies, as from a foreign server. */
 export function hostileRedis(redis: Redis, draw: Draw): Redis {
   return new Proxy(redis, {
     get(target, name) {

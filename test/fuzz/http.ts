@@ -2,7 +2,7 @@ import { Agent, request } from 'undici';
 import { type Draw, mutatedJson, mutatedText, oneOf } from './mutate.ts';
 import type { Boundary } from './target.ts';
 
-/** One operation, and requests for it as they should be. */
+/** One operation, and valid requests for it. */
 export interface Operation {
   readonly method: string;
   readonly path: (draw: Draw) => string;
@@ -12,12 +12,12 @@ export interface Operation {
   readonly type?: string;
 }
 
-/** A server that was started for a while. */
+/** A server that is started for a while. */
 export interface Served {
   readonly url: string;
   readonly operations: readonly Operation[];
   readonly token?: string;
-  /** Takes away the next error inside of it, which nobody who asks may cause. */
+  /** Takes the next error inside the server; no request may cause one. */
   readonly nextError: () => unknown;
   close(): Promise<void>;
 }
@@ -75,7 +75,7 @@ function requestOf(draw: Draw, { operations, token }: Pick<Served, 'operations' 
   };
 }
 
-/** What an HTTP client lets through at all. */
+/** Keeps only characters that an HTTP client can send. */
 const visible = (text: string): string => text.replaceAll(/[^\u0020-\u007e]/g, '');
 
 async function answered(
@@ -101,15 +101,15 @@ function judge(asked: Request, { status, text }: { readonly status: number; read
   if (status >= 500 && status !== 503) throw new Error(`HTTP ${status}: ${text.slice(0, 300)}`);
   if (/node_modules|\bat .*\.ts:\d/.test(text))
     throw new Error(`a stack in the reply: ${text.slice(0, 300)}`);
-  // Too long a head is turned away by the parser of Node, before anybody here sees it.
+  // Node's parser rejects too long a head before the server sees it.
   if (status >= 400 && status !== 431 && asked.method !== 'HEAD' && text === '')
     throw new Error(`HTTP ${status} without a word`);
 }
 
-/** What was accepted adds up in a server: a new one now and then keeps each input cheap. */
+/** Accepted input accumulates in a server: replacing it now and then keeps each input cheap. */
 const INPUTS_EACH = 2_000;
 
-/** Whatever is asked of a server, it answers with a status and a word, never with a defect. */
+/** A server answers every request with a status and a word, never with a defect. */
 export function httpBoundary(name: string, start: () => Promise<Served>): Boundary {
   return {
     name,
@@ -136,7 +136,7 @@ export function httpBoundary(name: string, start: () => Promise<Served>): Bounda
               count += 1;
               if (count % INPUTS_EACH === 0) await renew();
               const reply = await answered(agent, served.url, asked);
-              // The connection is closed after that, and the next request may still find it.
+              // The connection is closed after that, and the next request may still use it.
               if (reply.status === 431) {
                 await agent.destroy();
                 agent = new Agent({ connections: 1 });

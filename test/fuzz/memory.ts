@@ -9,7 +9,7 @@ const collectGarbage = runInNewContext('gc') as () => void;
 /** Memory in use after collection: the heap, and the buffers outside it. */
 export async function settledBytes(): Promise<number> {
   collectGarbage();
-  // Finalizers run in a turn of their own, and free what a second collection takes.
+  // Finalizers run in a later turn, and release memory for a second collection.
   await sleep(5);
   collectGarbage();
   const { heapUsed, external } = process.memoryUsage();
@@ -17,8 +17,8 @@ export async function settledBytes(): Promise<number> {
 }
 
 /**
- * Bytes allocated from now on: on the heap exactly, as what collections have freed meanwhile is counted in; of buffers
- * outside it only by how much they are more at the end. Everything in the process counts, a server that the input talks to too.
+ * Bytes allocated from now on. The heap is counted exactly, because collected bytes are added back; buffers outside it
+ * count only by their growth. The whole process counts, including a server that the input talks to.
  */
 export function allocatedBytes(): () => number {
   const profiler = new GCProfiler();

@@ -23,7 +23,7 @@ const KEY = 'a key of operators with 32 characters or more';
 
 type Files = ReadonlyMap<string, string>;
 
-/** What a process that was alone had written down. */
+/** What a process wrote while it was alone. */
 async function filesOf(owner: MirrorOwner): Promise<Files> {
   const shared = createMemoryPlace(OPTIONS);
   const standby = createStandby(shared.backend, OPTIONS);
@@ -45,7 +45,7 @@ async function filesOf(owner: MirrorOwner): Promise<Files> {
   ]);
 }
 
-/** Somebody who has the key, or a disk that is damaged: with a seal for what was changed, or with that of before. */
+/** A change by somebody with the key, or by a damaged disk: with a new seal, or with the old one. */
 function changed(draw: Draw, text: string, { trust }: MirrorOwner): string {
   if (draw() < 0.2) return mutatedText(draw, text, '{}[]":,0123456789\n-e ');
   const lines = text.split('\n');
@@ -62,7 +62,7 @@ function changed(draw: Draw, text: string, { trust }: MirrorOwner): string {
   return [...lines.slice(0, at - 1), seal, next, ...lines.slice(at + 1)].join('\n');
 }
 
-/** The files of a mirror: what stands in them is begun with, or refused in words. */
+/** The files of a mirror are either loaded, or refused in words. */
 export const MIRROR: Boundary = {
   name: 'mirror',
   async open() {

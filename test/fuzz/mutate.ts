@@ -1,8 +1,8 @@
-/** Random changes of valid inputs: structure first, then the text itself. All chance comes from one seed. */
+/** Random changes of valid inputs: structure first, then the text itself. All randomness comes from one seed. */
 
 export type Draw = () => number;
 
-/** Mulberry32: small, fast, and the same everywhere. From 0 to 1. */
+/** Mulberry32: small, fast, and the same everywhere. Returns values in [0, 1). */
 export function drawFrom(seed: number): Draw {
   let state = seed >>> 0;
   return () => {
@@ -20,7 +20,7 @@ export function oneOf<T>(draw: Draw, items: readonly T[]): T {
   return items[below(draw, items.length)] as T;
 }
 
-/** A number as it is written: JSON cannot say these with a value of the language. */
+/** Number literals that JSON.stringify cannot produce. */
 class Written {
   readonly text: string;
 
@@ -64,7 +64,7 @@ const TEXTS = [
   '\u202e',
   '2024-01-01T00:00:00Z',
 ];
-/** Lengths around the bounds that readers have. */
+/** Lengths around the limits of readers. */
 const LENGTHS = [61, 101, 257, 1_025, 5_000, 70_000];
 
 function oddValue(draw: Draw, depth = 0): unknown {
@@ -110,7 +110,7 @@ function places(value: unknown, found: [Container, string | number][] = []): [Co
   return found;
 }
 
-/** A copy of `value` in which one to three places are changed, as text. */
+/** A copy of `value` with one to three changed places, as text. */
 export function mutatedJson(draw: Draw, value: unknown): string {
   if (draw() < 0.02) return serialized(oddValue(draw));
   const copy: unknown = structuredClone(value);
@@ -145,12 +145,12 @@ function change(draw: Draw, holder: Container, key: string | number): void {
   } else setKey(holder, key, [Reflect.get(holder, key)]);
 }
 
-/** `__proto__` as a key like any other: JSON.parse makes one too. */
+/** Treats `__proto__` as an ordinary key, as JSON.parse does. */
 function setKey(holder: Container, key: string | number, value: unknown): void {
   Object.defineProperty(holder, key, { value, enumerable: true, configurable: true, writable: true });
 }
 
-/** Without recursion into depths where the stack ends. */
+/** Limits the depth, so that the recursion does not overflow the stack. */
 export function serialized(value: unknown): string {
   const parts: string[] = [];
   const open: (string | { readonly of: unknown })[] = [{ of: value }];
@@ -177,7 +177,7 @@ export function serialized(value: unknown): string {
   return parts.join('');
 }
 
-/** Bytes of a text changed: cut off, doubled, replaced, put in. */
+/** Changed bytes of a text: truncated, duplicated, replaced, inserted. */
 export function mutatedText(draw: Draw, text: string, alphabet: string): string {
   let changed = text;
   for (let changes = 1 + below(draw, 4); changes > 0; changes -= 1) {

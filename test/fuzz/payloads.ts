@@ -8,7 +8,7 @@ const JOBS = [pollJobSchema, actJobSchema, notifyJobSchema].map((schema) => ({
   json: jsonSchemaOf(schema),
 }));
 
-/** What a job carries is used, or refused with the path of what is wrong. */
+/** The payload of a job is used, or refused with the path of the error. */
 export const PAYLOADS: Boundary = {
   name: 'payloads',
   open: async () => ({
@@ -16,7 +16,7 @@ export const PAYLOADS: Boundary = {
       const { schema, json } = oneOf(draw, JOBS);
       const value = valueOf(draw, json);
       const text = draw() < 0.1 ? JSON.stringify(value) : mutatedJson(draw, value);
-      // The queue's library parses a job before anybody here sees it.
+      // The queue library parses a job before the project's code sees it.
       const data: unknown = JSON.parse(text);
       return {
         text,

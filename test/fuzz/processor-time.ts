@@ -2,7 +2,7 @@ import process from 'node:process';
 
 let excludedMs = 0;
 
-/** Runs what the fuzzer itself does in the midst of an input: its time counts for none. */
+/** Runs the fuzzer's own work during an input: its time is excluded. */
 export function excluded<T>(run: () => T): T {
   const spentMs = processorTime();
   try {
@@ -12,14 +12,14 @@ export function excluded<T>(run: () => T): T {
   }
 }
 
-/** Milliseconds of processor time from now on, without what is excluded. */
+/** Milliseconds of processor time from now on, without excluded work. */
 export function countedTime(): () => number {
   const spentMs = processorTime();
   const before = excludedMs;
   return () => spentMs() - (excludedMs - before);
 }
 
-/** The same, of the longest turn of the loop. */
+/** The same, for the longest turn of the event loop. */
 export function longestTurn(): () => number {
   let longestMs = 0;
   let turn = countedTime();

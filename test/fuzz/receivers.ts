@@ -92,7 +92,7 @@ export const OUTGOING: Outgoing = {
   beginningUntold: false,
 };
 
-/** A receiver may ask for patience, not for silence. */
+/** A receiver may ask for a delay, but not silence a channel. */
 const LONGEST_PAUSE_MS = 300_000;
 
 export function judgeAttempt(attempt: DeliveryAttempt): void {
@@ -104,7 +104,7 @@ export function judgeAttempt(attempt: DeliveryAttempt): void {
     throw new Error(`a pause of ${retryAfterMs} ms`);
 }
 
-/** What people say to a bot, and whoever stands in for Telegram, goes as far as what is done about it. */
+/** Messages to a bot, or from an impostor of Telegram, up to the point where they take effect. */
 async function listenTo(bot: TelegramBot, desk: BotDesk): Promise<void> {
   const { signal } = new AbortController();
   const named = await bot.name(signal);
@@ -141,7 +141,7 @@ function deskForNobody(): BotDesk {
   });
 }
 
-/** Receivers may answer anything: the attempt ends with a short word about it, and a bounded pause. */
+/** Receivers may answer anything: the attempt ends with a short error, and a bounded pause. */
 export const RECEIVERS: Boundary = {
   name: 'receivers',
   async open() {

@@ -1,24 +1,27 @@
 import type { ChainableCommander, Redis } from 'ioredis';
 import { below, type Draw, mutatedJson, mutatedText, oneOf } from './mutate.ts';
 
-/** One key as it was written, and how it is put back. */
+/** A stored key, and how to restore it. */
 interface StoredKey {
   readonly name: string;
   readonly type: string;
   readonly dump: Buffer;
-  /** Fields and texts: of a hash, of a sorted set (scores), of each entry of a stream; one without a name: a string. */
+  /**
+   * Changeable texts: fields of a hash, scores of a sorted set, fields of each stream entry; a string has one without a
+   * name.
+   */
   readonly texts: readonly Place[];
 }
 
 interface Place {
-  /** Of a stream: `id field`. */
+  /** For a stream: `id field`. */
   readonly field: string;
   readonly text: string;
 }
 
 export interface StoredKeys {
   readonly keys: readonly StoredKey[];
-  /** As they were, with nothing else beside them. */
+  /** Restores the original keys, and deletes all others. */
   restore(): Promise<void>;
 }
 
@@ -59,7 +62,7 @@ async function placesOf(redis: Redis, name: string, type: string): Promise<reado
   );
 }
 
-/** A change of one key; what is told of it suffices to make it again. */
+/** A change of one key; its words suffice to repeat it. */
 export interface KeyChange {
   readonly words: string;
   readonly apply: (pipeline: ChainableCommander) => void;
@@ -68,7 +71,7 @@ export interface KeyChange {
 const TYPES = ['list', 'set', 'hash', 'string'] as const;
 const STAMP_LENGTH = 12;
 const MOST_TEXT = 500_000;
-/** Scores and milliseconds around now, and far from it. */
+/** Offsets of scores and milliseconds: around now, and far from it. */
 const OFFSETS_MS = [0, 1_000, -1_000, 59_000, 61_000, 599_000, 601_000, -86_400_000, 9e14, -9e15];
 
 export function changeOf(draw: Draw, { keys }: StoredKeys): KeyChange {
@@ -83,7 +86,7 @@ export function changeOf(draw: Draw, { keys }: StoredKeys): KeyChange {
   const place = oneOf(draw, texts);
   const { field } = place;
   const changed = textOf(draw, place.text);
-  // Longer ones cost most where they are written, which is here.
+  // Writing longer texts would dominate the measured time.
   const text = changed.length > MOST_TEXT ? place.text : changed;
   const words = `${type} ${name} ${field}: ${text.slice(0, 1_500)}`;
   if (type === 'string') return { words, apply: (pipeline) => pipeline.set(name, text) };
@@ -106,7 +109,7 @@ function becomes(pipeline: ChainableCommander, name: string, type: (typeof TYPES
   else pipeline.set(name, 'x');
 }
 
-/** Entries of a stream cannot be changed: it is written anew, and sometimes with one far ahead. */
+/** Stream entries cannot be changed, so the stream is rewritten, sometimes with an entry far ahead. */
 function rewrite(pipeline: ChainableCommander, { name, texts }: StoredKey, changed: Place): void {
   pipeline.del(name);
   const entries = new Map<string, string[]>();
@@ -123,7 +126,7 @@ function rewrite(pipeline: ChainableCommander, { name, texts }: StoredKey, chang
 const scoreOf = (draw: Draw): number | string =>
   draw() < 0.3 ? oneOf(draw, ['inf', '-inf', '1e300', '0', '-1']) : Date.now() + oneOf(draw, OFFSETS_MS);
 
-/** What looks like a number becomes another one, what is JSON another JSON, and everything sometimes another text. */
+/** Numbers become other numbers, JSON becomes other JSON, and sometimes any text becomes another text. */
 function textOf(draw: Draw, text: string): string {
   const kind = draw();
   if (kind < 0.15) return mutatedText(draw, text, '{}[]":,0123456789|-.eEinfa \u0000\u00e9');

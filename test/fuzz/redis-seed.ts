@@ -22,7 +22,7 @@ import { message } from '../notify/receiver.ts';
 export const ACCOUNT = 'desk';
 export const MARKET = 'BTC_PERP';
 
-/** A daemon that has just begun to reduce a position, and watches a credit line beside it. */
+/** Documents of a daemon that has just begun to reduce a position, and watches a credit line. */
 export const CONFIG = `mode: enforce
 insecure: [redis]
 exchange: { baseUrls: ["https://exchange.example"] }
@@ -53,7 +53,7 @@ rules:
     do: [{ notify: {} }]
 `;
 
-/** What somebody was asked, and has not answered: revision 2 of it is what stands now. */
+/** An unanswered question; its revision 2 is current. */
 const TARGET = {
   positionId: '1',
   market: MARKET,
@@ -70,7 +70,7 @@ export const QUESTION: ApprovalQuestion = {
   askedMs: 1,
   delivered: true,
 };
-/** Approved before. */
+/** A question that was approved. */
 const SETTLED: ApprovalQuestion = {
   ...QUESTION,
   id: 'settled1',
@@ -83,7 +83,7 @@ const SETTLED: ApprovalQuestion = {
 };
 const APPROVALS: Approvals = { version: 1, questions: [QUESTION, SETTLED], rebasedMs: 1 };
 
-/** What a world of that daemon leaves behind while its orders stand, written through the real store. */
+/** Writes the state of that daemon while its orders stand, through the real store. */
 async function writeAccount(state: State): Promise<void> {
   const world = openWorld({
     seed: 7,
@@ -166,7 +166,7 @@ async function writeOperators({ controls }: State): Promise<void> {
   });
 }
 
-/** Everything that the project keeps in Redis, opened on one connection. */
+/** Every Redis store of the project, opened on one connection. */
 export function openStores(redis: Redis, prefix: string) {
   const operators = createOperatorTrust({ key: () => OPERATORS_KEY, isGuarded: false });
   return {
@@ -183,7 +183,7 @@ export function openStores(redis: Redis, prefix: string) {
   };
 }
 
-/** As the daemon keeps them. */
+/** Held notices with the daemon's settings. */
 export function heldIn(store: HeldStore): HeldNotices {
   const operators = createOperatorTrust({ key: () => OPERATORS_KEY, isGuarded: false });
   return heldNotices({ store, operators, telemetry: { emit: () => undefined } });
@@ -191,7 +191,7 @@ export function heldIn(store: HeldStore): HeldNotices {
 
 export const NOTICE = { ...message({ severity: 'warning' }), kind: 'firing' } as const;
 
-/** Its waits take no time. */
+/** A claim whose waits take no time. */
 function claimOf(redis: Redis, prefix: string, onTaken: (holder: string) => void): InstanceClaim {
   let waitedMs = 0;
   const sleep = async (ms: number): Promise<void> => {
@@ -217,7 +217,7 @@ export const BUDGET = { scope: SCOPE, limit: 100, periodMs: 10_000, share: 1, co
 const CASE = { scenario: 'crash', conditions: 'calm', keptWithout: 0.1, keptWith: 0.6 };
 const RUN = { atMs: 1, durationMs: 2, outcome: 'complete', words: '' } as const;
 
-/** Fills a Redis with everything that it may hold. */
+/** Fills a Redis with every kind of key that it may hold. */
 export async function seedRedis(redis: Redis, prefix: string): Promise<void> {
   const { state, nonces, limits, receipts, stress, digests, held, cursors, links, claim } = openStores(
     redis,

@@ -24,7 +24,7 @@ import {
 
 type Use = (stores: Stores) => Promise<void>;
 
-/** What the program does with what it finds in Redis, and what has to hold of the answers, whoever wrote them. */
+/** How the program uses its data in Redis, and the invariants of the results for data of any origin. */
 export const USES: Readonly<Record<string, Use>> = {
   async takeDue({ state }) {
     const request = { accountIds: [ACCOUNT], claimMs: 3_000, maxAheadMs: 60_000 };
@@ -221,20 +221,20 @@ export const USES: Readonly<Record<string, Use>> = {
   },
 };
 
-/** What may come instead of an answer: an error that says what is wrong, and none that a mistake of ours made. */
+/** Accepts errors that say what is wrong, and rethrows those that show a defect. */
 export function judgeFailure(error: unknown): void {
   if (error instanceof AuditFormatError || error instanceof AuditInputsError || error instanceof ControlError)
     return worded(error.message);
   const cause = error instanceof StoreLostError ? error.cause : error;
   if (!(error instanceof Error) || !(cause instanceof Error)) throw error;
   worded(error.message);
-  // A key of another type than ours: nobody can do anything with it but take it away.
+  // A key of another type: only deleting it helps.
   if (/^WRONGTYPE|Operation against a key holding the wrong kind/.test(cause.message)) return;
   if (!(error instanceof StoreLostError) && 'code' in error) return;
   throw error;
 }
 
-/** Replies that no script of ours gives may end in any error, but for those that a check here throws. */
+/** A reply that no script gives may cause any error, except a violated check of this file. */
 export function judgeReplyFailure(error: unknown): void {
   if (!(error instanceof Error) || error instanceof OutOfBounds) throw error;
 }

@@ -9,7 +9,7 @@ import type { Boundary } from './target.ts';
 
 const NAMES = Object.keys(USES);
 
-/** What is in Redis, and what scripts make of it: whoever wrote it, it is used within bounds, or refused with words. */
+/** Data in Redis of any origin is used within bounds, or refused with words. */
 export const REDIS: Boundary = {
   name: 'redis',
   async open() {
@@ -41,7 +41,7 @@ export const REDIS: Boundary = {
   },
 };
 
-/** The answers themselves: each is used within bounds, or there is an error instead. */
+/** Changed replies: each is used within bounds, or causes an error. */
 export const SCRIPTS: Boundary = {
   name: 'scripts',
   async open() {
@@ -58,7 +58,7 @@ export const SCRIPTS: Boundary = {
         return {
           text: `${uses.join(', ')} with replies changed by ${seed}`,
           async run() {
-            // What the uses themselves write adds up.
+            // Keys written by the uses themselves accumulate.
             if (since++ % 20 === 0) await stored.restore();
             const stores = openStores(hostileRedis(redis, drawFrom(seed)), prefix);
             await useAll(stores, uses, judgeReplyFailure);

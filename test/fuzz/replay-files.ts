@@ -8,7 +8,7 @@ import type { Boundary } from './target.ts';
 
 const HEADS = ['timestamp_ms,open,high,low,close,volume', 'timestamp_ms,price,amount'];
 
-/** A price file as replay, stress and tune read it, or refused with a line and what was expected in it. */
+/** A price file is read as replay, stress and tune read it, or refused with a line and the expected input. */
 export const PRICES: Boundary = {
   name: 'prices',
   open: async () => ({
@@ -57,7 +57,7 @@ const RECORD = {
   positionSide: { known: true, value: 'LONG' },
 };
 const SOURCE = { source: 'positions', readAtMs: 1, complete: true };
-/** The own format, what `status --json` printed, and what `call positions --json` did. */
+/** The own format, the output of `status --json`, and that of `call positions --json`. */
 const HOLDINGS = [
   {
     accounts: [
@@ -85,7 +85,7 @@ const ACCOUNTS = `accounts:
   - { id: desk-2, apiKey: { env: API_KEY2 }, apiSecret: { env: API_SECRET } }
 `;
 
-/** What accounts hold is read, or each problem has a place and says what was expected. */
+/** Holdings of accounts are read, or each problem has a place and says what was expected. */
 export const POSITIONS: Boundary = {
   name: 'positions',
   async open() {

@@ -141,7 +141,7 @@ function wireOf(draw: Draw, { id, valid }: Endpoint): Wire {
   return { status, headers, body: Buffer.from(text) };
 }
 
-/** Long lists, at each bound of the endpoint and a little beyond. */
+/** Long lists, at each limit of the endpoint and slightly beyond. */
 function many(draw: Draw, value: unknown, { bytes, members }: ReplyBounds): string {
   const [key, list] = listIn(value) ?? [];
   const record: unknown = list?.[0] ?? Object.values(value as object)[0] ?? 0;
@@ -155,7 +155,7 @@ function many(draw: Draw, value: unknown, { bytes, members }: ReplyBounds): stri
   return serialized({ ...(value as object), [key]: 0 }).replace(`"${key}":0`, () => `"${key}":[${text}]`);
 }
 
-/** The list of a reply, and the key where it does not stand alone: a page of a history, orders of one market. */
+/** The list of a reply, and its key if it is nested: a page of a history, orders of one market. */
 function listIn(value: unknown): readonly [key: string | undefined, list: readonly unknown[]] | undefined {
   if (Array.isArray(value)) return [undefined, value];
   return Object.entries(value as object).find((entry): entry is [string, unknown[]] =>
@@ -163,14 +163,14 @@ function listIn(value: unknown): readonly [key: string | undefined, list: readon
   );
 }
 
-/** The record itself, or as long as makes both bounds meet. */
+/** The record itself, or padded so that both limits meet. */
 function padded(draw: Draw, record: unknown, length: number): string {
   const text = serialized(record);
   if (draw() < 0.5 || !text.endsWith('}')) return text;
   return `${text.slice(0, -1)},"padding":"${'x'.repeat(Math.max(0, length - text.length - 15))}"}`;
 }
 
-/** Of two pages as long as allowed: a history is read on until a page brings nothing new. */
+/** Allocations of two maximal pages: a history is read until a page brings nothing new. */
 const MOST_BYTES = 160 * 2 ** 20;
 
 const CONTROLLER = {
@@ -189,7 +189,7 @@ function answer(handler: Dispatcher.DispatchHandler, { status, headers, body }: 
   handler.onResponseEnd?.(CONTROLLER, {});
 }
 
-/** The whole client, with replies that come at once, from below HTTP. */
+/** The whole client, with immediate replies injected below HTTP. */
 export const REPLIES: Boundary = {
   name: 'replies',
   async open() {
@@ -198,14 +198,14 @@ export const REPLIES: Boundary = {
       timers: systemTimers,
       open: () => ({
         dispatch: (_options, handler) => {
-          // In a turn of its own, as from a socket: of a history each page holds the loop for itself.
+          // In a separate turn, as from a socket: each page of a history holds the loop for itself.
           setImmediate(() => answer(handler, wire));
           return true;
         },
         close: () => Promise.resolve(),
       }),
     });
-    // What one reply dictates (a pause, a block) is over when the next one comes.
+    // Effects of one reply (a pause, a block) are over when the next one comes.
     let aheadMs = 0;
     const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + aheadMs };
     const client = openClient(['http://127.0.0.1:1'], {

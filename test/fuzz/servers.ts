@@ -15,7 +15,7 @@ import { type JsonSchema, type Known, valueOf } from './from-schema.ts';
 import { httpBoundary, type Operation, type Served } from './http.ts';
 import { type Draw, mutatedJson, mutatedText, oneOf } from './mutate.ts';
 
-/** What there is in the servers below. */
+/** Names that exist in the servers below. */
 const PARAMETERS: Known = {
   // Of the web server.
   id: ['desk-1', 'desk-1', '1'],
@@ -44,7 +44,7 @@ const PARAMETERS: Known = {
   token: ['x'],
 };
 
-/** A route as the server knows it: `/things/:id`. */
+/** A route in the server's notation: `/things/:id`. */
 const pathIn = (route: string) => (draw: Draw) =>
   route.replaceAll(/:(\w+)|\*/g, (all, name: string | undefined) =>
     String(oneOf(draw, PARAMETERS[name ?? all] ?? ['x'])),
@@ -55,7 +55,7 @@ interface Documented {
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: JsonSchema }>> };
 }
 
-/** Every route of a server, with what its own description says of parameters and body. */
+/** Every route of a server, with its own description of parameters and body. */
 async function operationsOf({ server }: Fixture, api: JsonSchema, only = ''): Promise<readonly Operation[]> {
   const paths = api['paths'] as Readonly<Record<string, Readonly<Record<string, Documented>>>>;
   const routes = await server.routes();
@@ -95,13 +95,13 @@ const served = (fixture: Fixture, operations: readonly Operation[]): Served => (
   close: () => fixture.close(),
 });
 
-/** The daemon's own server: page, API, metrics, health. */
+/** The daemon's server: page, API, metrics, health. */
 export const WEB = httpBoundary('web', async () => {
   const fixture = await startFixture({ offer: { tickers: ['USD'], minAmount: null, maxAmount: null } });
   return served(fixture, await operationsOf(fixture, await apiOf(fixture)));
 });
 
-/** The queues' page, on real queues in each of which a job has failed. */
+/** The queues' page, on real queues that each have a failed job. */
 export const BOARD = httpBoundary('board', async () => {
   const redis = await startPrivateRedis();
   const prefix = redis.prefix.replace(/:$/, '');
@@ -122,7 +122,7 @@ export const BOARD = httpBoundary('board', async () => {
   };
 });
 
-/** Without a stack: the board shows what a job has left. */
+/** Without a stack: the board shows the job's error. */
 const FAILURE = Object.assign(new Error('it fails'), { stack: 'Error: it fails' });
 
 async function failOne(queues: readonly Queue[], target: RedisTarget): Promise<void> {
@@ -139,7 +139,7 @@ async function failOne(queues: readonly Queue[], target: RedisTarget): Promise<v
   }
 }
 
-/** The listener of its own for probes. */
+/** The separate listener for probes. */
 export const HEALTH = httpBoundary('health', async () => {
   const errors: unknown[] = [];
   const server = await startHealthServer({
@@ -156,7 +156,7 @@ export const HEALTH = httpBoundary('health', async () => {
   };
 });
 
-/** The simulator's second port takes what it documents, and says what it expected instead of anything else. */
+/** The simulator's control port accepts what it documents, and answers anything else with what it expected. */
 export const CONTROL = httpBoundary('control', async () => {
   const simulator = await startSimulatedExchange({ speed: 0, limits: [] });
   const { endpoints } = (await (await fetch(`${simulator.controlUrl}/`)).json()) as {
@@ -186,7 +186,7 @@ const TARGETS: readonly LinkTarget[] = [
   { kind: 'answer', accountId: 'desk-1', decision: 'approve', questionId: 'asked1', revision: 2 },
 ];
 
-/** A link as a message has it, one whose contents somebody with the key has changed, or letters of no meaning. */
+/** A valid link, one with changed contents sealed by somebody with the key, or random letters. */
 function linkIn(draw: Draw): string {
   const link = { target: oneOf(draw, TARGETS), sentTo: 'ops', expiresAtMs: Date.now() + 60_000 };
   const kind = draw();
@@ -195,7 +195,9 @@ function linkIn(draw: Draw): string {
   return `/links/${kind < 0.8 ? token : mutatedText(draw, token, 'abcXYZ019-_.=%')}`;
 }
 
-/** Links in messages, with the desk behind them: what is signed is not trusted to be what this version signs. */
+/**
+ * Links in messages, with the desk behind them: a valid signature does not imply that this version wrote the contents.
+ */
 export const LINKS = httpBoundary('links', async () => {
   const state = createMemoryState({ clock: systemClock });
   const notice = { ...OF_RULE, market: 'BTC_PERP', severity: 'critical', episode: 1, stage: 0 } as const;

@@ -1,27 +1,27 @@
 import type { Draw } from './mutate.ts';
 
-/** One input of a boundary: what it was, and what becomes of it. */
+/** One input of a boundary, and its effect. */
 export interface FuzzInput {
-  /** Enough to try it again by hand. */
+  /** Enough to repeat it by hand. */
   readonly text: string;
-  /** Processor time that it may take; 50 ms when absent. */
+  /** Limit of processor time in milliseconds; default 50. */
   readonly longestMs?: number;
-  /** Memory that it may allocate; 64 MiB when absent. */
+  /** Limit of allocated memory; default 64 MiB. */
   readonly mostBytes?: number;
-  /** Throws, or rejects, when the boundary did not hold. */
+  /** Throws, or rejects, if the boundary did not hold. */
   readonly run: () => void | Promise<void>;
 }
 
 export interface FuzzTarget {
   readonly make: (draw: Draw) => FuzzInput;
-  /** Comes through: runs before others are judged, so that code which few of them reach is compiled by then. */
+  /** An accepted input: runs before others are judged, so that code which few of them reach is compiled by then. */
   readonly valid?: FuzzInput;
-  /** Gives up what accepted inputs are meant to leave behind; called before memory is measured. */
+  /** Releases what accepted inputs are meant to leave behind; called before memory is measured. */
   readonly rest?: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
-/** A boundary: where something comes in that others have written. */
+/** A boundary: a place where input written by others enters. */
 export interface Boundary {
   readonly name: string;
   readonly open: () => Promise<FuzzTarget>;

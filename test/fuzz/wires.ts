@@ -9,11 +9,11 @@ import { type Draw, mutatedText, oneOf } from './mutate.ts';
 import { judgeAttempt, OUTGOING } from './receivers.ts';
 import type { Boundary } from './target.ts';
 
-/** What a receiver sends, byte by byte: below HTTP and SMTP, where `receivers` changes only what is in the replies. */
+/** Byte streams of a receiver, below HTTP and SMTP; `receivers` changes only the content of replies. */
 
 interface Wire {
   readonly url: string;
-  /** Takes every connection from now on. */
+  /** Handles every connection from now on. */
   serve(talk: (socket: Socket) => void): void;
   close(): Promise<void>;
 }
@@ -91,7 +91,7 @@ export const HEARTBEAT: Boundary = {
   },
 };
 
-/** What one look tells: that it starts, and that all is well. */
+/** The result of one check: the start, and that all is well. */
 async function beaten(url: Secret): Promise<readonly DaemonEvent[]> {
   const events: DaemonEvent[] = [];
   const looked = Promise.withResolvers<void>();
@@ -122,7 +122,7 @@ function judgeBeat(event: DaemonEvent): void {
   if (refused === '' || refused.length > 300) throw new Error(`words of ${refused.length} characters`);
 }
 
-/** What a server answers to each command; DATA is answered before and after the message. */
+/** A server's answer to each command; DATA is answered before and after the message. */
 const ANSWERS: Readonly<Record<string, string>> = {
   HELO: '250 mail.example\r\n',
   EHLO: '250-mail.example\r\n250-SIZE 35882577\r\n250-8BITMIME\r\n250-AUTH PLAIN LOGIN\r\n250 HELP\r\n',
@@ -160,7 +160,7 @@ function dialogueOf(draw: Draw): Dialogue {
   return { greeting, answers };
 }
 
-/** A changed answer may be no whole one: who waits for more learns soon that none comes. */
+/** A changed answer may be incomplete: the server then closes, so that the reader does not wait long. */
 const SILENCE_MS = 20;
 
 function talk(socket: Socket, { greeting, answers }: Dialogue): void {
@@ -180,7 +180,7 @@ function talk(socket: Socket, { greeting, answers }: Dialogue): void {
   });
 }
 
-/** A mail server may answer anything: the attempt ends with a short word about it, and gives no password away. */
+/** A mail server may answer anything: the attempt ends with a short error, which shows no password. */
 export const SMTP: Boundary = {
   name: 'smtp',
   async open() {

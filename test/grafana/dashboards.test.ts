@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest';
 import { dashboardFiles } from '../../scripts/grafana/dashboards.ts';
 import { DASHBOARDS, type Panel, panelsOf, queryOf } from './dashboards.ts';
 
-describe('dashboards are fresh, or run npm run generate', () => {
+describe('the dashboards are fresh (else run npm run generate)', () => {
   test.each(Object.entries(dashboardFiles()))('%s', (file, text) => {
     expect(readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')).toBe(text);
   });
 
-  test('and there are no others', () => {
+  test('there are no others', () => {
     expect(DASHBOARDS).toHaveLength(Object.keys(dashboardFiles()).length);
   });
 });
@@ -19,7 +19,7 @@ const BUILT_IN = new Set(['__rate_interval', '__value', '__url_time_range']);
 describe.each(DASHBOARDS.map((dashboard) => [dashboard.title, dashboard] as const))('%s', (_, dashboard) => {
   const panels = panelsOf(dashboard);
 
-  test('every panel says what it shows, in units, with its own data source', () => {
+  test('every panel has a description, units, and its own data source', () => {
     expect(panels.length).toBeGreaterThan(10);
     for (const panel of panels) {
       const { title, description = '', datasource, targets = [] } = panel;
@@ -36,7 +36,7 @@ describe.each(DASHBOARDS.map((dashboard) => [dashboard.title, dashboard] as cons
     }
   });
 
-  test('curves have legends made of labels that their query keeps', () => {
+  test('legends of curves use labels that their query keeps', () => {
     for (const { type, title, targets = [] } of panels) {
       if (type !== 'timeseries' && type !== 'state-timeline') continue;
       for (const { expr, legendFormat = '' } of targets) {
@@ -49,7 +49,7 @@ describe.each(DASHBOARDS.map((dashboard) => [dashboard.title, dashboard] as cons
     }
   });
 
-  test('panels have ids of their own, lie on the grid and do not overlap', () => {
+  test('panels have unique ids, lie on the grid and do not overlap', () => {
     expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length);
     for (const panel of dashboard.panels) {
       const { x, w, h } = panel.gridPos;
@@ -61,7 +61,7 @@ describe.each(DASHBOARDS.map((dashboard) => [dashboard.title, dashboard] as cons
     }
   });
 
-  test('every variable that is used is there, and every one that is there is used', () => {
+  test('every used variable is defined, and every defined one is used', () => {
     const variables = dashboard.templating.list.map(({ name }) => name);
     const text = JSON.stringify({ panels: dashboard.panels, annotations: dashboard.annotations });
     const queries = dashboard.templating.list.map(queryOf).join(' ');
@@ -70,7 +70,7 @@ describe.each(DASHBOARDS.map((dashboard) => [dashboard.title, dashboard] as cons
     expect(variables.filter((name) => !used.includes(name))).toEqual([]);
   });
 
-  test('links lead to dashboards that there are', () => {
+  test('links lead to existing dashboards', () => {
     const links = [...JSON.stringify(dashboard).matchAll(/\/d\/([a-z-]+)/g)].map(([, uid = '']) => uid);
     const uids = new Set(DASHBOARDS.map(({ uid }) => uid));
     expect(links.filter((uid) => !uids.has(uid))).toEqual([]);

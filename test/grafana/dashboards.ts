@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** What Grafana reads from a dashboard's JSON, as far as it is tested. */
+/** The tested part of a dashboard's JSON. */
 export interface Dashboard {
   readonly uid: string;
   readonly title: string;
@@ -45,7 +45,7 @@ export const DASHBOARDS: readonly Dashboard[] = readdirSync(FOLDER)
   .filter((name) => name.endsWith('.json'))
   .map((name) => JSON.parse(readFileSync(new URL(name, FOLDER), 'utf8')) as Dashboard);
 
-/** Panels with queries, those in rows too. */
+/** Panels with queries, including those in rows. */
 export function panelsOf(dashboard: Dashboard): readonly Panel[] {
   return dashboard.panels
     .flatMap((panel) => [panel, ...(panel.panels ?? [])])

@@ -1,4 +1,4 @@
-/** How a dashboard's panels look: values with units and colours, single values, tables, and charts for uPlot. */
+/** Renders a dashboard's panels: values with units and colours, single values, tables, and charts for uPlot. */
 
 interface Thresholds {
   readonly steps: readonly { readonly value: number | null; readonly color: string }[];
@@ -36,7 +36,7 @@ const COLOURS: Readonly<Record<string, string>> = {
   purple: '#b877d9',
 };
 
-/** The colours of curves, in their order. */
+/** Colours of curves, in order. */
 const PALETTE = ['#73bf69', '#f2cc0c', '#8ab8ff', '#ff780a', '#f2495c', '#5794f2', '#b877d9', '#705da0'];
 
 export function colour(name: string): string {
@@ -59,7 +59,7 @@ const SHORT = [
   [1e3, 'K'],
 ] as const;
 
-/** A number in the unit of its field; without a number of decimals, three digits that say something. */
+/** A number in the unit of its field; by default with three significant digits. */
 export function formatted(value: number, { unit, decimals }: Field): string {
   const text = (number: number): string => {
     if (!Number.isFinite(number)) return number > 0 ? '∞' : '-∞';
@@ -87,7 +87,7 @@ export interface Shown {
   readonly value: number;
 }
 
-/** Coloured by its thresholds; with names if there are several values. */
+/** Coloured by its thresholds; named if there are several values. */
 export function statHtml(values: readonly Shown[], field: Field): string {
   if (values.length === 0) return `<div class="stat none">${escaped(field.noValue ?? 'No data')}</div>`;
   return values
@@ -141,11 +141,11 @@ export interface Curve {
   readonly values: readonly (number | null)[];
 }
 
-/** What the script in the page hands to uPlot. */
+/** Data that the script in the page passes to uPlot. */
 export interface Chart {
   readonly id: string;
   readonly times: readonly number[];
-  /** As drawn: on top of each other if they are stacked, the highest first. */
+  /** In drawing order: stacked curves on top of each other, the highest first. */
   readonly curves: readonly (Curve & { readonly colour: string })[];
   readonly isBars: boolean;
   readonly field: Field;
@@ -205,7 +205,7 @@ function legendHtml(curves: readonly (Curve & { readonly colour: string })[], fi
   return `<table class="legend"><thead>${head}</thead><tbody>${lines.join('')}</tbody></table>`;
 }
 
-/** Runs in the page: draws every chart of `charts` into the element of its id. */
+/** Runs in the page: draws each of `charts` into the element with its id. */
 export const SCRIPT = `
 const grey = { stroke: '#9fa2a8', font: '11px "DejaVu Sans Condensed", sans-serif', grid: { stroke: 'rgba(204,204,220,.08)', width: 1 }, ticks: { show: false } };
 const clock = (times) => times.map((time) => new Date(time * 1000).toISOString().slice(11, 19));

@@ -12,7 +12,7 @@ const ACCOUNT = 'account-4';
 const WITHIN_MS = 90_000;
 
 interface Question {
-  /** Where it is asked. */
+  /** Place of the query, for messages. */
   readonly where: string;
   readonly expr: string;
   readonly ask: (prometheus: Prometheus) => Promise<readonly unknown[]>;
@@ -59,12 +59,12 @@ function questions(): readonly Question[] {
   });
 }
 
-/** `count(...) or vector(0)` answers whatever is asked; so each selector has to find something by itself, too. */
+/** `count(...) or vector(0)` always has an answer, so each selector must also find something by itself. */
 function selectors(all: readonly Question[]): readonly Question[] {
   const found = all.flatMap(({ where, expr }) =>
     [...expr.matchAll(/\bbreakwater_[a-z0-9_]+(?:\{[^}]*\})?/g)].map(([selector]) => ({
       where,
-      // Timelines ask for each value that a label may have; it has one at a time.
+      // Timelines query each value that a label may have; it has one at a time.
       selector: selector.replace(/, (state|cover)="\w+"/, ''),
     })),
   );
@@ -76,7 +76,7 @@ function selectors(all: readonly Question[]): readonly Question[] {
   }));
 }
 
-/** What has no answer yet, with the scene going on, until there is none or the time is up. */
+/** Queries without an answer yet; waits, while the scene goes on, until there are none or time is up. */
 async function unanswered(
   scene: Scene,
   prometheus: Prometheus,
@@ -94,7 +94,7 @@ async function unanswered(
 }
 
 test(
-  'every panel, variable and mark of every dashboard shows something of a daemon in the middle of it all',
+  'every panel, variable and annotation of every dashboard shows data of a busy daemon',
   async ({ annotate, skip }) => {
     if (!hasPrometheus()) skip('prometheus is not on the PATH (Debian: apt-get install prometheus)');
     const scene = await openEverything();
@@ -115,7 +115,7 @@ test(
   WITHIN_MS + 60_000,
 );
 
-/** That something is shown is one thing, that it is right another: some figures against the exchange's own. */
+/** Compares some figures with the exchange's own. */
 async function checkFigures({ simulator }: Scene, prometheus: Prometheus): Promise<void> {
   const overview = DASHBOARDS.find(({ uid }) => uid === 'breakwater-overview');
   const table = (overview === undefined ? [] : panelsOf(overview)).find(({ title }) => title === 'Positions');
@@ -131,7 +131,7 @@ async function checkFigures({ simulator }: Scene, prometheus: Prometheus): Promi
   await expect.poll(shown, { timeout: 30_000 }).toEqual(ids(open));
 }
 
-/** New store epochs were in the audit alone: no event, no log line, and a metric that never moved. */
+/** Each account reports each new store epoch with one event. */
 function checkLives({ simulator, events }: Scene): void {
   const begun = events.flatMap((event) =>
     event.kind === 'epochStarted' ? [`${event.accountId} ${event.epoch}`] : [],
@@ -141,7 +141,7 @@ function checkLives({ simulator, events }: Scene): void {
   expect(accounts).toEqual(new Set(simulator.model.accountIds()));
 }
 
-/** The far leg of a hedge has passed its own liquidation price: that is no distance, and not shown as one. */
+/** The far leg of a hedge may be past its own liquidation price, so no distance is shown. */
 function hasDistance({ direction, liquidationPrice, markPrice }: PositionSheet): boolean {
   if (liquidationPrice === null) return false;
   return direction === 'long' ? liquidationPrice.lt(markPrice) : liquidationPrice.gt(markPrice);

@@ -20,8 +20,8 @@ import {
 import { hasPrometheus, startPrometheus } from './prometheus.ts';
 
 /**
- * Draws the picture of the dashboard Overview in docs/images, without Grafana: its own panels on its own grid,
- * with what a real Prometheus answers to its own queries about a real daemon.
+ * Draws the picture of the dashboard Overview in docs/images, without Grafana: its panels on its grid, with the answers
+ * of a real Prometheus to its queries about a real daemon.
  * `node test/grafana/picture.ts [file] [title of a row to show collapsed]`
  */
 
@@ -33,7 +33,7 @@ const GAP = 8;
 const UNIT = 30;
 const COLUMNS = 24;
 const STEP_S = 1;
-/** Some scrapes long: there are two in a second. */
+/** Spans some scrapes: there are two per second. */
 const RATE_INTERVAL = '5s';
 
 interface Drawn extends Panel {
@@ -66,7 +66,7 @@ interface Series {
   readonly values?: readonly (readonly [number, string])[];
 }
 
-/** The same span of time for all panels. */
+/** The same time span for all panels. */
 interface Source {
   readonly url: string;
   readonly startS: number;
@@ -115,7 +115,7 @@ async function stat(source: Source, { targets = [], fieldConfig }: Drawn): Promi
 
 type Row = Readonly<Record<string, Cell>>;
 
-/** The transformation `merge`: lines that agree in all labels they share become one. */
+/** The transformation `merge`: rows that agree in all shared labels become one. */
 function merged(lines: readonly Row[], isValue: (name: string) => boolean): readonly Row[] {
   const rows: Row[] = [];
   for (const line of lines) {
@@ -184,7 +184,7 @@ async function curves(source: Source, panel: Drawn, marks: Chart['marks']) {
   return chartOf(`chart-${id}`, times, answers.flat(), marks, fieldConfig?.defaults ?? {});
 }
 
-/** From when to when an annotation's query has an answer. */
+/** Intervals in which an annotation's query has an answer. */
 async function marksOf(source: Source, { annotations }: Dashboard): Promise<Chart['marks']> {
   const answers = await Promise.all(annotations.list.map(({ expr }) => ask(source, { expr })));
   const times = new Set(answers.flat().flatMap(({ values = [] }) => values.map(([time]) => time)));
@@ -197,7 +197,7 @@ async function marksOf(source: Source, { annotations }: Dashboard): Promise<Char
   return spans;
 }
 
-/** Rows up to the next one move up to take the place of a collapsed one's panels, as in Grafana. */
+/** Removes the panels of a collapsed row, and moves the rows below up, as Grafana does. */
 function placed(dashboard: Dashboard): readonly Drawn[] {
   const rows = dashboard.panels.filter(({ type }) => type === 'row');
   const at = rows.findIndex(({ title }) => title === COLLAPSED);
@@ -290,7 +290,7 @@ async function htmlOf(source: Source, dashboard: Dashboard): Promise<string> {
 }
 
 async function happen(desk: Desk): Promise<void> {
-  // A trend, be it ever so small, would be carried on for an hour by the chance of liquidation.
+  // The chance of liquidation would extrapolate even a tiny trend for an hour.
   await drift(desk.simulator, 220, 0);
   await play(desk);
   await untilWell(desk);
@@ -305,7 +305,7 @@ try {
   const target = new URL(desk.daemon.webUrl() ?? '').host;
   const prometheus = await startPrometheus({ target, token: CONTROL_TOKEN });
   closers.push(() => prometheus.stop());
-  // The first scrape is behind it, then.
+  // After the first scrape.
   const startS = Math.ceil(Date.now() / 1000) + 1;
   await happen(desk);
   const source = { url: prometheus.url, startS, endS: Math.floor(Date.now() / 1000) };

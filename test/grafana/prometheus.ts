@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { freePort } from '../support/redis.ts';
 
-/** A real Prometheus with the project's rules, that scrapes one process. */
+/** A real Prometheus with the project's rules, which scrapes one process. */
 
 export interface Sample {
   readonly metric: Readonly<Record<string, string>>;
@@ -19,11 +19,11 @@ export interface Sample {
 
 export interface Prometheus {
   readonly url: string;
-  /** As of now; throws what Prometheus says of a wrong query. */
+  /** The current value. @throws the message of Prometheus for an invalid query */
   query(expr: string): Promise<readonly Sample[]>;
-  /** Series that have a value within the time since it was started. */
+  /** Series that have had a value since it was started. */
   range(expr: string): Promise<readonly Sample[]>;
-  /** `label_values(metric, label)`, as a variable of Grafana asks for it. */
+  /** `label_values(metric, label)`, as a variable of Grafana queries it. */
   labelValues(selector: string, label: string): Promise<readonly string[]>;
   stop(): Promise<void>;
 }
@@ -46,7 +46,7 @@ export async function startPrometheus(options: {
   await writeFile(path.join(folder, 'token'), options.token);
   await writeFile(path.join(folder, 'prometheus.yml'), configOf(folder, options.target));
   let last: unknown;
-  // Somebody else may have taken the port meanwhile.
+  // Another process may have taken the port meanwhile.
   for (let attempt = 0; attempt < 3; attempt++) {
     const port = await freePort();
     const child = launch(folder, port);
@@ -128,7 +128,7 @@ async function end(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-/** No connection is left over. */
+/** No connection stays open. */
 const CLOSING = { headers: { connection: 'close' } } as const;
 
 interface Answer<T> {

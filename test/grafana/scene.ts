@@ -12,14 +12,14 @@ import { runCommandLine } from '../support/cli.ts';
 import { startPrivateRedis } from '../support/redis.ts';
 
 /**
- * A daemon in the middle of everything: positions, credit lines, rules that fire and wait, orders accepted and lost, an
- * open reduction, a pause, a channel that fails, and an exchange that misbehaves in every way that is counted.
+ * A busy daemon: positions, credit lines, rules that fire and wait, accepted and lost orders, an open reduction, a
+ * pause, a failing channel, and an exchange that misbehaves in every way that is counted.
  */
 export interface Scene {
   readonly simulator: RunningSimulator;
   readonly daemon: Daemon;
   readonly events: readonly DaemonEvent[];
-  /** What happens next; called again and again. */
+  /** Plays the next step; called repeatedly. */
   goOn(): Promise<void>;
 }
 
@@ -58,7 +58,7 @@ export async function openEverything(): Promise<Scene> {
   });
   const place = ['--redis', redis.url, '--redis-prefix', prefix];
   await runCommandLine(['pause', '--account', 'account-2', '--reason', 'a test', ...place]);
-  // A config that is refused, one that is taken over, and a job that nobody can read.
+  // A refused config, an adopted one, and an unreadable job.
   await writeFile(configFile, `${text}\nnonsense: yes\n`);
   await daemon.reload();
   await writeFile(configFile, text.replace('remindEvery: 1s', 'remindEvery: 2s'));
@@ -69,7 +69,7 @@ export async function openEverything(): Promise<Scene> {
   return { simulator, daemon, events, goOn: story(simulator) };
 }
 
-/** Redis does not know any more which epoch it is in: a new one begins. */
+/** Redis loses its store epoch: a new one begins. */
 async function forgetLives(daemon: Daemon, events: readonly DaemonEvent[], prefix: string): Promise<void> {
   const stored = () =>
     new Set(
@@ -93,7 +93,7 @@ function keysOf({ accounts }: RunningSimulator): Record<string, string> {
 
 const WAVE_STEPS = 8;
 
-/** Falls until the watched twin is called for margin; then rises and falls by turns, so that it all comes again. */
+/** Falls until the observed twin gets a margin call; then rises and falls in turn, so that everything repeats. */
 function story(simulator: RunningSimulator): () => Promise<void> {
   let wave: number | undefined;
   return async () => {
@@ -142,7 +142,7 @@ exchange:
   limits: { transfers: { limit: 4, period: 1s } }
 redis: ${redis}
 insecure: [redis]
-cadence: { calm: 500ms, alert: 250ms }
+cadence: { calm: 1s, alert: 1s }
 acting: { cancel: always, fillWithin: 1s, intentTtl: 1h, maxAttempts: 1000 }
 web: { port: 0, token: { env: READ_TOKEN } }
 channels:
@@ -159,7 +159,7 @@ ${[
   account(1, 'near, called'),
   account(2, 'cover'),
   account(3, 'trim'),
-  // Nothing moves its market: what it wants to be rid of stays open.
+  // Its market does not move, so its reduction stays open.
   account(4, 'far, ltv'),
   account(5, 'unlisted'),
   account(6, 'near, called', '    mode: observe\n'),

@@ -17,8 +17,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CORE_ROOMS } from '../../oxlint.layers.ts';
 
 /**
- * The layers of the design, proven by planting: a copy of the project's lint configuration is run on
- * files that break the rule in every way an import can be written, and on files that keep it.
+ * Tests the layers of the design with planted violations: a copy of the project's lint configuration runs on files that
+ * break the rule in every way an import can be written, and on files that keep it.
  */
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -44,7 +44,7 @@ const LAYERS = [
 ] as const;
 type Layer = (typeof LAYERS)[number];
 
-/** What a layer may import besides itself, as design section 6 says. */
+/** Layers that a layer may import besides itself, by design section 6. */
 const MAY_IMPORT: Readonly<Record<Layer, readonly string[]>> = {
   core: [],
   exchange: ['core/quantities/decimal.ts', 'core/ports/clock.ts'],
@@ -121,7 +121,7 @@ interface Diagnostic {
   readonly help?: string;
 }
 
-/** A file below src/ and its text; every plant gets a file of its own. */
+/** A file below src/ and its text; every plant is a separate file. */
 type Plants = Map<string, string>;
 
 const refused: Plants = new Map();
@@ -175,7 +175,7 @@ for (const layer of LAYERS) {
     plant(accepted, layer, depth, 'own', `import { thing } from '${own}';\nexport const own = thing;\n`);
   }
 
-  // Every way to write it, to one neighbour that nobody may import.
+  // Every way to write an import, of one forbidden neighbour.
   const target = `../${layer === 'notify' ? 'state' : 'notify'}/thing.ts`;
   const spellings: Record<string, string> = {
     type: `import type { Thing } from '${target}';\nexport type Own = Thing;\n`,
@@ -279,7 +279,7 @@ plant(
 plant(accepted, 'cli', 0, 'lazyApp', "export const load = (): Promise<unknown> => import('../app.ts');\n");
 accepted.set('core/quantities/decimal.ts', "export { Big } from 'big.js';\nexport const thing = 1;\n");
 
-/** Files that import each other, by name; only together they are a circle. */
+/** Pairs of files that import each other, by name; only together they form a cycle. */
 const circles = {
   values: [
     "import { two } from './TWO.ts';\nexport const one: number = two;\n",
@@ -297,7 +297,7 @@ for (const [name, [first, second]] of Object.entries(circles)) {
   planted.set(`state/${name}-two.ts`, named(second));
 }
 
-/** What looks into a room of the core past what it shows, and what does not. */
+/** Imports of a room's inner files, and allowed imports. */
 const looks = {
   deep: "import { note } from '../core/lanes/lane-note.ts';\nexport const own: unknown = note;\n",
   deepType: "import type { Turn } from '../core/lanes/lane-turn.ts';\nexport type Own = Turn;\n",
@@ -332,14 +332,14 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 async function lint(): Promise<Map<string, Diagnostic[]>> {
   const program = path.join(ROOT, 'node_modules/oxlint/bin/oxlint');
   const options = { cwd: folder, maxBuffer: 64 * 1024 * 1024 };
-  // Not zero, as there are violations; what it printed is on the error then.
+  // The exit code is not zero because of the violations; the output is in the error.
   const run = promisify(execFile)(process.execPath, [program, '-f', 'json', 'src'], options);
   const { stdout } = await run.catch((error: unknown) => error as { stdout: string });
   const { diagnostics } = JSON.parse(stdout) as { diagnostics: Diagnostic[] };
   return Map.groupBy(diagnostics, ({ filename }) => path.relative('src', filename));
 }
 
-/** The rules about layers and purity; other rules may have opinions on the planted files. */
+/** The rules about layers and purity; other rules may also report the planted files. */
 function verdicts(file: string): string[] {
   const rules = /no-restricted|no-require-imports|no-dynamic-require|no-cycle/;
   return (found.get(file) ?? [])
@@ -348,7 +348,7 @@ function verdicts(file: string): string[] {
 }
 
 describe('an import across layers', () => {
-  it.each(LAYERS)('is refused with its reason, however it is written: %s', (layer) => {
+  it.each(LAYERS)('is refused with its reason, in every form: %s', (layer) => {
     const planted = [...refused.keys()].filter((file) => file.startsWith(`${layer}/`));
     expect(planted.length).toBeGreaterThan(30);
     const slipped = planted.filter(
@@ -367,7 +367,7 @@ describe('an import across layers', () => {
   });
 });
 
-describe('a circle between files', () => {
+describe('an import cycle', () => {
   it.each(Object.keys(circles))('is refused, made of %s', (name) => {
     expect(verdicts(`state/${name}-one.ts`).join()).toMatch(/no-cycle/);
     expect(verdicts(`state/${name}-two.ts`).join()).toMatch(/no-cycle/);
@@ -375,20 +375,20 @@ describe('a circle between files', () => {
 });
 
 describe('a room of the core', () => {
-  it.each(Object.keys(looks))('is entered through what it shows only: %s', (name) => {
+  it.each(Object.keys(looks))('may be imported only by the files that it shows: %s', (name) => {
     for (const folder of ['pipeline', 'app', 'demo']) {
       expect(verdicts(`${folder}/${name}.ts`).join()).toMatch(/src\/core(\/lanes shows| has no such room)/);
     }
   });
 
-  it('is entered so by its neighbours and by the composition root, too', () => {
+  it('may be imported so by neighbours and the composition root too', () => {
     expect(verdicts('composition.ts').join()).toMatch(/src\/core\/lanes shows/);
     expect(verdicts('core/view/neighbour.ts').join()).toMatch(/src\/core\/lanes shows/);
     expect(verdicts('core/view/shown.ts')).toEqual([]);
     expect(verdicts('app/shown.ts')).toEqual([]);
   });
 
-  it('shows what is there and is used from outside', () => {
+  it('shows only files that exist and are imported from outside', () => {
     const idle = Object.entries(CORE_ROOMS).flatMap(([room, shown]) =>
       shown === 'all' ? [] : shown.map((name) => `${room}/${name}.ts`).filter((file) => !isUsedOutside(file)),
     );
@@ -402,7 +402,7 @@ describe('a room of the core', () => {
   });
 });
 
-/** Whether a file of `src/core`, named as `room/file.ts`, is there and imported by a file outside its room. */
+/** Whether a file of `src/core`, named as `room/file.ts`, exists and is imported by a file outside its room. */
 function isUsedOutside(file: string): boolean {
   const [room = ''] = file.split('/');
   const importing = new RegExp(`from '[./]*(?:src/)?(?:core/)?${file.replaceAll('.', '\\.')}'`);
@@ -425,7 +425,7 @@ function textOf(file: string): string {
 describe('the sources', () => {
   const files = sources();
 
-  it('lie in a known layer, at a depth that the rules reach', () => {
+  it('lie in a known layer, at a depth that the rules cover', () => {
     const strays = files.filter((file) => {
       const parts = file.split(path.sep);
       const isRoot = file === 'app.ts' || parts[0] === 'app';
@@ -434,7 +434,7 @@ describe('the sources', () => {
     expect(strays).toEqual([]);
   });
 
-  it('never switch the rules of the layers off', () => {
+  it('never disable the layer rules', () => {
     const disabling =
       /(?:oxlint|eslint)-disable(?:-next-line|-line)?(?:\s*(?:\*\/|--|$)|.*\b(?:no-restricted-|no-require-imports|no-dynamic-require))/m;
     const offenders = files.filter((file) => disabling.test(textOf(file)));
@@ -454,7 +454,7 @@ describe('the sources', () => {
     expect(doubled.map((found) => found.map(({ name, file }) => `${name}: ${file}`))).toEqual([]);
   });
 
-  it('have no file of more than four hundred lines, whatever it is written in', () => {
+  it('have no file of more than four hundred lines, of any kind', () => {
     const all = readdirSync(path.join(ROOT, 'src'), {
       recursive: true,
       encoding: 'utf8',

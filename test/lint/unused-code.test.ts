@@ -5,7 +5,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-/** The check for unused code, proven by planting: a small project under the project's own settings. */
+/** Tests the check for unused code with plants: a small project under the project's own settings. */
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const FILES = {
@@ -32,7 +32,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** What is reported as unused in `src`, by the name of the export, or of the file. */
+/** Reported unused names in `src`: exports, or files. */
 async function unused(...mode: string[]): Promise<string> {
   const program = path.join(ROOT, 'node_modules/knip/bin/knip.js');
   const args = [program, '--include', 'files,exports', '--reporter', 'compact', ...mode];
@@ -42,11 +42,11 @@ async function unused(...mode: string[]): Promise<string> {
 }
 
 describe('code that only tests use', () => {
-  it('passes the check in its usual mode', async () => {
+  it('passes the check in its default mode', async () => {
     expect(await unused()).not.toMatch(/onlyTested|only-tested/);
   });
 
-  it('fails it in its production mode, whether an export or a file', async () => {
+  it('fails it in production mode, both as an export and as a file', async () => {
     const report = await unused('--production');
     expect(report).toMatch(/planted\.ts: onlyTested/);
     expect(report).toMatch(/only-tested\.ts/);

@@ -30,14 +30,14 @@ afterEach(async () => {
   await receiver.close();
 });
 
-/** Over HTTP; e-mail has tests of its own. */
+/** All channels over HTTP; e-mail has its own tests. */
 type Kind = Exclude<ChannelOptions['type'], 'email'>;
 
 const SECRET = 'hook-secret-value';
 const SLACK_PATH = '/services/T000/B000/XXXXSECRETXXXX';
 const TOKEN = '123456:AAE-secret_bot_token';
 const TOPIC = 'desk-alerts-secret-topic';
-// With dots: none of these looks like a secret by itself.
+// With dots, so that none of these looks like a secret.
 const DISCORD_PATH = '/api/webhooks/2237.0470/SECRET_token.1';
 const TEAMS_SIGNATURE = 'SECRET.signature';
 const TEAMS_PATH = `/workflows/a1.SECRET/triggers/manual/paths/invoke?api-version=1&sig=${TEAMS_SIGNATURE}`;
@@ -144,7 +144,7 @@ describe('webhook', () => {
     expect(/t=(\d+)/.exec(header)?.[1]).toBe(String(Math.floor(AT / 1000)));
   });
 
-  test('goes without a signature when there is no key, and whatever is in an id', async () => {
+  test('is sent unsigned without a key, and with any id', async () => {
     const channel = open({ type: 'webhook', url: receiver.url });
     const odd = outgoing({ message: message({ id: '["é\u2028\n"]' }) });
     expect(await channel.send(odd)).toEqual({ kind: 'delivered' });
@@ -154,7 +154,7 @@ describe('webhook', () => {
 
 type IsGenuine = (header: string, body: string, secret: string, nowMs: number) => boolean;
 
-/** The recipe of docs/notifications.md, as it stands there. */
+/** The recipe as in docs/notifications.md. */
 async function recipe(): Promise<IsGenuine> {
   const document = readFileSync(new URL('../../docs/notifications.md', import.meta.url), 'utf8');
   const code = /```js\n([\s\S]*?)```/.exec(document)?.[1] ?? '';
@@ -169,7 +169,7 @@ function attachmentOf({ received }: Receiver): Record<string, unknown> | undefin
 }
 
 describe('Slack', () => {
-  test('gets a text and one attachment in the form of incoming webhooks', async () => {
+  test('gets a text and one attachment in the format of incoming webhooks', async () => {
     receiver.answer({ body: 'ok' });
     const told = outgoing({ message: message({ words: 'a <b> & @here is "odd"', mode: 'observe' }) });
     expect(await open4.slack().send(told)).toEqual({ kind: 'delivered' });
@@ -207,14 +207,14 @@ describe('Slack', () => {
     });
   });
 
-  test('shows what is resolved in another colour and with how long it lasted', async () => {
+  test('shows a resolved episode in another colour and with its duration', async () => {
     await open4.slack().send(outgoing({ message: message({ kind: 'resolved', words: 'resolved' }) }));
     const attachment = attachmentOf(receiver);
     expect(attachment?.['color']).toBe('#2da44e');
     expect(attachment?.['fields']).toContainEqual({ title: 'lasted', value: '1 min 5 s', short: true });
   });
 
-  test('nothing in a text can become a mark-up of Slack', () => {
+  test('no text can become Slack mark-up', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom('<', '>', '&', '!', '@', 'a', ';', '|') }), (text) => {
         const escaped = escapeSlack(text);
@@ -248,7 +248,7 @@ describe('Telegram', () => {
     'id-0': { kind: 'delivered', atMs: 1, saidAtMs: 1, final: false, reference: '55' },
   } as const;
 
-  test('gets sendMessage with escaped HTML, to its chat and topic', async () => {
+  test('gets sendMessage with escaped HTML, in its chat and topic', async () => {
     receiver.answer({ body: FINE.telegram });
     const channel = open({ type: 'telegram', apiUrl: receiver.url, token: TOKEN, chat: '-1001', topic: 9 });
     const told = outgoing({ message: message({ words: 'a <b> & "c"' }), receipts: first });
@@ -277,7 +277,7 @@ describe('Telegram', () => {
     );
   });
 
-  test('the name of a channel stays a text; what is over makes no noise', () => {
+  test('a channel name stays a text; a resolved episode makes no sound', () => {
     const place = { chat: '@ops_room', topic: undefined, links: [] };
     const payload = telegramPayload(outgoing({ message: message({ kind: 'resolved' }) }), place);
     expect(payload).toMatchObject({ chat_id: '@ops_room', disable_notification: true });
@@ -285,7 +285,7 @@ describe('Telegram', () => {
     expect(payload).not.toHaveProperty('reply_parameters');
   });
 
-  test('however long the words are: at most 4096 characters, every mark closed, nothing that HTML reads', () => {
+  test('words of any length: at most 4096 characters, every mark closed, nothing that is read as HTML', () => {
     fc.assert(
       fc.property(
         fc.string({ maxLength: 6000, unit: fc.constantFrom('<b>', '&amp;', '"', 'x'.repeat(50), '😀', ' ') }),
@@ -319,7 +319,7 @@ describe('Telegram', () => {
     parameters: { migrate_to_chat_id: -100777 },
   };
 
-  test('a group that moved is followed, once and from then on', async () => {
+  test('follows a group that moved, once and from then on', async () => {
     receiver.answer({ status: 400, body: JSON.stringify(MOVED) }, { body: FINE.telegram });
     const channel = open4.telegram();
     expect(await channel.send(outgoing())).toEqual({ kind: 'delivered', reference: '77' });
@@ -347,7 +347,7 @@ describe('Telegram', () => {
     expect(await open4.telegram().send(outgoing())).toMatchObject({ kind: 'failed', reason, permanent });
   });
 
-  test('429 says how long to wait; a page that is no answer of the Bot API is no success', async () => {
+  test('a 429 gives the time to wait; a page that is no Bot API answer is no success', async () => {
     const busy = {
       ok: false,
       error_code: 429,
@@ -380,7 +380,7 @@ describe('Alertmanager', () => {
   const posted = (index: number) =>
     (receiver.received[index]?.json as unknown as Record<string, unknown>[] | undefined)?.[0];
 
-  test('gets an alert that holds until it is reminded, and one that has ended, under the same labels', async () => {
+  test('gets an alert that holds until the reminder, and one that has ended, with the same labels', async () => {
     const channel = open4.alertmanager();
     await channel.send(outgoing({ message: message({ words: 'words' }) }));
     await channel.send(outgoing({ message: message({ kind: 'resolved', atMs: AT + 60_000 }) }));
@@ -405,7 +405,7 @@ describe('Alertmanager', () => {
     });
   });
 
-  test('label names and values are valid, whatever labels people choose', async () => {
+  test('label names and values are valid for any labels of the config', async () => {
     const labels = { 'a-b': '1', '9x': '2', alertname: 'mine', empty: '', key: 'k' };
     await open4.alertmanager().send(outgoing({ message: message({ labels, subject: 'creditLine:BTC@1' }) }));
     expect(posted(0)?.['labels']).toMatchObject({
@@ -437,7 +437,7 @@ describe('Alertmanager', () => {
 });
 
 describe('ntfy', () => {
-  test('gets JSON at its root: topic, title, priority, a sign and the links to tap', async () => {
+  test('gets JSON at its root: topic, title, priority, a tag and the links', async () => {
     expect(await open4.ntfy().send(outgoing())).toEqual({ kind: 'delivered' });
     const [got] = receiver.received;
     expect([got?.method, got?.path, got?.headers['authorization']]).toEqual([
@@ -457,7 +457,7 @@ describe('ntfy', () => {
     });
   });
 
-  test('a resolved message is calm, and a long one stays a message', async () => {
+  test('a resolved notice has low priority, and a long one stays a message', async () => {
     const words = 'é'.repeat(5000);
     await open4.ntfy().send(outgoing({ message: message({ kind: 'resolved', words }) }));
     const [got] = receiver.received;
@@ -478,7 +478,7 @@ describe('ntfy', () => {
   });
 });
 
-/** What each has to keep to itself; an answer may repeat any of it. */
+/** The secrets of each channel; an answer may repeat any of them. */
 const SECRETS: Readonly<Record<Kind, readonly string[]>> = {
   webhook: [SECRET],
   slack: [SLACK_PATH.slice(1), 'XXXXSECRETXXXX'],
@@ -491,7 +491,7 @@ const SECRETS: Readonly<Record<Kind, readonly string[]>> = {
   opsgenie: [GENIE_KEY],
 };
 
-describe.each(KINDS)('%s, when things go wrong', (kind) => {
+describe.each(KINDS)('%s, on failures', (kind) => {
   const send = async (timeoutMs?: number): Promise<DeliveryAttempt> =>
     await open4[kind](timeoutMs).send(outgoing());
 
@@ -506,7 +506,7 @@ describe.each(KINDS)('%s, when things go wrong', (kind) => {
     expect(receiver.received).toHaveLength(1);
   });
 
-  test('429 is honoured as seconds and as a date', async () => {
+  test('429 is obeyed in seconds and as a date', async () => {
     receiver.answer(
       { status: 429, headers: { 'retry-after': '3' } },
       { status: 429, headers: { 'retry-after': new Date(AT + 5000).toUTCString() } },
@@ -522,7 +522,7 @@ describe.each(KINDS)('%s, when things go wrong', (kind) => {
     ]);
   });
 
-  test('nobody there is said so', async () => {
+  test('a missing receiver is connectFailed', async () => {
     const gone = receiver.url;
     await receiver.close();
     receiver = await startReceiver();
@@ -552,7 +552,7 @@ describe.each(KINDS)('%s, when things go wrong', (kind) => {
     await expect(sending).rejects.toThrow('stop');
   });
 
-  test('no secret is in what it says, whatever the receiver repeats, nor in an inspection of it', async () => {
+  test('no secret is in its results, whatever the receiver repeats, nor in an inspection of the channel', async () => {
     const secrets = SECRETS[kind];
     const echo = `bad: ${secrets.join(' ')}`;
     const body = kind === 'telegram' ? JSON.stringify({ ok: false, description: echo }) : echo;
@@ -568,7 +568,7 @@ describe.each(KINDS)('%s, when things go wrong', (kind) => {
   });
 });
 
-test('whom each kind tells is what the config says of it', () => {
+test('the audience of each kind is that of the config', () => {
   const email = {
     type: 'email',
     serverUrl: 'smtp://127.0.0.1:9',
@@ -580,10 +580,10 @@ test('whom each kind tells is what the config says of it', () => {
   expect(Object.fromEntries(channels.map(({ type, audience }) => [type, audience]))).toEqual(AUDIENCES);
 });
 
-/** An address of one's own has any form: it is hidden as a known secret only. */
+/** A webhook address may have any form, so it is redacted only as a known secret. */
 const WITH_A_FORM = KINDS.filter((kind) => kind !== 'webhook');
 
-test.each(WITH_A_FORM)('%s: an address that is a secret is hidden by its look', async (kind) => {
+test.each(WITH_A_FORM)('%s: an address with a secret is redacted by its form', async (kind) => {
   receiver.answer({ status: 200, body: FINE[kind] });
   await open4[kind]().send(outgoing());
   const { path } = receiver.received[0] ?? expect.fail();
@@ -592,8 +592,8 @@ test.each(WITH_A_FORM)('%s: an address that is a secret is hidden by its look', 
   expect([path, shown.includes(path)]).toEqual([path, !isSecret]);
 });
 
-describe('the words', () => {
-  test('of a credit line say what cures it, that the daemon cannot repay, and nothing of it once resolved', () => {
+describe('the wording', () => {
+  test('of a credit line states the cure and that the daemon cannot repay, but not once it is resolved', () => {
     const creditLine = message({
       subject: 'creditLine:USDT@1',
       cures: CURES,
@@ -611,7 +611,7 @@ describe('the words', () => {
     expect(over).not.toContain('repay');
   });
 
-  test('say who could not be told, and what was never told here', () => {
+  test('names receivers that could not be reached, and what was never sent here', () => {
     const told = outgoing({
       message: message({ kind: 'resolved' }),
       beginningUntold: true,
@@ -623,13 +623,13 @@ describe('the words', () => {
   });
 });
 
-/** How the receiver shows a text. */
+/** The text as the receiver shows it. */
 interface Reading {
-  /** Tags in it are marks. */
+  /** Whether tags in it are marks. */
   readonly readsTags: boolean;
-  /** As it has to be sent for an `&` to be shown. */
+  /** How an `&` has to be sent to be shown. */
   readonly ampersand: '&' | '&amp;';
-  /** A digest as people read it. */
+  /** The digest as people read it. */
   readonly digest: (json: unknown) => string;
 }
 
@@ -642,7 +642,7 @@ const READING: Readonly<Record<Kind, Reading>> = {
   discord: {
     readsTags: true,
     ampersand: '&',
-    // Its clients take the backslashes away.
+    // Its clients remove the backslashes.
     digest: (json) => SHOWN.discord(json).join('\n').replaceAll('\\', ''),
   },
   teams: { readsTags: true, ampersand: '&', digest: (json) => teamsTexts(json).join('\n') },
@@ -665,14 +665,14 @@ describe('text from outside', () => {
     expect(shown.length).toBeGreaterThan(0);
     for (const text of shown) {
       expect(text).toContain('BTC');
-      // What receivers turn into links and mentions; our own links are left out before.
+      // Everything that receivers turn into links and mentions; our own links are removed before.
       expect(text).not.toMatch(/:\/\/evil|\.example|\.me\b|\]\(|\]:|@everyone|\u2028|\u202e|^# /m);
       if (READING[kind].readsTags) expect(text).not.toMatch(/(?<!\\)<[!ah]/);
     }
   });
 });
 
-describe('links to act with', () => {
+describe('action links', () => {
   const ACTION = {
     title: 'Acknowledge',
     url: `https://bw.example/links/${'x'.repeat(400)}.${'y'.repeat(43)}`,
@@ -684,7 +684,7 @@ describe('links to act with', () => {
     expect(JSON.stringify(receiver.received[0]?.json)).toContain(ACTION.url);
   });
 
-  test.each(KINDS)('%s: the link of a message about many accounts was cut in half', async (kind) => {
+  test.each(KINDS)('%s: the link of a notice about many accounts is not cut', async (kind) => {
     receiver.answer({ status: 200, body: FINE[kind] });
     const along = Array.from({ length: 60 }, (_, index) =>
       message({ accountId: `desk-${index}`, words: 'nothing could be read, '.repeat(8) }),
@@ -693,7 +693,7 @@ describe('links to act with', () => {
     expect(JSON.stringify(receiver.received[0]?.json)).toContain(ACTION.url);
   });
 
-  test('stand in place of the command to type, and never come before the link that only shows', () => {
+  test('replace the command to type, and never come before the link that only shows', () => {
     const doing = { state: 'calm', cause: 'nothing', words: 'calm', orders: [], next: 'nothing' };
     const told = message({ doing });
     const typed = wordingOf(outgoing({ message: told }), LINKS).lines;
@@ -713,7 +713,7 @@ describe('links to act with', () => {
         JSON.parse(Buffer.from(url.split('/links/')[1] ?? '', 'base64url').toString()) as SignedLink,
     );
 
-  test('name the episode and stage of the message, its channel, and an end; the same when it is sent again', () => {
+  test('name the episode and stage of the notice, its channel, and an end; a repeated notice has the same links', () => {
     const [link] = targets({});
     expect(link).toEqual({
       target: {
@@ -736,7 +736,7 @@ describe('links to act with', () => {
     ]);
   });
 
-  test('are in what is open alone, and nowhere that everybody looks at', () => {
+  test('are in open notices only, and not in channels that everybody can read', () => {
     for (const kind of ['resolved', 'alarm', 'test', 'digest'] as const) {
       expect(targets({ message: message({ kind }) })).toEqual([]);
     }
@@ -764,7 +764,7 @@ describe('a daily digest', () => {
   const notice = digestNotice(digestOf(accounts, DAY, about), due, { channels: [] });
 
   test.each(KINDS)(
-    '%s: one of a thousand accounts arrives whole, and counts what it leaves out',
+    '%s: a digest of a thousand accounts arrives whole, and counts what it leaves out',
     async (kind) => {
       receiver.answer({ status: 200, body: FINE[kind] });
       expect(await open4[kind]().send(outgoing({ message: notice }))).toMatchObject({ kind: 'delivered' });
@@ -783,7 +783,7 @@ describe('a daily digest', () => {
     },
   );
 
-  test('is an alert of its own to an Alertmanager, and of no rule', async () => {
+  test('is its own alert for an Alertmanager, and of no rule', async () => {
     await open4.alertmanager().send(outgoing({ message: notice }));
     const [{ labels } = {}] = (receiver.received[0]?.json ?? []) as unknown as readonly Json[];
     expect(labels).toEqual({
@@ -795,7 +795,7 @@ describe('a daily digest', () => {
     });
   });
 
-  test('passes through the queue as it is', () => {
+  test('passes through the queue unchanged', () => {
     const read = readPayload(notifyJobSchema, JSON.parse(JSON.stringify({ version: 1, notice })));
     expect(read).toEqual({ ok: true, payload: { version: 1, notice } });
   });
@@ -810,7 +810,7 @@ function teamsTexts(json: unknown): readonly string[] {
 }
 
 type Json = Readonly<Record<string, unknown>>;
-/** The texts that people are shown. */
+/** The texts that people see. */
 const SHOWN: Readonly<Record<Kind, (json: unknown) => readonly string[]>> = {
   webhook: (json) => {
     const { title, text, subjectWords } = json as Record<string, string>;
@@ -862,7 +862,7 @@ function withoutLinks(text: string): string {
   return text.replaceAll(/<?(a href=")?https:\/\/wiki\.example[^\s]*/g, '');
 }
 
-test('figures that are not known are called unknown, never 0', () => {
+test('unknown figures are called unknown, never 0', () => {
   const figures = {
     kind: 'position',
     market: 'BTC_PERP',
@@ -885,7 +885,7 @@ test('figures that are not known are called unknown, never 0', () => {
   expect(lines.join(' ').replaceAll(/desk-1|4\.1 %|5 %/g, '')).not.toMatch(/\d/);
 });
 
-test('a price that stood still, or moved away, was said to reach liquidation in 5 minutes at its present speed', () => {
+test('the time to liquidation is worded by the swings of prices, not by their present speed', () => {
   const figures = (minutesToLiquidation: number) => ({
     kind: 'position' as const,
     market: 'BTC_PERP',
@@ -906,7 +906,7 @@ test('a price that stood still, or moved away, was said to reach liquidation in 
   expect(said(5.4) + said(1e9)).not.toContain('speed');
 });
 
-test('a command can be typed as it stands, whatever the account is called', () => {
+test('a command can be typed as shown, with any account id', () => {
   const doing = { state: 'calm', cause: 'nothing', words: 'calm', orders: [], next: 'nothing' };
   const { lines } = wordingOf(outgoing({ message: message({ accountId: "desk.one's; rm", doing }) }), []);
   expect(lines).toContain("To see it: breakwater status --account 'desk.one'\\''s; rm'");

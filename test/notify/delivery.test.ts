@@ -26,13 +26,13 @@ interface Setup {
   readonly receivers?: Readonly<Record<string, Receiver>>;
   readonly receipts?: ReceiptStore;
   readonly giveUpAfterMs?: number;
-  /** Waiting is as long as it says only up to this. */
+  /** Waits take their real time only up to this. */
   readonly hurryMs?: number;
   readonly instance?: string;
   readonly groupWaitMs?: number;
 }
 
-/** Webhooks by name, and the log after them; retries do not wait for long. */
+/** Webhooks by name, then the log; retries wait only shortly. */
 function setUp({
   receivers = {},
   receipts,
@@ -44,7 +44,7 @@ function setUp({
   const logged: { text: string; insteadOf: readonly string[] }[] = [];
   const reports: ChannelReport[] = [];
   const waits: number[] = [];
-  // Time that was hurried through counts.
+  // Skipped time counts.
   let skippedMs = 0;
   const clock = {
     nowMs: () => AT,
@@ -94,8 +94,8 @@ function outcomes({ channels }: { readonly channels: readonly ChannelReport[] })
 
 const kinds = (one: Receiver): unknown[] => one.received.map(({ json }) => json['kind']);
 
-describe('a message', () => {
-  test('that names no channel goes to all there are, one that names some to those', async () => {
+describe('a notice', () => {
+  test('without channels goes to all, one with channels to those', async () => {
     const [a, b] = [await receiver(), await receiver()];
     const { deliverer, logged, reports } = setUp({ receivers: { a, b } });
     const report = await deliverer.deliver(message());
@@ -107,7 +107,7 @@ describe('a message', () => {
     expect(logged[0]?.text).toContain('CRITICAL firing: near-liquidation');
   });
 
-  test('is delivered once: again, at the same time, and after a restart', async () => {
+  test('is delivered once: on repetition, at the same time, and after a restart', async () => {
     const a = await receiver();
     const receipts = createMemoryReceiptStore(systemClock);
     const one = setUp({ receivers: { a }, receipts, instance: 'one' });
@@ -126,7 +126,7 @@ describe('a message', () => {
     expect([outcomes(again), again.reached, a.received.length]).toEqual([{ a: 'duplicate' }, true, 1]);
   });
 
-  test('is repeated with growing, jittered waits until it is taken', async () => {
+  test('is retried with growing, jittered waits until it is accepted', async () => {
     const a = await receiver();
     a.answer({ status: 503 }, 'reset', 'silent', { status: 200 });
     const { deliverer, waits, reports } = setUp({ receivers: { a } });
@@ -137,7 +137,7 @@ describe('a message', () => {
     expect(reports).toHaveLength(1);
   });
 
-  test('that is refused for good is not repeated, and goes to the next channel, which is told why', async () => {
+  test('that is refused for good is not retried, and goes to the next channel with the reason', async () => {
     const [a, b, c] = [await receiver(), await receiver(), await receiver()];
     b.answer({ status: 404 });
     const { deliverer, reports } = setUp({ receivers: { a, b, c } });
@@ -152,7 +152,7 @@ describe('a message', () => {
     ]);
   });
 
-  test('goes on from one failing channel to the next, around, and ends in the log', async () => {
+  test('goes from one failing channel to the next, around, and ends in the log', async () => {
     const [a, b, c] = [await receiver(), await receiver(), await receiver()];
     for (const one of [a, b, c]) one.answer({ status: 401 });
     const { deliverer, logged } = setUp({ receivers: { a, b, c } });
@@ -167,7 +167,7 @@ describe('a message', () => {
     expect([report.reached, logged[0]?.insteadOf]).toEqual([false, ['b', 'c', 'a']]);
   });
 
-  test('for a channel that is not configured any more goes to one that is', async () => {
+  test('for a channel that is no longer configured goes to one that is', async () => {
     const a = await receiver();
     const { deliverer } = setUp({ receivers: { a } });
     const report = await deliverer.deliver(message({ channels: ['gone'] }));
@@ -175,7 +175,7 @@ describe('a message', () => {
     expect(a.received[0]?.json['insteadOf']).toEqual(['gone']);
   });
 
-  test('is given up within its bound, and those that work do not wait for that', async () => {
+  test('is given up within its bound, and working channels do not wait for that', async () => {
     const [a, b] = [await receiver(), await receiver()];
     a.answer({ status: 503 });
     const { deliverer, clock } = setUp({ receivers: { a, b }, giveUpAfterMs: 10_000 });
@@ -188,7 +188,7 @@ describe('a message', () => {
     expect(outcomes(again)).toEqual({ a: 'unavailable', b: 'duplicate' });
   });
 
-  test('waits as long as the receiver asks, and others of the channel with it', async () => {
+  test('waits as long as the receiver asks, and so do others of the channel', async () => {
     const a = await receiver();
     a.answer({ status: 429, headers: { 'retry-after': '20' } }, {});
     const { deliverer, waits, clock } = setUp({ receivers: { a } });
@@ -220,7 +220,7 @@ test('a receiver that asks for thirty years of patience silences nobody', async 
   const { deliverer, clock } = setUp({ receivers: { a, b } });
   const tell = (id: string) => deliverer.deliver(message({ id, key: id, channels: ['a'] }));
   expect(outcomes(await tell('one'))).toEqual({ a: 'rateLimited', b: 'delivered' });
-  // While it wants to be left alone its stand-in is told at once.
+  // While the receiver wants to be left alone, its stand-in gets the notice at once.
   const startedMs = clock.monotonicMs();
   expect(outcomes(await tell('two'))).toEqual({ a: 'backlog', b: 'delivered' });
   expect(clock.monotonicMs() - startedMs).toBeLessThan(30_000);
@@ -232,7 +232,7 @@ describe('the order within an episode', () => {
   const resolved = message({ id: 'id-9', kind: 'resolved', atMs: AT + 5000, channels: ['a'] });
   const firing = message({ channels: ['a'] });
 
-  test('what fires is never told after it was told to be resolved', async () => {
+  test('a firing notice is never delivered after its resolved one', async () => {
     const a = await receiver();
     const { deliverer } = setUp({ receivers: { a } });
     await deliverer.deliver(resolved);
@@ -241,7 +241,7 @@ describe('the order within an episode', () => {
     expect(a.received[0]?.json['text']).toContain('It began at 2026-01-31 12:29:40 UTC');
   });
 
-  test('also when its end could not be told: what is over does not begin', async () => {
+  test('not even if the resolved one could not be delivered', async () => {
     const a = await receiver();
     a.answer({ status: 404 }, {});
     const { deliverer } = setUp({ receivers: { a } });
@@ -250,7 +250,7 @@ describe('the order within an episode', () => {
     expect(kinds(a)).toEqual(['resolved']);
   });
 
-  test('an older message has nothing to say after a newer one; an alarm always has', async () => {
+  test('an older notice is superseded by a newer one, an alarm never is', async () => {
     const a = await receiver();
     const { deliverer } = setUp({ receivers: { a } });
     await deliverer.deliver(message({ id: 'late', kind: 'reminder', atMs: AT + 100, channels: ['a'] }));
@@ -260,7 +260,7 @@ describe('the order within an episode', () => {
     expect(kinds(a)).toEqual(['reminder', 'resolved', 'alarm']);
   });
 
-  test('the end is told to whoever was told of the beginning instead of others', async () => {
+  test('the resolved notice goes to the stand-ins that got the firing one', async () => {
     const [a, b] = [await receiver(), await receiver()];
     a.answer({ status: 404 }, {});
     const { deliverer } = setUp({ receivers: { a, b } });
@@ -344,7 +344,7 @@ function laneOf(channel: Channel): OpenChannel {
   return { channel, limits, pace: new Pace(hurried, 0), actionsOf: () => [] };
 }
 
-test('a reminder of what somebody sees to is for receivers that end what is not repeated, and for nobody instead', async () => {
+test('a reminder of an acknowledged episode goes only to receivers that end unrepeated alerts, and to no stand-in', async () => {
   const sent: string[] = [];
   const take = (name: string, attempt: DeliveryAttempt): OpenChannel =>
     laneOf(
@@ -406,7 +406,7 @@ describe('when the store of receipts is lost', () => {
     expect(a.received).toHaveLength(1);
   });
 
-  test('an abort leaves the thread free for whoever comes next', async () => {
+  test('an abort leaves the thread free for the next owner', async () => {
     const a = await receiver();
     a.answer('silent', {});
     const receipts = createMemoryReceiptStore(systemClock);
@@ -423,7 +423,7 @@ describe('when the store of receipts is lost', () => {
 });
 
 describe('turns of a channel', () => {
-  test('come one per interval, the most urgent first, and not to those who have gone', async () => {
+  test('come one per interval, the most urgent first, and not to callers who have gone', async () => {
     let nowMs = 0;
     const pending: { atMs: number; resolve: () => void; reject: (error: unknown) => void }[] = [];
     const clock = {

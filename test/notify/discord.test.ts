@@ -21,7 +21,7 @@ interface Posted {
   readonly embeds: readonly Embed[];
 }
 
-/** `POST /webhooks/{id}/{token}` as discord.com/developers/docs documents it, with a limit of so many messages. */
+/** `POST /webhooks/{id}/{token}` as discord.com/developers/docs documents it, with a limit of this many messages. */
 function webhooks(limit = Infinity): (request: Received) => Answer {
   let taken = 0;
   return ({ path, json }) => {
@@ -88,7 +88,7 @@ async function send(changes: Parameters<typeof message>[0], channel = discord())
 const DELIVERED = { kind: 'delivered' };
 
 describe('Discord', () => {
-  test('gets a text and one embed, calls nobody by name, and confirms', async () => {
+  test('gets a text and one embed, mentions nobody, and confirms', async () => {
     expect(await send({ words: 'a *b* & <@1> [c](https://x.example) @everyone' })).toEqual(DELIVERED);
     const [got] = receiver.received;
     expect([got?.path, got?.headers['content-type']]).toEqual([
@@ -122,7 +122,7 @@ describe('Discord', () => {
     });
   });
 
-  test('goes to the thread in its address; what is over is green and makes no sound', async () => {
+  test('uses the thread in its address; a resolved notice is green and makes no sound', async () => {
     const thread = discord(`/api/webhooks/${ID}/${TOKEN}?thread_id=77`);
     expect(await send({ kind: 'resolved' }, thread)).toEqual(DELIVERED);
     const [got] = receiver.received;
@@ -130,12 +130,12 @@ describe('Discord', () => {
     expect(got?.json).toMatchObject({ flags: 4096, embeds: [{ color: 0x2d_a4_4e }] });
   });
 
-  test('nothing in a text can become Markdown, and all of it is shown', () => {
+  test('no text can become Markdown, and all of it is shown', () => {
     const unit = fc.constantFrom('1.', ...'\\ ` * _ ~ | < > [ ] ( ) # - + 1 . @ a :'.split(' '), ' ');
     fc.assert(
       fc.property(fc.string({ unit }), (text) => {
         const escaped = escapeDiscord(text);
-        // What Discord shows of a backslash before a mark: the mark.
+        // Discord shows a mark behind a backslash as the mark alone.
         expect(escaped.replaceAll(/\\([^0-9A-Za-z\s])/g, '$1')).toBe(text);
         const open = escaped.replaceAll(/\\[^0-9A-Za-z\s]/g, '');
         expect(open).not.toMatch(/[\\`*_~|<[\]]/);
@@ -144,7 +144,7 @@ describe('Discord', () => {
     );
   });
 
-  test('however long texts are, they are within the bounds', async () => {
+  test('texts of any length stay within the bounds', async () => {
     const unit = fc.constantFrom('x'.repeat(50), '😀', '*', '\\', '[', ' ');
     const long = fc.string({ minLength: 1, maxLength: 4000, size: 'max', unit });
     await fc.assert(
@@ -162,7 +162,7 @@ describe('Discord', () => {
     expect(embeds?.[0]?.description).toMatch(/^(\\\*){300,}…\n.*Run & book/);
   });
 
-  test('a refusal by limit says in fractions of a second how long to wait', async () => {
+  test('a refusal by limit gives the wait in fractions of a second', async () => {
     receiver.behave(webhooks(1));
     expect(await send({})).toEqual(DELIVERED);
     expect(await send({})).toEqual({
@@ -178,7 +178,7 @@ describe('Discord', () => {
     expect(await send({})).toMatchObject({ reason: 'rateLimited', retryAfterMs: 300_000 });
   });
 
-  test('an address that is gone or wrong is said to be so', async () => {
+  test('an address that is gone or wrong is reported', async () => {
     expect(await send({}, discord('/api/webhooks/1/x'))).toEqual({
       kind: 'failed',
       reason: 'notFound',

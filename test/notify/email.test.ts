@@ -87,7 +87,7 @@ function email(
   );
 }
 
-/** A server that does this with every connection. */
+/** A server that handles every connection this way. */
 async function startRaw(onConnection: (socket: Socket) => void): Promise<number> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -106,7 +106,7 @@ async function startRaw(onConnection: (socket: Socket) => void): Promise<number>
 }
 
 describe('e-mail', () => {
-  test('reaches all receivers with its words, and says that no person wrote it', async () => {
+  test('reaches all receivers with its words, marked as sent by a program', async () => {
     const { port, mails } = await startServer();
     const attempt = await email(port, { login: true }).send(outgoing());
     expect(attempt.kind).toBe('delivered');
@@ -120,7 +120,7 @@ describe('e-mail', () => {
     expect(mail?.raw).not.toContain(PASSWORD);
   });
 
-  test('sent again is the same message, and what follows answers to the first of its episode', async () => {
+  test('sent again is the same message, and later ones answer the first of their episode', async () => {
     const { port, mails } = await startServer();
     const channel = email(port);
     const first = await channel.send(outgoing());
@@ -137,7 +137,7 @@ describe('e-mail', () => {
     expect(mails[2]?.headers.has('importance')).toBe(false);
   });
 
-  test('gets no header and no receiver from what comes from outside', async () => {
+  test('takes no header and no receiver from outside text', async () => {
     const { port, mails } = await startServer();
     const market = 'BTC\r\nBcc: eve@evil.example\r\n\r\nhello';
     await email(port).send(outgoing({ message: message({ market, ruleId: 'x\r\nBcc: eve@evil.example' }) }));
@@ -150,7 +150,7 @@ describe('a mail server', () => {
   const refusing = (responseCode: number, words: string): Error =>
     Object.assign(new Error(words), { responseCode });
 
-  test('that refuses the password is not asked again, and the password is not told', async () => {
+  test('that refuses the password is not asked again, and the password is not shown', async () => {
     const { port } = await startServer({
       onAuth: (_auth, _session, done) => done(refusing(535, `no such login ${PASSWORD}`)),
     });
@@ -159,7 +159,7 @@ describe('a mail server', () => {
     expect(JSON.stringify(attempt)).not.toContain(PASSWORD);
   });
 
-  test('that knows no receiver is not asked again; one that knows some has the message', async () => {
+  test('that knows no receiver is not asked again; if it knows some, the message is delivered', async () => {
     const { port, mails } = await startServer({
       onRcptTo: ({ address }, _session, done) =>
         done(address.startsWith('ann') ? refusing(550, 'no such user') : null),
@@ -190,7 +190,7 @@ describe('a mail server', () => {
     expect(await email(refused.port).send(outgoing())).toMatchObject({ reason: 'rejected', permanent: true });
   });
 
-  test('that says nothing, hangs up or is not there', async () => {
+  test('that is silent, hangs up or is missing is reported', async () => {
     const silent = await startRaw(() => undefined);
     expect(await email(silent, { timeoutMs: 150 }).send(outgoing())).toMatchObject({
       reason: 'timeout',
@@ -203,7 +203,7 @@ describe('a mail server', () => {
 
   test('on another machine gets nothing readable: without STARTTLS nothing is sent', async () => {
     const { port, mails } = await startServer();
-    // An address of this machine that is not its loopback one.
+    // An address of this machine other than the loopback one.
     const attempt = await email(port, { host: '0.0.0.0', login: true }).send(outgoing());
     expect(attempt).toMatchObject({
       reason: 'connectFailed',
@@ -212,13 +212,13 @@ describe('a mail server', () => {
     expect(mails).toEqual([]);
   });
 
-  test('with a certificate that nobody vouches for gets nothing', async () => {
+  test('with an untrusted certificate gets nothing', async () => {
     const { port, mails } = await startServer({ secure: true });
     expect(await email(port, { protocol: 'smtps' }).send(outgoing())).toMatchObject({ kind: 'failed' });
     expect(mails).toEqual([]);
   });
 
-  test('is let go of when the daemon stops', async () => {
+  test('is disconnected when the daemon stops', async () => {
     const port = await startRaw(() => undefined);
     const controller = new AbortController();
     const sending = email(port, { timeoutMs: 20_000 }).send(outgoing(), controller.signal);

@@ -21,7 +21,7 @@ interface Scene {
   readonly deliver: (messages: readonly Message[]) => Promise<readonly DeliveryReport[]>;
 }
 
-/** A chat for people, another one that stands in for it, and a webhook. */
+/** A chat for people, its stand-in, and a webhook. */
 async function open(groupWaitMs = GROUP_WAIT_MS): Promise<Scene> {
   const [chat, spare, hook] = await Promise.all([startReceiver(), startReceiver(), startReceiver()]);
   const limits = { timeoutMs: 2_000, giveUpAfterMs: 10_000 };
@@ -50,7 +50,7 @@ async function open(groupWaitMs = GROUP_WAIT_MS): Promise<Scene> {
   };
 }
 
-/** What the rule `blind` says of an account whose exchange does not answer. */
+/** A notice of the rule `blind` about an account whose exchange does not answer. */
 function blind(accountId: string, changes: Partial<Message> = {}): Message {
   return message({
     id: `${accountId}/${changes.kind ?? 'firing'}`,
@@ -81,7 +81,7 @@ const resolved = (accountId: string): Message =>
 const textsOf = ({ received }: Receiver): readonly string[] => received.map(({ raw }) => raw);
 
 describe('an outage of the exchange with 20 accounts', () => {
-  test('was 20 critical messages, then 20 more: now one says which accounts, and one that it is over', async () => {
+  test('gives one message with all accounts, and one when it is over', async () => {
     const { chat, hook, deliver } = await open();
     const reports = await deliver(ACCOUNTS.map((id) => blind(id)));
     expect(reports.every(({ reached }) => reached)).toBe(true);
@@ -94,11 +94,11 @@ describe('an outage of the exchange with 20 accounts', () => {
     expect(rest).toEqual([]);
     expect(end).toContain('Resolved: 20 accounts (blind)');
     expect(end).toContain('desk-20: calm: 12 % from liquidation.');
-    // A machine keeps an episode of each.
+    // A machine keeps an episode for each account.
     expect(hook.received).toHaveLength(40);
   });
 
-  test('is told where the channel cannot be reached in one, too', async () => {
+  test('gives one message in the stand-in, too, if the channel cannot be reached', async () => {
     const { chat, spare, deliver } = await open();
     chat.answer({ status: 403, body: 'invalid_token' });
     const reports = await deliver(ACCOUNTS.map((id) => blind(id)));
@@ -107,7 +107,7 @@ describe('an outage of the exchange with 20 accounts', () => {
     expect(textsOf(spare)[0]).toContain('Told here because the channel chat could not be reached');
   });
 
-  test('leaves out who has been told before, and tells one alone as ever', async () => {
+  test('leaves out accounts notified before, and words a single account as usual', async () => {
     const { chat, deliver } = await open();
     await deliver([blind('desk-01')]);
     expect(textsOf(chat)[0]).toContain('CRITICAL firing: blind, desk-01');
@@ -119,7 +119,7 @@ describe('an outage of the exchange with 20 accounts', () => {
   });
 });
 
-test('other causes, modes and rules are told apart', async () => {
+test('other causes, modes and rules are separate messages', async () => {
   const { chat, deliver } = await open();
   const refused = { ...blind('a').doing, cause: 'keyRefused' } as NonNullable<Message['doing']>;
   await deliver([
@@ -131,7 +131,7 @@ test('other causes, modes and rules are told apart', async () => {
   expect(chat.received).toHaveLength(4);
 });
 
-test('what may have to be acted on waits for nothing', async () => {
+test('a notice that may need action is not held back', async () => {
   const { chat, deliver } = await open(60_000);
   const acting = { ...blind('a').doing, state: 'acting', cause: 'orderActive' } as NonNullable<
     Message['doing']
@@ -141,14 +141,14 @@ test('what may have to be acted on waits for nothing', async () => {
   expect(chat.received).toHaveLength(2);
 });
 
-test('more accounts than a message takes are counted', async () => {
+test('accounts beyond the message size are counted', async () => {
   const { chat, deliver } = await open();
   const many = Array.from({ length: 190 }, (_, number) => `desk-${number}`);
   await deliver(many.map((id) => blind(id)));
   expect(textsOf(chat)).toEqual([expect.stringMatching(/190 accounts blind.*And 165 more\./s)]);
 });
 
-test('a digest calls nobody out of bed, not even where the chat cannot be reached', async () => {
+test('a digest wakes nobody, not even if the chat cannot be reached', async () => {
   const [pager, chat] = await Promise.all([
     startReceiver(),
     startReceiver({ status: 403, body: 'invalid_token' }),

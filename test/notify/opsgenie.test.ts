@@ -26,8 +26,8 @@ interface Created {
 }
 
 /**
- * The Alert API as docs.opsgenie.com documents it: a key in the header, bounds, one open alert per alias, and 202
- * whatever comes of it.
+ * The Alert API as docs.opsgenie.com documents it: a key in the header, bounds, one open alert per alias, and a 202 for
+ * every request, even one without effect.
  */
 class AlertApi {
   readonly alerts: Alert[] = [];
@@ -116,7 +116,7 @@ const DELIVERED = { kind: 'delivered' };
 const LINK = 'Run & book: https://wiki.example/near-liquidation?a=desk-1&s=position%3A42&m=BTC_PERP';
 
 describe('Opsgenie', () => {
-  test('gets an alert with all that there is to say, and a note at its end', async () => {
+  test('gets an alert with all details, and a note at its end', async () => {
     expect(await send({ words: 'a <b> & 1 < 2 </b>', mode: 'observe' })).toEqual(DELIVERED);
     expect(await send({ kind: 'resolved', words: 'resolved' })).toEqual(DELIVERED);
     const [created, closed] = receiver.received;
@@ -161,7 +161,7 @@ describe('Opsgenie', () => {
     });
   });
 
-  test('an episode is one alert from firing to resolved; another episode is another one', async () => {
+  test('an episode is one alert from firing to resolved; another episode is another alert', async () => {
     for (const kind of ['firing', 'reminder', 'resolved'] as const) {
       expect(await send({ kind })).toEqual(DELIVERED);
     }
@@ -173,14 +173,14 @@ describe('Opsgenie', () => {
     expect(receiver.received.at(-1)?.json).toMatchObject({ priority: 'P3' });
   });
 
-  test('a reminder opens an alert again that a person closed too early', async () => {
+  test('a reminder reopens an alert that a person closed too early', async () => {
     await send({});
     for (const alert of api.alerts) alert.status = 'closed';
     await send({ kind: 'reminder' });
     expect(api.alerts.map(({ status }) => status)).toEqual(['closed', 'open']);
   });
 
-  test('Jira Service Management is the same API behind a path', async () => {
+  test('Jira Service Management has the same API behind a path', async () => {
     receiver.answer(reply(202, { result: 'Request will be processed' }));
     const jira = opsgenie(KEY, '/jsm/ops/integration');
     expect(await send({ kind: 'test', severity: 'info' }, jira)).toEqual(DELIVERED);
@@ -190,7 +190,7 @@ describe('Opsgenie', () => {
     });
   });
 
-  test('however long texts are, they are within the bounds, and links stay', async () => {
+  test('texts of any length stay within the bounds, and links stay', async () => {
     const unit = fc.constantFrom('x'.repeat(40), '😀', '<b>', '"', ' ');
     const long = fc.string({ minLength: 1, maxLength: 1500, size: 'max', unit });
     const labels = fc.dictionary(fc.string({ minLength: 1, maxLength: 9 }), long, {
@@ -211,7 +211,7 @@ describe('Opsgenie', () => {
     );
   });
 
-  test('what is refused is said with the reasons, and without the key', async () => {
+  test('a refusal is reported with its reasons, and without the key', async () => {
     expect(await send({}, opsgenie('wrong-key'))).toEqual({
       kind: 'failed',
       reason: 'unauthorized',

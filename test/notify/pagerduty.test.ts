@@ -13,7 +13,7 @@ interface Alert {
 
 /**
  * The Events API v2 as developer.pagerduty.com documents it: a key of 32 characters, bounds, one open alert per
- * `dedup_key`; what is resolved stays so, and events about alerts that it does not know are dropped.
+ * `dedup_key`. Resolved alerts stay resolved, and events about unknown alerts are dropped.
  */
 class EventsApi {
   readonly alerts: (Alert & { readonly dedupKey: string })[] = [];
@@ -89,7 +89,7 @@ async function send(changes: Parameters<typeof message>[0], channel = pagerduty(
 const DELIVERED = { kind: 'delivered' };
 
 describe('PagerDuty', () => {
-  test('gets an event with all that the Events API v2 knows', async () => {
+  test('gets an event with everything the Events API v2 takes', async () => {
     expect(await send({ words: 'a <b> & "c"', stage: 1 })).toEqual(DELIVERED);
     const [got] = receiver.received;
     expect(got?.headers['content-type']).toBe('application/json; charset=utf-8');
@@ -124,7 +124,7 @@ describe('PagerDuty', () => {
     });
   });
 
-  test('an episode is one alert from firing to resolved; another episode is another one', async () => {
+  test('an episode is one alert from firing to resolved; another episode is another alert', async () => {
     for (const kind of ['firing', 'reminder', 'resolved'] as const)
       expect(await send({ kind })).toEqual(DELIVERED);
     expect(await send({ key: 'another episode', severity: 'warning' })).toEqual(DELIVERED);
@@ -134,14 +134,14 @@ describe('PagerDuty', () => {
     ]);
   });
 
-  test('a reminder opens an alert again that a person resolved too early', async () => {
+  test('a reminder reopens an alert that a person resolved too early', async () => {
     await send({});
     for (const alert of api.alerts) alert.status = 'resolved';
     await send({ kind: 'reminder' });
     expect(api.alerts.map(({ status }) => status)).toEqual(['resolved', 'triggered']);
   });
 
-  test('an alarm without a rule is an alert too', async () => {
+  test('an alarm without a rule is an alert, too', async () => {
     expect(await send({ kind: 'alarm', ruleId: '', severity: 'warning' })).toEqual(DELIVERED);
     expect(receiver.received[0]?.json['payload']).toMatchObject({ class: 'alarm', severity: 'warning' });
   });
@@ -157,7 +157,7 @@ describe('PagerDuty', () => {
     },
   );
 
-  test('a test is acknowledged, and says so when it could not be', async () => {
+  test('a test is acknowledged, and reports if that failed', async () => {
     const changes = { kind: 'test', severity: 'info' } as const;
     expect(await send(changes)).toEqual(DELIVERED);
     expect(api.alerts.map(({ status }) => status)).toEqual(['acknowledged']);
@@ -169,7 +169,7 @@ describe('PagerDuty', () => {
     expect(receiver.received).toHaveLength(before + 1);
   });
 
-  test('however long texts and keys are, they are within the bounds', async () => {
+  test('texts and keys of any length stay within the bounds', async () => {
     const unit = fc.constantFrom('x'.repeat(40), '😀', 'é', '"', ' ');
     const long = fc.string({ minLength: 1, maxLength: 1500, size: 'max', unit });
     const labels = fc.dictionary(fc.string({ minLength: 1, maxLength: 9 }), long, {
@@ -188,7 +188,7 @@ describe('PagerDuty', () => {
     expect(await send({ labels: { a: 'x'.repeat(600_000) } })).toEqual(DELIVERED);
   });
 
-  test('a key that is refused is said to be the reason, and not repeated', async () => {
+  test('a refused key is named as the reason, and not repeated', async () => {
     const attempt = await send({}, pagerduty('too-short'));
     expect(attempt).toEqual({
       kind: 'failed',

@@ -11,7 +11,7 @@ import { createMemoryHeldStore, type HeldStore, MOST_HELD } from '../../src/stat
 import { createMemoryReceiptStore } from '../../src/state/receipts/receipts-memory.ts';
 import { message, type Received, type Receiver, startReceiver } from './receiver.ts';
 
-/** What receivers get, and when, with quiet hours from 22:00 to 07:00 in London, where it is winter. */
+/** What receivers get, and when, with quiet hours from 22:00 to 07:00 in London in winter. */
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -54,7 +54,7 @@ interface Setup {
 const limits = { timeoutMs: 500, giveUpAfterMs: 1_000 };
 const slack = (name: string, { url }: Receiver): ChannelOptions => ({ type: 'slack', name, url, ...limits });
 
-/** A deliverer whose wall clock stands where it is put. */
+/** A deliverer with a wall clock that the test sets. */
 function setUp({ channels, quiet = CHAT, notices = held(), receipts }: Setup) {
   let nowMs = NIGHT;
   const reports: ChannelReport[] = [];
@@ -101,7 +101,7 @@ const textOf = (received: Received | undefined): string => {
   return `${text}\n${attachments[0]?.text ?? ''}`;
 };
 
-test('at night nothing but what is critical, in the morning one message with everything', async () => {
+test('at night only critical notices are sent, in the morning one message with all others', async () => {
   const chat = await receiver();
   const { deliverer, at, reports } = setUp({ channels: [slack('chat', chat)] });
   await deliverer.deliver(warning());
@@ -136,7 +136,7 @@ test('at night nothing but what is critical, in the morning one message with eve
   expect(chat.received).toHaveLength(4);
 });
 
-test('what ended meanwhile is said to have ended', async () => {
+test('an episode that ended meanwhile is reported as ended', async () => {
   const chat = await receiver();
   const { deliverer, at } = setUp({ channels: [slack('chat', chat)] });
   const over = warning({
@@ -146,7 +146,7 @@ test('what ended meanwhile is said to have ended', async () => {
     atMs: NIGHT + 60_000,
   });
   await deliverer.deliver(over);
-  // Whatever comes first.
+  // In any order of arrival.
   await deliverer.deliver(warning());
   at(MORNING);
   await deliverer.releaseHeld();
@@ -185,7 +185,7 @@ describe('never held back:', () => {
     expect(reports.map(({ delivery }) => delivery.kind)).toEqual(['delivered']);
   });
 
-  test('messages to machines and pagers, which have schedules of their own', async () => {
+  test('notices to machines and pagers, which have their own schedules', async () => {
     const [hook, pager, manager] = [await receiver(), await receiver(), await receiver()];
     pager.answer({ body: '{"status":"success"}' });
     const { deliverer } = setUp({
@@ -199,7 +199,7 @@ describe('never held back:', () => {
     expect([hook, pager, manager].map(({ received }) => received.length)).toEqual([1, 1, 1]);
   });
 
-  test('messages to channels that quiet hours do not name', async () => {
+  test('notices to channels that quiet hours do not name', async () => {
     const [chat, other] = [await receiver(), await receiver()];
     const { deliverer } = setUp({
       channels: [slack('chat', chat), slack('other', other)],
@@ -209,7 +209,7 @@ describe('never held back:', () => {
     expect([chat.received.length, other.received.length]).toEqual([0, 1]);
   });
 
-  test('more than can be kept', async () => {
+  test('more notices than can be held', async () => {
     const chat = await receiver();
     const store = createMemoryHeldStore();
     for (let count = 0; count < MOST_HELD; count += 1) await store.put(`n${count}`, 1, 'x');
@@ -218,7 +218,7 @@ describe('never held back:', () => {
     expect(chat.received).toHaveLength(1);
   });
 
-  test('what a store that fails cannot keep', async () => {
+  test('notices that a failing store cannot hold', async () => {
     const chat = await receiver();
     const lost = async (): Promise<never> => {
       throw new Error('WRONGTYPE');
@@ -233,7 +233,7 @@ describe('never held back:', () => {
 });
 
 describe('at the end of the window', () => {
-  test('a channel that cannot be reached is stood in for, by no pager and no Alertmanager', async () => {
+  test('a channel that cannot be reached is replaced by a stand-in, but not by a pager or an Alertmanager', async () => {
     const [chat, pager, manager, spare] = [
       await receiver(),
       await receiver(),
@@ -258,7 +258,7 @@ describe('at the end of the window', () => {
     expect(spare.received).toHaveLength(1);
   });
 
-  test('two processes tell one message, and a third one that died at it does not make it two', async () => {
+  test('two processes send one message, even if a third one died while sending it', async () => {
     const chat = await receiver();
     const store = createMemoryHeldStore();
     const receipts = createMemoryReceiptStore(systemClock);
@@ -277,7 +277,7 @@ describe('at the end of the window', () => {
     expect(await store.all()).toEqual([]);
   });
 
-  test('two processes that look at the same time tell it once', async () => {
+  test('two processes that look at the same time send it once', async () => {
     const chat = await receiver();
     const [store, receipts] = [createMemoryHeldStore(), createMemoryReceiptStore(systemClock)];
     const [one, two] = [0, 1].map(() =>
@@ -291,7 +291,7 @@ describe('at the end of the window', () => {
     expect(await store.all()).toEqual([]);
   });
 
-  test('more than one message takes comes in several, and nothing is left out', async () => {
+  test('more notices than fit in one message are sent in several, and none is left out', async () => {
     const chat = await receiver();
     const { deliverer, at } = setUp({ channels: [slack('chat', chat)] });
     const names = Array.from({ length: 20 }, (_, index) => `rule-${index}-of-20`);
@@ -305,7 +305,7 @@ describe('at the end of the window', () => {
     expect(all).not.toContain('…');
   });
 
-  test('a channel that the config does not have any more is stood in for', async () => {
+  test('a channel removed from the config is replaced by a stand-in', async () => {
     const [chat, other] = [await receiver(), await receiver()];
     const notices = held();
     const before = setUp({ channels: [slack('chat', chat)], notices });
@@ -319,7 +319,7 @@ describe('at the end of the window', () => {
     expect(textOf(other.received[0])).toContain('the channel chat could not be reached');
   });
 
-  test('what was told as firing before the night is told as ended after it, to whoever was told', async () => {
+  test('an episode notified before the night is resolved after it, for those who were notified', async () => {
     const chat = await receiver();
     const { deliverer, at } = setUp({ channels: [slack('chat', chat)] });
     at(NIGHT - 6 * 3_600_000);
@@ -335,7 +335,7 @@ describe('at the end of the window', () => {
   });
 });
 
-test('what somebody wrote into the store is told as not proven, and what is no notice not at all', async () => {
+test('a notice that somebody wrote into the store is sent as not proven, and anything else is not sent', async () => {
   const chat = await receiver();
   const store = createMemoryHeldStore();
   const unproven: string[] = [];
@@ -347,7 +347,7 @@ test('what somebody wrote into the store is told as not proven, and what is no n
   await store.put(name, NIGHT, text.replaceAll(/"key":"(?:[^"\\]|\\.)*"/g, '"key":"forged"'));
   await store.put('under another name', NIGHT, text);
   await store.put('nonsense', 1, '{"held":');
-  // What no calendar has must not keep the others from being told.
+  // A time that no calendar has must not keep others from being sent.
   const never = text
     .replaceAll(/"sinceMs":\d+/g, '"sinceMs":1e300')
     .replaceAll(/"key":"(?:[^"\\]|\\.)*"/g, '"key":"never"');
@@ -362,7 +362,7 @@ test('what somebody wrote into the store is told as not proven, and what is no n
   expect(await store.all()).toHaveLength(3);
 });
 
-test('a notice that waits on two channels counts once, and what is no notice not at all', async () => {
+test('a notice that waits on two channels counts once, and a text that is no notice does not count', async () => {
   const store = createMemoryHeldStore();
   const notices = held(store);
   for (const channel of ['chat', 'other'])
@@ -379,11 +379,11 @@ test('a notice that waits on two channels counts once, and what is no notice not
 describe('clock changes in London', () => {
   const judge = (fromMinute: number, toMinute: number) =>
     compileActiveWindow({ ...WINDOW, fromMinute, toMinute });
-  // On 2026-03-29 01:00 to 02:00 is left out, on 2026-10-25 it comes twice.
+  // On 2026-03-29 the hour from 01:00 to 02:00 is skipped, on 2026-10-25 it is repeated.
   const spring = (hour: number, minute: number) => Date.UTC(2026, 2, 29, hour, minute);
   const autumn = (hour: number, minute: number) => Date.UTC(2026, 9, 25, hour, minute);
 
-  test('an end or a beginning in the hour that is left out comes when that is over', () => {
+  test('a window that begins or ends in the skipped hour does so after it', () => {
     const ends = judge(22 * 60, 90);
     expect([spring(0, 59), spring(1, 0)].map(ends)).toEqual([true, false]);
     const begins = judge(90, 7 * 60);
@@ -395,7 +395,7 @@ describe('clock changes in London', () => {
     ]);
   });
 
-  test('the hour that comes twice is quiet by the clock on the wall, both times', () => {
+  test('the repeated hour is quiet by the wall clock, both times', () => {
     const ends = judge(22 * 60, 90);
     expect([autumn(0, 29), autumn(0, 30), autumn(1, 0), autumn(1, 29), autumn(1, 30)].map(ends)).toEqual([
       true,
@@ -410,7 +410,7 @@ describe('clock changes in London', () => {
     ).toEqual([false, true, false, true, true, false]);
   });
 
-  test('what came in the doubled hour is told once it is quiet no more, and nothing twice', async () => {
+  test('notices of the repeated hour are sent when quiet ends, each once', async () => {
     const chat = await receiver();
     const { deliverer, at } = setUp({
       channels: [slack('chat', chat)],

@@ -24,12 +24,12 @@ export interface Receiver {
   readonly received: Received[];
   /** Answers of the next requests in turn; the last one stays. */
   answer(...answers: readonly Answer[]): void;
-  /** Answers as a service does that judges and remembers requests. */
+  /** Answers like a service that judges and remembers requests. */
   behave(service: (request: Received) => Answer): void;
   close(): Promise<void>;
 }
 
-/** A real HTTP server on the loopback that writes down what it gets. */
+/** A real HTTP server on the loopback that records its requests. */
 export async function startReceiver(first: Answer = {}): Promise<Receiver> {
   const received: Received[] = [];
   let answers: Answer[] = [first];

@@ -29,8 +29,8 @@ interface Card {
 }
 
 /**
- * A flow with the trigger "When a Teams webhook request is received": whoever has the signature may start it, it wants
- * a message with cards, and answers 202 with nothing. What follows in the flow is judged with it.
+ * A flow with the trigger "When a Teams webhook request is received": anybody with the signature may start it. It takes
+ * a message with cards, and answers 202 without a body. What follows in the flow is checked with it.
  */
 function flow({ path, raw, json }: Received): Answer {
   const url = new URL(path, 'https://flow.example');
@@ -58,7 +58,7 @@ function cardsIn({ type, attachments }: Readonly<Record<string, unknown>>): read
   );
 }
 
-/** Elements of version 1.2 that show a text as it is: all others read it as Markdown. */
+/** The elements of version 1.2 that show plain text; all others read Markdown. */
 function isCard({ type, version, body, actions }: Card): boolean {
   const runs = body.flatMap(({ inlines }) => inlines);
   return (
@@ -96,7 +96,7 @@ function cardSent(): Card {
   return cardsIn(receiver.received.at(-1)?.json ?? {})[0] ?? expect.fail();
 }
 
-/** What people see, line by line. */
+/** The text that people see, line by line. */
 function shown(): readonly string[] {
   return cardSent().body.map(({ inlines }) => inlines.map(({ text }) => text).join(''));
 }
@@ -167,7 +167,7 @@ describe('Teams', () => {
     expect(cardSent().body[0]?.inlines[0]?.color).toBe(color);
   });
 
-  test('what a card would fill in, or read as a mention, is shown as it came', async () => {
+  test('placeholders and mentions in a text are shown literally', async () => {
     const words = 'see {{DATE(2026-01-31T00:00:00Z, SHORT)}} ${name} {{{{ <at>Ann</at> 1 < 2';
     expect(await send({ words })).toEqual(DELIVERED);
     const text = shown()[1] ?? '';
@@ -176,7 +176,7 @@ describe('Teams', () => {
     expect(text).toContain('1 < 2');
   });
 
-  test('however long texts are, the card is within the bounds and begins with what happened', async () => {
+  test('for texts of any length the card is within the bounds and begins with the event', async () => {
     const unit = fc.constantFrom('x'.repeat(50), '😀', 'é', '"', '{', ' ');
     const long = fc.string({ minLength: 1, maxLength: 4000, size: 'max', unit });
     await fc.assert(
@@ -191,7 +191,7 @@ describe('Teams', () => {
     );
   });
 
-  test('at most six links are buttons, and those that are too long are left out', async () => {
+  test('at most six links are buttons, and links that are too long are left out', async () => {
     const url = `${receiver.url}${FLOW}?sig=${SIGNATURE}`;
     for (const [length, shownLinks] of [
       [10, 6],
@@ -206,7 +206,7 @@ describe('Teams', () => {
     }
   });
 
-  test('an address that is gone or wrong is said to be so', async () => {
+  test('an address that is gone or wrong is reported', async () => {
     expect(await send({}, teams(SIGNATURE, '/workflows/gone'))).toEqual({
       kind: 'failed',
       reason: 'notFound',

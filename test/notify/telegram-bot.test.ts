@@ -10,7 +10,7 @@ import { createMemoryUpdateCursors, type UpdateCursors } from '../../src/state/b
 import { eventually } from '../pipeline/world.ts';
 import { BOT_TOKEN, startTelegram, type TelegramService } from './telegram-service.ts';
 
-/** A bot at a Bot API that refuses, conflicts and answers nonsense; waits take no time, but count. */
+/** A bot at a Bot API that refuses, conflicts and answers nonsense; waits take no time, but are recorded. */
 
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -20,11 +20,11 @@ afterEach(async () => {
 interface Setup {
   readonly token?: string;
   readonly lost?: boolean;
-  /** Of another process: it goes on with that one's service and cursors. */
+  /** An earlier process, whose service and cursors are used. */
   readonly after?: { readonly telegram: TelegramService; readonly cursors: UpdateCursors };
-  /** Is ended in order when it pauses something. */
+  /** The process ends in order when it puts a pause. */
   readonly endsAtPause?: boolean;
-  /** Wraps what is kept of how far it came. */
+  /** Wraps the cursors. */
   readonly keeping?: (cursors: UpdateCursors, die: () => void) => UpdateCursors;
 }
 
@@ -94,7 +94,7 @@ async function start(setup: Setup = {}) {
   return { telegram, cursors, waits, put, listening, told, until, ended: () => running };
 }
 
-test('a webhook that is set is said as a trouble once, and that it is over', async () => {
+test('a webhook that is set is reported as a trouble once, and once when it is over', async () => {
   const { telegram, listening, until } = await start();
   telegram.webhook = true;
   await until(() => listening().length > 0, 'a trouble');
@@ -126,13 +126,13 @@ test('one conflict, as when a process takes over from another, is no trouble', a
   expect(listening()).toEqual([]);
 });
 
-test('a token that is refused is said at once, and nothing of it', async () => {
+test('a refused token is reported at once, without any of it', async () => {
   const { listening, until } = await start({ token: `${BOT_TOKEN}-old` });
   await until(() => listening().length > 0, 'a trouble');
   expect(listening()).toEqual(['HTTP 401: Unauthorized; set the token that @BotFather shows']);
 });
 
-test('patience that is asked for is had, five minutes at most; nonsense is no end of it', async () => {
+test('a retry_after is obeyed, up to five minutes; nonsense does not end the bot', async () => {
   const { telegram, waits, until } = await start();
   telegram.answer('getUpdates', 429, {
     ok: false,
@@ -149,7 +149,7 @@ test('patience that is asked for is had, five minutes at most; nonsense is no en
   expect(waits.slice(0, 5)).toEqual([17_000, 300_000, 4_000, 8_000, 16_000]);
 });
 
-test('what is no command and no press is passed over, and what comes after it heard', async () => {
+test('updates that are no command and no press are skipped, and later ones are handled', async () => {
   const { telegram, told, until } = await start();
   const from = { id: 77, is_bot: false, first_name: 'A' };
   for (const update of [
@@ -169,7 +169,7 @@ test('what is no command and no press is passed over, and what comes after it he
   expect(told()).toEqual([...Array.from({ length: 7 }, () => 'ignored'), 'nothing']);
 });
 
-test('what a lost store keeps from being done is said so, and not done later', async () => {
+test('an action that a lost store prevents is reported, and not done later', async () => {
   const { telegram, told, until } = await start({ lost: true });
   telegram.say(77, 77, '/pause long 5m');
   telegram.say(77, 77, '/status');
@@ -179,7 +179,7 @@ test('what a lost store keeps from being done is said so, and not done later', a
   expect(told()).toEqual(['failed', 'failed']);
 });
 
-/** Of a process that does no more from then on: as killed, between two steps of one update. */
+/** Cursors of a process that stops as if killed, between two steps of one update. */
 const killedAt =
   (step: 'begun' | 'done') =>
   (cursors: UpdateCursors, die: () => void): UpdateCursors => {
@@ -212,7 +212,7 @@ describe('a process that is killed while it carries out /pause', () => {
     ['after it was done', 'done', 1],
     ['before it was done', 'begun', 0],
   ] as const)(
-    '%s: the next one does not do it again, and says that it is not known',
+    '%s: the next one does not repeat it, and reports that the outcome is unknown',
     async (_when, step, times) => {
       const first = await start({ keeping: killedAt(step) });
       const { telegram, cursors } = first;
@@ -232,7 +232,7 @@ describe('a process that is killed while it carries out /pause', () => {
     },
   );
 
-  test('is not repeated by one that does not know how far that came', async () => {
+  test('is not repeated by a process that does not know how far it came', async () => {
     const first = await start({ keeping: killedAt('done') });
     first.telegram.say(77, 77, '/pause long 5m');
     await first.ended();
@@ -262,7 +262,7 @@ test('a process that ends in order answers what it has done, and leaves the rest
   ]);
 });
 
-test('after a week without a word Telegram counts from a lower number: the bot is not deaf then', async () => {
+test('after a quiet week Telegram counts from a lower number, and the bot still hears', async () => {
   const { telegram, until } = await start();
   telegram.say(77, 77, '/help');
   await until(() => telegram.sent.length === 1 && telegram.isHeard(), 'an answer');
@@ -273,10 +273,10 @@ test('after a week without a word Telegram counts from a lower number: the bot i
   await until(() => telegram.sent.length === 2, 'another answer');
 });
 
-test('what Telegram does not confirm is not done, now or later', async () => {
+test('an update that Telegram does not confirm is not carried out, now or later', async () => {
   const { telegram, put, told, until } = await start();
   await until(() => telegram.calls.some(({ body }) => Number(body['timeout']) > 0), 'a bot that listens');
-  // The reply to the confirmation.
+  // It comes in the reply to the confirmation.
   telegram.say(77, 77, '/pause long 5m');
   telegram.answer('getUpdates', 502, 'Bad gateway');
   await until(() => telegram.sent.length > 0, 'a message');
@@ -287,7 +287,7 @@ test('what Telegram does not confirm is not done, now or later', async () => {
   expect(telegram.sent[0]?.text).toMatch(/^Not known whether the last thing/);
 });
 
-test('an update that is handed out again is not done again, and not asked for without a pause', async () => {
+test('an update that is handed out again is not carried out again, and polled with a pause', async () => {
   const { telegram, put, waits, until } = await start();
   telegram.forgetful = true;
   telegram.say(77, 77, '/pause long 5m');
@@ -300,7 +300,7 @@ test('an update that is handed out again is not done again, and not asked for wi
   expect(put.map(({ accountId }) => accountId)).toEqual(['long', null]);
 });
 
-test('a chat that hears nothing more does not keep the bot from hearing others', async () => {
+test('a chat that cannot be reached does not keep the bot from hearing others', async () => {
   const { telegram, put, until } = await start();
   telegram.answer('sendMessage', 403, {
     ok: false,
@@ -313,7 +313,7 @@ test('a chat that hears nothing more does not keep the bot from hearing others',
   expect(put).toHaveLength(2);
 });
 
-test('no button has more bytes than Telegram takes, whatever accounts and rules are called', () => {
+test("no button exceeds Telegram's size, for any account and rule ids", () => {
   const long = 'é'.repeat(200);
   const about = { accountId: long, ruleId: long, subject: 'account', episode: 9e15, stage: 999_999 } as const;
   for (const data of [

@@ -18,32 +18,32 @@ export interface SentMessage {
 
 export interface TelegramService {
   readonly url: string;
-  /** Methods called, with the bodies. */
+  /** The methods called, with their bodies. */
   readonly calls: { readonly method: string; readonly body: Readonly<Record<string, unknown>> }[];
-  /** Messages that the bot sent and Telegram took. */
+  /** The messages of the bot that Telegram accepted. */
   readonly sent: SentMessage[];
-  /** What those who pressed were shown, by the id of the press. */
+  /** The answers shown for presses, by press id. */
   readonly shown: ReadonlyMap<string, string>;
-  /** Somebody writes to the bot. Resolves to the id of the update. */
+  /** Somebody writes to the bot. Resolves to the update id. */
   say(chat: number, user: number, text: string, atMs?: number): number;
-  /** Somebody presses a button; resolves to the id of the press. */
+  /** Somebody presses a button. Resolves to the press id. */
   press(chat: number, user: number, data: string): string;
-  /** Any update, as it stands. */
+  /** Hands out any update as given. */
   push(update: object): number;
-  /** Updates that the bot has not confirmed. */
+  /** The number of updates that the bot has not confirmed. */
   pending(): number;
-  /** Who waits for updates is told that there are none. */
+  /** Ends waiting requests for updates with an empty list. */
   tellNothing(): void;
-  /** As after a week without updates: the next one has any number. */
+  /** As after a week without updates: the next id is this number. */
   countFrom(updateId: number): void;
-  /** Somebody waits for updates now. */
+  /** Whether a request for updates is waiting. */
   isHeard(): boolean;
-  /** How often somebody began to wait while another one did. */
+  /** How often a request for updates began while another one was waiting. */
   conflicts(): number;
   webhook: boolean;
-  /** What was confirmed is handed out again and again. */
+  /** Confirmed updates are handed out again and again. */
   forgetful: boolean;
-  /** The next call of the method is answered so. */
+  /** Answers the next call of this method. */
   answer(method: string, status: number, body: object | string): void;
   close(): Promise<void>;
 }

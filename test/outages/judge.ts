@@ -4,34 +4,33 @@ import { ledgerViolations } from '../faults/ledger-check.ts';
 import { isCalm, MOMENTS, nameOf, type Outage } from './outage.ts';
 import { ACCOUNT, LATE_ARRIVAL_MS, type Scene, type Times } from './scene.ts';
 
-/** What became of an outage. */
 export interface Judged {
   readonly outage: Outage;
   readonly name: string;
-  /** Until each daemon that lost Redis said so; null: none did. */
+  /** Milliseconds until each daemon that lost Redis reported it; null: none did. */
   readonly noticedMs: number | null;
-  /** From the later of breach and loss until an order of ours stood or the target was reached. */
+  /** From the later of breach and loss until an order of the daemon stood or the target was reached. */
   readonly protectedMs: number;
   /** After that: the longest time without either. */
   readonly uncoveredMs: number;
   readonly boundMs: number;
-  /** Accepted orders; requests that were refused as their id was taken. */
+  /** Accepted orders; orders refused because their id was taken. */
   readonly orders: number;
   readonly refusedAsTaken: number;
   readonly overshoots: number;
   readonly finalSize: number;
-  /** What does not hold, in words. */
+  /** Violations, in words. */
   readonly violations: readonly string[];
 }
 
 const TARGET = 0.25;
 const STEP = 0.0005;
 const CALM_MS = 5_000;
-/** Noticing the loss. */
+/** Time to notice the loss. */
 const NOTICE_MS = 2_000;
-/** A request there and back, twice, on a machine that others use too. */
+/** Two round trips, on a machine under load. */
 const TWO_ROUND_TRIPS_MS = 1_000;
-/** Where nothing gets through to the exchange, counted from the end of that. */
+/** Bound for outages that cut off the exchange, counted from their end. */
 const AFTER_PARTITION_MS = 8_000;
 
 export async function judge(scene: Scene, times: Times): Promise<Judged> {
@@ -108,12 +107,12 @@ function placedBy(ledger: readonly LedgerEntry[]): readonly LedgerEntry[] {
   );
 }
 
-/** Whether an order of ours stands or the target is reached, over time from `fromMs` on. */
+/** Whether an order of the daemon stands or the target is reached, over time from `fromMs` on. */
 function protectionOf(
   ledger: readonly LedgerEntry[],
   fromMs: number,
 ): { readonly protectedMs: number; readonly uncoveredMs: number } {
-  /** What is left of each order, by its id. */
+  /** Open amount of each order, by its id. */
   const open = new Map<number, number>();
   let isAtTarget = false;
   let uncoveredSinceMs: number | undefined = fromMs;

@@ -1,16 +1,16 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /**
- * `closed`: nothing gets through; `oneWay`: what is asked does, and answers do not; connections stay open in both.
- * `refused`: there are none.
+ * `closed`: nothing passes; `oneWay`: requests pass, replies do not; connections stay open in both. `refused`:
+ * connections are refused.
  */
 export type LinkState = 'open' | 'closed' | 'oneWay' | 'refused';
 
-/** A TCP proxy on loopback in front of a server. */
+/** A TCP proxy on the loopback in front of a server. */
 export interface Link {
   readonly port: number;
   set(state: LinkState): void;
-  /** Opens, and ends every connection that there was: nothing that was sent before arrives any more. */
+  /** Opens, and closes every existing connection: nothing sent earlier arrives any more. */
   reset(): void;
   close(): Promise<void>;
 }

@@ -1,12 +1,12 @@
 import type { Point } from '../../src/pipeline/points.ts';
 import { chanceOf } from '../../src/world/chance.ts';
 
-/** When Redis is killed, over the life of an action. */
+/** Moments in the life of an action at which Redis is killed. */
 export type Moment =
   | { readonly name: string; readonly kind: 'time'; readonly afterBreachMs: number }
   /** The first time after the breach that a daemon passes a point. */
   | { readonly name: string; readonly kind: 'point'; readonly point: Point }
-  /** When the exchange has taken the order; its reply is late, or lost. */
+  /** When the exchange has accepted the order, whose reply is late or lost. */
   | {
       readonly name: string;
       readonly kind: 'order';
@@ -52,7 +52,7 @@ export function isCalm(moment: Moment): boolean {
 export const PARTITIONS = ['redis', 'exchange', 'oneFromRedis', 'oneWay', 'flapping'] as const;
 export type Partition = (typeof PARTITIONS)[number];
 
-/** What is played: plain JSON. */
+/** An outage to play, as plain JSON. */
 export type Outage = {
   readonly seed: number;
   readonly instances: 1 | 2;
@@ -63,7 +63,7 @@ export type Outage = {
       readonly kind: 'partition';
       readonly between: Partition;
       readonly afterBreachMs: number;
-      /** Whom it concerns where that is one of two. */
+      /** The affected daemon, if only one of two is affected. */
       readonly cut: 0 | 1;
     }
 );
@@ -72,7 +72,7 @@ export function nameOf(outage: Outage): string {
   return outage.kind === 'killed' ? (MOMENTS[outage.moment]?.name ?? '') : outage.between;
 }
 
-/** Moments spread over the whole list, whatever their number. */
+/** Moments spread evenly over the whole list. */
 export function killedOutages(
   seed: number,
   moments: number,

@@ -8,7 +8,7 @@ import { sliceOf } from '../support/slice.ts';
 import { killedOutages, MOMENTS, type Outage, PARTITIONS, partitionOutages } from './outage.ts';
 import { play } from './play.ts';
 
-/** `npm run outages` plays all of them; here one of two, others with each seed. */
+/** `npm run outages` plays all of them; a test run plays a part, others with each seed. */
 
 const PROGRAM = new URL('main.ts', import.meta.url).pathname;
 const DOWN_MS = 6_000;
@@ -24,7 +24,7 @@ function slice(): readonly Outage[] {
 }
 
 test.runIf(hasRedisServer()).each(slice())(
-  'protection goes on, once, and all is whole afterwards: $kind, $instances instances, seed $seed',
+  'the daemon protects once, and everything is consistent afterwards: $kind, $instances instances, seed $seed',
   { timeout: 180_000 },
   async (outage) => {
     const { violations, ...judged } = await play(outage);
@@ -32,7 +32,7 @@ test.runIf(hasRedisServer()).each(slice())(
   },
 );
 
-test('twenty moments cover the life of an action, and a run of as many takes each once', () => {
+test('twenty moments cover the life of an action, and twenty consecutive seeds take each once', () => {
   expect(MOMENTS).toHaveLength(20);
   const taken = killedOutages(7, MOMENTS.length, 1, 1).flatMap((outage) =>
     outage.kind === 'killed' ? [outage.moment] : [],
@@ -50,7 +50,7 @@ async function run(...args: readonly string[]) {
   return { stdout, stderr, code };
 }
 
-test('the help names every partition, and what the exit codes mean', async () => {
+test('the help names every partition, and explains the exit codes', async () => {
   const { stdout, code } = await run('--help');
   expect(code).toBe(0);
   for (const name of PARTITIONS) expect(stdout).toContain(name);

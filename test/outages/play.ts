@@ -20,7 +20,7 @@ const FALL_BEFORE_MS = 6_000;
 const PRICE_EVERY_MS = 100;
 const LONGEST_WAIT_MS = 60_000;
 
-/** Plays an outage on real parts and judges it by the exchange's ledger. Rejects when it cannot be played to its end. */
+/** Plays an outage on real parts and judges it by the exchange's ledger. Rejects if it cannot be played to its end. */
 export async function play(outage: Outage, signal?: AbortSignal): Promise<Judged> {
   const closers: (() => Promise<unknown>)[] = [];
   try {
@@ -32,7 +32,7 @@ export async function play(outage: Outage, signal?: AbortSignal): Promise<Judged
   }
 }
 
-/** A busy machine takes Redis for lost now and then: what a daemon shows that is alone is not all there is. */
+/** Under load a daemon may briefly take Redis for lost; while it is alone, its state is incomplete. */
 async function judgeTogether(scene: Scene, times: Times, signal: AbortSignal | undefined): Promise<Judged> {
   const areTogether = (): boolean => scene.daemons.every(({ state }) => state.standby?.isAlone !== true);
   for (let attempt = 1; ; attempt++) {
@@ -70,7 +70,7 @@ async function run(scene: Scene, signal: AbortSignal | undefined): Promise<Times
       signal,
     );
     await until(() => hasSettled(scene), 'the target reached', signal, 20_000).catch(() => undefined);
-    // What is sent twice is sent soon after.
+    // A duplicate request would follow soon.
     await sleep(3_000 + LATE_ARRIVAL_MS, undefined, { signal });
     return { breachMs: market.breachMs, lostMs: begun.lostMs, backMs };
   } finally {
@@ -99,7 +99,7 @@ interface Market {
   stop(): void;
 }
 
-/** Falls fast to the threshold, and from there on slowly, so that stops are reached one after another. */
+/** Falls fast to the threshold, then slowly, so that stops are reached one after another. */
 function startMarket(simulator: RunningSimulator): Market {
   const breachMs = simulator.model.nowMs() + FALL_BEFORE_MS;
   const priceAt = (leftMs: number): number =>
@@ -229,7 +229,7 @@ function linksOf({ redisLinks, exchangeLinks }: Scene, between: string, cut: 0 |
   }
 }
 
-/** Up for less than it takes to be trusted, or for hardly longer. */
+/** Up for less time than it takes to be trusted, or for barely longer. */
 async function flap(
   links: readonly Link[],
   { seed, downMs }: Outage,

@@ -15,7 +15,7 @@ import type { Outage } from './outage.ts';
 
 export const ACCOUNT = 'desk';
 export const LATE_ARRIVAL_MS = 2_000;
-/** Below this the rule fires. */
+/** The rule fires below this price. */
 export const BREACH_PRICE = 58_500;
 const PREFIX = 'bw';
 
@@ -26,13 +26,13 @@ const RULES = `  - id: half
     do: [{ reduce: { by: 50%, slippage: 1% } }]
 `;
 
-/** What a daemon reported, on the exchange's clock. */
+/** Events of a daemon, with times of the exchange's clock. */
 export interface Heard {
   readonly atMs: number;
   readonly event: DaemonEvent;
 }
 
-/** What a run takes place in. */
+/** The parts of a run. */
 export interface Scene {
   readonly outage: Outage;
   readonly simulator: RunningSimulator;
@@ -45,7 +45,7 @@ export interface Scene {
   readonly heard: readonly (readonly Heard[])[];
 }
 
-/** When what happened, on the exchange's clock. */
+/** Times of the outage on the exchange's clock. */
 export interface Times {
   readonly breachMs: number;
   readonly lostMs: number;

@@ -23,8 +23,8 @@ function requestsAfter(seq: number) {
 }
 const lastSeq = (): number => exchange.requestLog({ limit: 1 })[0]?.seq ?? 0;
 
-describe('clients of one process', () => {
-  test('never use a nonce twice, nor out of order where the exchange refuses that', async () => {
+describe('clients in one process', () => {
+  test('never use a nonce twice, nor out of order where the exchange requires order', async () => {
     const before = lastSeq();
     const [one, other] = [clientOf({ nonce: 'increasing' }), clientOf({ nonce: 'increasing' })];
     const calls = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? one : other).openPositions());
@@ -33,7 +33,7 @@ describe('clients of one process', () => {
     expect(requests.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
   });
 
-  test('spend the limits of an exchange together, whatever the order of its addresses', async () => {
+  test('share the rate limits of an exchange, whatever the order of its addresses', async () => {
     const unused = await startSimulator({ accounts: 2 });
     onTestFinished(() => unused.close());
     const options = { limits: { positions: { limit: 5, periodMs: 600_000 } }, timeouts: { callMs: 500 } };
@@ -49,7 +49,7 @@ describe('clients of one process', () => {
   });
 });
 
-test('an amount that is none is refused before anything is sent', async () => {
+test('an invalid amount is refused before anything is sent', async () => {
   const before = lastSeq();
   const outcome = await clientOf().reduceOnlyStop({
     market: 'BTC_PERP',
@@ -67,14 +67,14 @@ test('an amount that is none is refused before anything is sent', async () => {
   expect(requestsAfter(before)).toEqual([]);
 });
 
-test('options that cannot work are refused with a code, and show no secret', () => {
+test('invalid options are refused with a code, and no secret is shown', () => {
   const wrong = { baseUrls: ['ftp://exchange'], credentials: { apiKey: 'key', apiSecret: 'hidden' } };
   expect(() => createClient(wrong)).toThrow(expect.objectContaining({ code: 'EXCHANGE_OPTIONS' }));
   expect(() => createClient(wrong)).not.toThrow(/hidden/);
 });
 
 describe('a simulated exchange', () => {
-  test('says what is wrong with an account, a fault, a condition and a market', async () => {
+  test('explains errors in an account, a fault, a condition and a market', async () => {
     const account = { id: 'desk', collateral: { USDT: '1,5' } };
     await expect(startSimulator({ accounts: [account] })).rejects.toThrow(
       /^accounts\[0\]\.collateral\.USDT: must be a decimal/,
@@ -86,7 +86,7 @@ describe('a simulated exchange', () => {
     expect(() => exchange.priceOf('X_PERP')).toThrow(/no market "X_PERP"/);
   });
 
-  test('takes one more account, whose key works at once, and a price', async () => {
+  test('accepts a further account, whose key works at once, and a price', async () => {
     const credentials = exchange.createAccount({
       id: 'late',
       collateral: { USDT: '5000' },

@@ -12,7 +12,7 @@ import { startSimulatedExchange } from '../../src/simulator/start-simulated-exch
 import { startPrivateRedis } from '../support/redis.ts';
 import { builds, copyProject, environment, installPacked } from './packed.ts';
 
-/** What `npm pack` makes, used as a stranger uses it: in a project that has nothing but its declared dependencies. */
+/** The output of `npm pack`, used as a stranger uses it: in a project with only its declared dependencies. */
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const EXAMPLES = ['docs/client.md', 'docs/simulator.md'];
@@ -41,7 +41,7 @@ async function run(program: string, args: readonly string[], options: object = {
   }
 }
 
-/** Examples that begin with a comment that names a file. */
+/** Examples that begin with a comment naming a file. */
 async function examplesOf(page: string): Promise<(readonly [name: string, text: string])[]> {
   const text = await readFile(path.join(ROOT, page), 'utf8');
   return [...text.matchAll(/```ts\n(\/\/ (\S+\.ts)\n[\s\S]*?)```/g)].map(([, code = '', name = '']) => [
@@ -73,7 +73,7 @@ afterAll(async () => {
   if (folder !== undefined) await rm(folder, { recursive: true, force: true });
 });
 
-/** Problems that the compiler finds in the project, under the module resolution given. */
+/** Compiler errors of the project, under the given module resolution. */
 async function compile(
   moduleResolution: 'nodenext' | 'bundler',
   include: readonly string[],
@@ -96,7 +96,7 @@ async function compile(
 }
 
 describe.runIf(builds('package'))('the package', () => {
-  test('has the program, what it reads, the types of what others import, and neither tests nor sources', () => {
+  test('has the program, the files it reads and the public types, but neither tests nor sources', () => {
     const files = packed.files.map((file) => file.path);
     expect(files).toEqual(
       expect.arrayContaining([
@@ -117,7 +117,7 @@ describe.runIf(builds('package'))('the package', () => {
     expect(files.filter((file) => file.startsWith('docs/pictures/'))).toEqual([]);
   });
 
-  test('has the licence of every package whose code is in its files', async () => {
+  test('has the licence of every package whose code it bundles', async () => {
     const own = path.join(project, 'node_modules/breakwater/dist');
     const maps = packed.files.map((file) => file.path).filter((file) => file.endsWith('.js.map'));
     const bundled = new Set<string>();
@@ -135,7 +135,7 @@ describe.runIf(builds('package'))('the package', () => {
     expect([...bundled].filter((name) => !titles.includes(name))).toEqual([]);
   });
 
-  test('gives two doors, and no other file', async () => {
+  test('exports two entry points, and no other file', async () => {
     const names = ['breakwater/client', 'breakwater/simulator', 'breakwater/dist/src/app.js', 'breakwater'];
     const text = `for (const name of ${JSON.stringify(names)}) {
       const found = await import(name).then((all) => Object.keys(all).sort().join(' '), (error) => error.code);
@@ -150,12 +150,12 @@ describe.runIf(builds('package'))('the package', () => {
     ]);
   });
 
-  test('the examples of the docs compile, its own declarations included', async () => {
+  test("the examples of the docs compile, including the package's declarations", async () => {
     expect(await compile('nodenext', ['*.ts'])).toBe('');
     expect(await compile('bundler', ['*.ts'])).toBe('');
   });
 
-  test('its types refuse what would be refused at run time', async () => {
+  test('its types refuse what the runtime refuses', async () => {
     const wrong = `import { createClient } from 'breakwater/client';
 import { startSimulator } from 'breakwater/simulator';
 const client = createClient({ baseUrls: [], credentials: { apiKey: '', apiSecret: '' } });
@@ -179,7 +179,7 @@ simulator.exchange;
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^# pass 1$|^ℹ pass 1$/m)]);
   });
 
-  test('npx breakwater answers', async () => {
+  test('npx breakwater runs', async () => {
     const { version } = JSON.parse(await readFile(path.join(ROOT, 'package.json'), 'utf8')) as {
       version: string;
     };
@@ -208,7 +208,7 @@ simulator.exchange;
     expect(stdout).toMatch(/^BTC_PERP: [\d.]+, liquidated at [\d.]+\norder \d+: 0\.1\n$/);
   });
 
-  test('a daemon serves its page, its queues and its metrics, reads its config again, and loads no package twice', async () => {
+  test('a daemon serves its page, its queues and its metrics, reloads its config, and loads no package twice', async () => {
     const redis = await startPrivateRedis();
     onTestFinished(() => redis.stop());
     const simulator = await startSimulatedExchange({ accounts: 1 });
@@ -248,7 +248,7 @@ rules:
     const url = /http:\/\/[\d.]+:\d+/.exec(await told('listening'))?.[0] ?? expect.fail('no address');
     await told('started');
     const hasLoaded = (part: string) => loaded.some((one) => one.includes(part));
-    // Loaded when somebody first asks for it: the queues' page, and what sends its files.
+    // Loaded on first use: the queues' page, and the package that sends its files.
     expect(['/fastify/', '@bull-board', '@fastify/static'].map(hasLoaded)).toEqual([true, false, false]);
     for (const place of [
       '/',
@@ -260,7 +260,7 @@ rules:
     ]) {
       const reply = await fetch(`${url}${place}`);
       expect([place, reply.status]).toEqual([place, 200]);
-      // What is not read keeps its connection.
+      // An unread body keeps its connection.
       await reply.arrayBuffer();
     }
     const before = logged.filter(({ event }) => event === 'configReloaded').length;
@@ -277,7 +277,7 @@ rules:
     expect(hasLoaded('@bull-board')).toBe(true);
   }, 60_000);
 
-  test('npx breakwater demo plays both accounts, and Ctrl-C ends it in order', async () => {
+  test('npx breakwater demo plays both accounts, and Ctrl-C ends it gracefully', async () => {
     const args = ['breakwater', 'demo', '--json', '--duration', '30s'];
     const child = spawn('npx', args, { cwd: project, env: environment(folder), detached: true });
     onTestFinished(() => end(child));
@@ -287,7 +287,7 @@ rules:
     for await (const line of createInterface(child.stdout)) {
       const event = JSON.parse(line) as Record<string, unknown>;
       events.push(event);
-      // Once only: a second Ctrl-C would end it at once.
+      // Only once: a second Ctrl-C would end it at once.
       if (interrupted || event['event'] !== 'frame' || child.pid === undefined) continue;
       interrupted = true;
       process.kill(-child.pid, 'SIGINT');
@@ -298,7 +298,7 @@ rules:
   });
 });
 
-/** npx, the shell that it starts, and the program. */
+/** Ends npx, its shell, and the program. */
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
   const ended = once(child, 'exit');

@@ -5,17 +5,17 @@ import process from 'node:process';
 import { promisify } from 'node:util';
 import { inTurn } from '../support/slice.ts';
 
-/** Each builds the whole project at least once. */
+/** Each test builds the whole project at least once. */
 export const builds = inTurn(['image', 'release', 'package'], 3, 'things that are built');
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 
-/** What the build, the package and a release are made of. */
+/** Inputs of the build, the package and a release. */
 const SOURCES =
   'src workers scripts config docs package.json package-lock.json tsconfig.json tsconfig.types.json ' +
   'README.md CHANGELOG.md SECURITY.md LICENSE Dockerfile .dockerignore .gitignore .gitattributes';
 
-/** Programs find this Node first, and npm neither asks a registry nor leaves anything behind. */
+/** Programs find this Node first, and npm neither contacts a registry nor leaves files behind. */
 export function environment(folder: string): NodeJS.ProcessEnv {
   return {
     ...process.env,
@@ -27,7 +27,7 @@ export function environment(folder: string): NodeJS.ProcessEnv {
   };
 }
 
-/** The project without tests and history, in a folder of its own: building there disturbs nobody. */
+/** A copy of the project without tests and history: building there disturbs nobody. */
 export async function copyProject(target: string): Promise<void> {
   await mkdir(target, { recursive: true });
   for (const name of SOURCES.split(' ')) {
@@ -36,7 +36,7 @@ export async function copyProject(target: string): Promise<void> {
   await symlink(path.join(ROOT, 'node_modules'), path.join(target, 'node_modules'));
 }
 
-/** A project of somebody else, with a packed Breakwater and only what that says it needs. */
+/** An external project with a packed Breakwater and only its declared dependencies. */
 export async function installPacked(tarball: string, target: string): Promise<void> {
   const modules = path.join(target, 'node_modules');
   const own = path.join(modules, 'breakwater');

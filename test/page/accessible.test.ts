@@ -6,7 +6,7 @@ import { sliceOf } from '../support/slice.ts';
 import { axeFindings } from './axe.ts';
 import { asked, type Fixture, overview, startFixture, stressed } from './fixture.ts';
 
-/** What who cannot see, point or see colours needs of every view, and that nothing is cut off on a phone. */
+/** Accessibility of every view: without sight, a pointer or colours; and nothing is cut off on a phone. */
 
 const LOAN = 'creditLine:USDT@1700000000';
 
@@ -43,7 +43,7 @@ const VIEWS = {
   glossary: '/glossary',
 } as const;
 
-/** In the page: everything that is wrong with it, in words. */
+/** In the page: all violations, in words. */
 const FLAWS = `(() => {
   const flaws = [];
   const seen = (node) => node.checkVisibility({ visibilityProperty: true });
@@ -88,7 +88,7 @@ const FLAWS = `(() => {
   return flaws;
 })()`;
 
-/** In the page: what sticks out of the window, or is too small for a finger. */
+/** In the page: elements that overflow the window, or are too small for a finger. */
 const CUT_OFF = `(() => {
   const width = document.documentElement.clientWidth;
   const out = [...document.querySelectorAll('body *')].filter((node) => {
@@ -130,7 +130,7 @@ describe.skipIf(!hasBrowser())('every view', { timeout: 90_000 }, () => {
       }),
       accounts: [
         asked('desk'),
-        // A meter without a value went unnoticed: how far is not known here.
+        // A meter without a value means that the distance is unknown.
         account('blind', { nearest: null, positions: [position('1', { liquidationDistance: null })] }),
         account('borrower', {
           positions: [],
@@ -204,7 +204,7 @@ describe.skipIf(!hasBrowser())('every view', { timeout: 90_000 }, () => {
   }
 
   it.each(sliceOf(Object.entries(VIEWS), 3, 'views'))(
-    'has names, headings in order, words beside every shape, and nothing that axe-core finds: %s',
+    'has names, headings in order, words beside every shape, and no finding of axe-core: %s',
     async (_name, path) => {
       await open(path, 1280, async (page) => {
         expect(await page.evaluate(FLAWS)).toEqual([]);
@@ -217,7 +217,7 @@ describe.skipIf(!hasBrowser())('every view', { timeout: 90_000 }, () => {
     },
   );
 
-  it('has them in its dialogs too', async () => {
+  it('has the same in its dialogs', async () => {
     await open('/', 390, async (page) => {
       await page.getByRole('button', { name: 'Pause actions' }).click();
       await page.getByRole('dialog', { name: 'Pause all actions' }).waitFor();
@@ -238,7 +238,7 @@ describe.skipIf(!hasBrowser())('every view', { timeout: 90_000 }, () => {
     });
   });
 
-  // Of each view another width: one run has all of them, three runs have all of them in each view.
+  // Each view at a different width: one run covers all widths, three runs cover all widths for each view.
   const fits = Object.entries(VIEWS).flatMap(([name, path], row) =>
     [320, 390, 768].map((_, column, widths) => ({ name, path, width: widths[(row + column) % 3] ?? 0 })),
   );

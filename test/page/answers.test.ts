@@ -23,11 +23,11 @@ import {
 
 const plays = inTurn(['approved', 'vetoed', 'two people'], 3, 'answers on the page');
 
-/** What people answer on the page of a real daemon, by the ledger of the exchange and by what receivers got. */
+/** Answers of people on the page of a real daemon, by the exchange's ledger and by the receivers' messages. */
 
 const ASKING = /^long waiting for approval until /;
 
-/** The position is some 31 % from liquidation, and stays there. */
+/** The position is about 31 % from liquidation, and stays there. */
 const RULES = `  - id: near-liquidation
     on: position
     when: { liquidationDistance: { below: 40%, clearAbove: 60% } }
@@ -53,7 +53,7 @@ const asPlaced = (simulator: RunningSimulator) => {
   return { amount, price, activationPrice: details?.['activationPrice'] };
 };
 
-describe.skipIf(!hasBrowser())('what people answer on the page', { timeout: 240_000 }, () => {
+describe.skipIf(!hasBrowser())('answering on the page', { timeout: 240_000 }, () => {
   let browser: Browser;
 
   beforeAll(async () => {
@@ -72,7 +72,7 @@ describe.skipIf(!hasBrowser())('what people answer on the page', { timeout: 240_
     return await openDaemonPage(browser, { mode: 'approve', accounts, rules: RULES, more }, ASKING);
   }
 
-  /** Up to the last button, which is left to press. */
+  /** Does everything up to the last button. */
   async function open(page: Page, decision: 'Approve' | 'Veto', author: string): Promise<Locator> {
     await page.getByRole('button', { name: `${decision} near-liquidation` }).click();
     const dialog = page.getByRole('dialog');
@@ -93,7 +93,7 @@ describe.skipIf(!hasBrowser())('what people answer on the page', { timeout: 240_
     );
   }
 
-  it.runIf(plays('approved'))('approved, the orders that were shown are sent, and none before', async () => {
+  it.runIf(plays('approved'))('after an approval the shown orders are sent, and none before', async () => {
     const scene = await openAsking('{ within: 50s, withoutAnswer: hold }');
     const { page, simulator } = scene;
     const dialog = await open(page, 'Approve', 'ann');
@@ -108,7 +108,7 @@ describe.skipIf(!hasBrowser())('what people answer on the page', { timeout: 240_
   });
 
   it.runIf(plays('vetoed'))(
-    'vetoed, no order is sent although the rule goes on firing, past the deadline',
+    'after a veto no order is sent although the rule keeps firing, even past the deadline',
     async () => {
       const scene = await openAsking('{ within: 20s, withoutAnswer: act }');
       const { page, simulator, world, url } = scene;
@@ -132,7 +132,7 @@ describe.skipIf(!hasBrowser())('what people answer on the page', { timeout: 240_
   );
 
   it.runIf(plays('two people'))(
-    'two people at once: the first answer counts, and the second person reads who gave it',
+    'two people at once: the first answer counts, and the second person sees who gave it',
     async () => {
       const scene = await openAsking('{ within: 50s, withoutAnswer: hold }');
       const { page, simulator, world } = scene;
@@ -157,14 +157,14 @@ describe.skipIf(!hasBrowser())('what people answer on the page', { timeout: 240_
       if (annWon) await untilOrdered(scene);
       await polls(world, 'long', 5);
       expect(ours(simulator, 'long').length > 0).toBe(annWon);
-      // The browser itself reports the refusal; nothing else may have been said.
+      // The browser itself reports the refusal; no other complaint is allowed.
       const complaints = [...scene.complaints, ...other.complaints].filter((text) => !text.includes('409'));
       await expectClean({ ...scene, complaints });
     },
   );
 
   it.each(sliceOf([true, false], 2, 'acknowledged or not'))(
-    'what people were told goes to the pager, unless it is acknowledged there: %s',
+    'a notice is escalated to the pager, unless it is acknowledged on the page: %s',
     async (isSeenTo) => {
       const receiver = await startReceiver();
       closeAfterTest(() => receiver.close());
@@ -182,7 +182,7 @@ describe.skipIf(!hasBrowser())('what people answer on the page', { timeout: 240_
         await dialog.getByRole('button', { name: 'Acknowledge', exact: true }).click();
         await dialog.waitFor({ state: 'detached' });
         await sees(page, /^ann \(control token, 127\.0\.0\.1\) sees to it/);
-        // Longer than it takes to go to others.
+        // Longer than the escalation takes.
         await sleep(toldMs + 15_000 - Date.now());
         await polls(world, 'long', 3);
       } else {

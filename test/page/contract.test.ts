@@ -5,11 +5,11 @@ import type { PageAction, PageOverview, PageStoryEntry } from '../../src/web/pag
 import { account, creditLine } from '../support/account-view.ts';
 import { endangered, overview } from './fixture.ts';
 
-/** What the page's tests feed it is what the real API answers, and the page expects no more than that. */
+/** The fixtures of the page's tests equal the answers of the real API, and the page reads only their fields. */
 
 type Output<T extends { readonly _output: unknown }> = T['_output'];
 
-/** Compiles only while what the API answers is all that the page reads. */
+/** Compiles only while the API's answers contain everything that the page reads. */
 const READ: {
   overview: (from: Output<typeof overviewSchema>) => PageOverview;
   action: (from: Output<typeof actionLine>) => PageAction;
@@ -25,11 +25,11 @@ describe('the scripted API', () => {
     ['a calm account', account('a')],
     ['an endangered one', endangered('b')],
     ['a borrower', account('c', { positions: [], creditLines: [creditLine()] })],
-  ])('has accounts as the real one has them: %s', (_name, given) => {
+  ])('has accounts as the real API returns them: %s', (_name, given) => {
     expect(accountSchema.parse(given)).toEqual(given);
   });
 
-  it('has the overview, actions and stories as the real one has them', () => {
+  it('has overview, actions and stories as the real API returns them', () => {
     const seen = READ.overview(overviewSchema.parse(overview()));
     expect(seen).toEqual(overviewSchema.parse(seen));
     const action = {

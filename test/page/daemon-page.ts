@@ -9,14 +9,14 @@ import { openScene } from '../daemon/scene.ts';
 import { type DaemonWorld, openDaemonWorld } from '../daemon/world.ts';
 import { openPage, type WatchedPage } from '../support/browser.ts';
 
-/** A browser before the page of a real daemon, on a real Redis, in front of the simulated exchange. */
+/** A browser showing the page of a real daemon, on a real Redis, against the simulated exchange. */
 
 export const CONTROL_TOKEN = 'a-control-token-for-the-page';
 
-/** On a busy machine polls may have come late, which the page then says beside it. */
+/** Under load polls may come late, which the page then mentions. */
 export const CALM = /^long calm: /;
 
-/** In the page: what it showed, also for a moment only; and that it is the same page. */
+/** In the page: records everything it shows, even briefly, and that it was not reloaded. */
 const REMEMBER = `
   window.isTheSame = true;
   window.shown = new Set();
@@ -26,7 +26,7 @@ const REMEMBER = `
   }).observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true });
 `;
 
-/** A browser, a daemon and an exchange on a machine that may be busy: the bound only ends what hangs. */
+/** Browser, daemon and exchange on a machine under load: the bound only ends what hangs. */
 export async function patiently(
   holds: () => boolean | Promise<boolean>,
   what: string,
@@ -65,7 +65,7 @@ export async function openDaemonPage(
   return { ...(await visit(browser, url, first)), simulator, world, daemon, url };
 }
 
-/** Somebody else's browser, if it is not the first. */
+/** Opens the page in a separate browser context. */
 export async function visit(browser: Browser, url: string, first: RegExp): Promise<WatchedPage> {
   const watched = await openPage(browser);
   closeAfterTest(() => watched.page.context().close());
@@ -77,7 +77,7 @@ export async function visit(browser: Browser, url: string, first: RegExp): Promi
   return watched;
 }
 
-/** Nothing that a page must not do was done, and it is the same page as at first. */
+/** The page did nothing forbidden, and was not reloaded. */
 export async function expectClean({ page, complaints, foreign, url }: DaemonPage): Promise<void> {
   expect(complaints).toEqual([]);
   expect(foreign(url)).toEqual([]);
@@ -92,7 +92,7 @@ export async function shown(page: Page): Promise<readonly string[]> {
   return (await page.evaluate('[...window.shown]')) as string[];
 }
 
-/** Fills in what every change asks for. */
+/** Fills in the fields that every change requires. */
 export async function sign(dialog: Locator, reason: string, author = 'ann'): Promise<void> {
   await dialog.getByLabel('Reason').fill(reason);
   await dialog.getByLabel('Your name').fill(author);

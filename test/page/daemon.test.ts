@@ -19,9 +19,9 @@ import {
 
 const plays = inTurn(['approach', 'by hand', 'pause'], 3, 'what people see and do on the page');
 
-/** The page of a real daemon, on a real Redis, in front of the simulated exchange. */
+/** The page of a real daemon, on a real Redis, against the simulated exchange. */
 
-/** The position starts at some 31 % from liquidation. It fires for a while: who looks at a page has to see it. */
+/** The position starts at about 31 % from liquidation. The rule fires for a while, so that the page shows it. */
 const RULES = `  - id: near-liquidation
     on: position
     when: { liquidationDistance: { below: 20%, clearAbove: 22% } }
@@ -30,7 +30,7 @@ const RULES = `  - id: near-liquidation
     severity: critical
 `;
 
-/** As the exchange has it. */
+/** Distance to liquidation at the exchange. */
 function marketDistance(simulator: RunningSimulator): number {
   const liquidation = simulator.model.openPositions('long')[0]?.liquidationPrice?.toNumber() ?? 0;
   return 1 - liquidation / priceOf(simulator);
@@ -82,7 +82,7 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 240_000 }, () 
   }
 
   it.runIf(plays('approach'))(
-    'shows the approach, the rule that fires, the action and the recovery, live',
+    'shows the approach, the firing rule, the action and the recovery, live',
     async () => {
       const scene = await open();
       const { page, simulator, world } = scene;
@@ -108,7 +108,7 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 240_000 }, () 
       await patiently(
         () => {
           if (marketDistance(simulator) > 0.23) return true;
-          // A stop below the market fills when the price goes on; a part of it may do for the moment.
+          // A stop below the market fills as the price goes on; a partial fill is enough here.
           move(simulator, -0.0005);
           return false;
         },
@@ -120,7 +120,7 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 240_000 }, () 
       await sees(page, CALM);
       expect(await distance(page)).toBeGreaterThan(22);
 
-      // Its whole story, on its own page; the way there is no reload either.
+      // Its full story, on its own page; navigating there does not reload either.
       await page.locator('.subject h4 a').click();
       await page.getByRole('heading', { level: 1, name: 'BTC_PERP long' }).waitFor();
       const story = page.locator('.story-entry');
@@ -135,7 +135,7 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 240_000 }, () 
     },
   );
 
-  it.runIf(plays('by hand'))('reduces by hand what was shown before, as the ledger has it', async () => {
+  it.runIf(plays('by hand'))('reduces by hand as previewed, and the ledger agrees', async () => {
     const scene = await open();
     const { page, simulator, world } = scene;
     const before = sizeOf(simulator, 'long');
@@ -172,7 +172,7 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 240_000 }, () 
   ];
 
   it.each(sliceOf(ways, 2, 'ways of the price'))(
-    'closes urgently whichever way the price moves, as the ledger has it: it $way',
+    'closes urgently in either direction, and the ledger agrees: it $way',
     async ({ by }) => {
       const scene = await open();
       const { page, simulator, world } = scene;
@@ -225,7 +225,7 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 240_000 }, () 
       await dialog.getByRole('button', { name: 'Pause' }).click();
       await dialog.getByText('The control token is wrong. Nothing was changed').waitFor();
       expect(await daemon.state.controls.list()).toEqual([]);
-      // The browser itself reports the refusal; nothing else may have been said.
+      // The browser itself reports the refusal; no other complaint is allowed.
       expect(scene.complaints.filter((text) => !text.includes('401'))).toEqual([]);
 
       await dialog.getByLabel('Control token').fill(CONTROL_TOKEN);

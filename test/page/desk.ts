@@ -11,7 +11,7 @@ import {
   startSimulatedExchange,
 } from '../../src/simulator/start-simulated-exchange.ts';
 
-/** What the pictures in docs/images show: a real daemon on a real Redis, and the simulated exchange. */
+/** The scene of the pictures in docs/images: a real daemon on a real Redis, and the simulated exchange. */
 export interface Desk {
   readonly simulator: RunningSimulator;
   readonly daemon: Daemon;
@@ -114,7 +114,7 @@ function price(simulator: RunningSimulator, market: string): number {
   return simulator.model.market(market)?.last.toNumber() ?? Number.NaN;
 }
 
-/** A little at a time, with noise, as prices go. */
+/** In small noisy steps, like real prices. */
 export async function drift(simulator: RunningSimulator, steps: number, by: number): Promise<void> {
   for (let step = 0; step < steps; step += 1) {
     for (const [market, digits] of [
@@ -135,7 +135,7 @@ function ordersOf(simulator: RunningSimulator, accountId: string): number {
     .filter(({ clientOrderId }) => clientOrderId?.startsWith('bw') === true).length;
 }
 
-/** Until the rule has to fire, and no further: the order that follows stays open. */
+/** Stops once the rule must fire, so that the order that follows stays open. */
 async function fall(simulator: RunningSimulator): Promise<void> {
   const distance = () => {
     const { markPrice, liquidationPrice } = simulator.model.openPositions('arb-desk')[0] ?? {};
@@ -145,7 +145,7 @@ async function fall(simulator: RunningSimulator): Promise<void> {
   while (distance() > 0.0495) await drift(simulator, 1, -0.0025);
 }
 
-/** The prices fall; one position is reduced, and an order of the next reduction is left open. */
+/** The prices fall; one position is reduced, and an order of the next reduction stays open. */
 export async function play({ simulator }: Desk): Promise<void> {
   const sizeOf = () => simulator.model.openPositions('arb-desk')[0]?.amount.toNumber() ?? 0;
   await until(() => ordersOf(simulator, 'momentum') > 0, 'the standing stop');
@@ -163,14 +163,14 @@ export async function play({ simulator }: Desk): Promise<void> {
   await sleep(2_500);
 }
 
-/** A busy machine may have disturbed the schedule; that is remembered for a minute. */
+/** Load may have disturbed the schedule, which the page mentions for a minute. */
 export async function untilWell({ daemon }: Desk): Promise<void> {
   const isWell = async () =>
     !(await (await fetch(`${daemon.webUrl()}/api/v1/overview`)).text()).includes('"degraded":["');
   await until(isWell, 'a daemon that is well');
 }
 
-/** Each part says how it is closed, even if a later one does not start. */
+/** Each part registers its close at once, so that a later failure does not leave it open. */
 export async function openDesk(closers: (() => Promise<unknown>)[]): Promise<Desk> {
   const redis = await startPrivateRedis({ env: process.env, name: 'images' });
   closers.push(() => redis.stop());

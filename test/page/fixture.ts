@@ -17,8 +17,8 @@ import type {
 import { account, position, rule, text } from '../support/account-view.ts';
 
 /**
- * A server that serves the page as the daemon does, under the same policy, in front of an API that does as it is
- * told: what a real daemon does rarely, such as losing the stream, it does on demand.
+ * A server that serves the page as the daemon does, under the same policy, with a scripted API: it does on demand what
+ * a real daemon rarely does, such as losing the stream.
  */
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -50,7 +50,7 @@ export interface FixtureState {
   preview: OrderPreview;
   readToken: string | undefined;
   controlToken: string;
-  /** Whose token the read token is. */
+  /** The user of the read token. */
   knownAs: string | null;
   /** Answers 503 to the stream and to everything else. */
   isDown: boolean;
@@ -60,14 +60,12 @@ export interface Fixture {
   readonly url: string;
   readonly state: FixtureState;
   readonly asked: readonly Asked[];
-  /** The accounts that each stream watches that is open now. */
+  /** The accounts that each open stream watches. */
   streams(): readonly (readonly string[])[];
   /** Sends an event to every stream. */
   emit(name: string, data: unknown): void;
-  /** Changes an account and tells of it. */
   changeAccount(accountId: string, changed: Partial<AccountView>): void;
   changeOverview(changed: Partial<PageOverview>): void;
-  /** Cuts every stream. */
   cut(): void;
   close(): Promise<void>;
 }
@@ -299,7 +297,7 @@ export function overview(changed: Partial<PageOverview> = {}): PageOverview {
   };
 }
 
-/** An account of which people are asked something, and were told of. */
+/** An account with an open question and a notice. */
 export function asked(accountId: string): AccountView {
   const size = { market: 'BTC_PERP', positionId: '1' } as const;
   const atMs = Date.now() - 20_000;
@@ -351,7 +349,7 @@ export function asked(accountId: string): AccountView {
   };
 }
 
-/** A stress test with a crash that the rules hold, one that they do not, and a rally. */
+/** A stress test with a crash that the rules survive, one that they do not, and a rally. */
 export function stressed(): PageStress {
   const atMs = Date.now() - 3 * 3_600_000;
   const run = { atMs, durationMs: 41_000, outcome: 'complete', words: '' } as const;
@@ -401,7 +399,7 @@ export function stressed(): PageStress {
   };
 }
 
-/** The same account with its first position endangered, the rule firing and an order out. */
+/** The same account with its first position endangered, the rule firing and an order sent. */
 export function endangered(accountId: string): AccountView {
   const atMs = Date.now();
   return account(accountId, {

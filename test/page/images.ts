@@ -6,8 +6,8 @@ import { ACCOUNTS, openDesk, play, untilWell } from './desk.ts';
 import { withPalette } from './png.ts';
 
 /**
- * Takes the pictures of the page in docs/images: a real daemon on a real Redis, with the simulated exchange in
- * the middle of a fall. `node test/page/images.ts [folder]`
+ * Takes the pictures of the page in docs/images: a real daemon on a real Redis, with the simulated exchange in the
+ * middle of a fall. `node test/page/images.ts [folder]`
  */
 
 const FOLDER = process.argv[2] ?? path.resolve(import.meta.dirname, '../../docs/images');

@@ -12,14 +12,14 @@ const plays = inTurn(
   'many accounts on the page',
 );
 
-/** Many accounts: what they weigh on the page, how long it is, and what is seen first. */
+/** Many accounts: their cost on the page, its length, and what is seen first. */
 
 const MANY = 1_000;
 const FEW = 30;
 const PHONE = { viewport: { width: 390, height: 844 } };
 
 interface Weight {
-  /** Time in tasks so long that a keystroke waits for them. */
+  /** Time in tasks long enough to delay a keystroke. */
   readonly blockedMs: number;
   readonly firstListMs: number;
   readonly nodes: number;
@@ -84,7 +84,7 @@ describe.skipIf(!hasBrowser())('many accounts', { timeout: 120_000 }, () => {
         .poll(() => page.locator('.row-id').first().textContent(), { timeout: 30_000 })
         .toBe('desk-7');
       await filter.fill('');
-      // What streams bring while one looks.
+      // Updates from streams during the visit.
       for (const { accountId } of fixture.state.accounts.slice(0, 25)) {
         fixture.changeAccount(accountId, { nearest: 0.0123 });
       }
@@ -96,9 +96,9 @@ describe.skipIf(!hasBrowser())('many accounts', { timeout: 120_000 }, () => {
   }
 
   it.runIf(plays('a thousand'))(
-    'a thousand are shown, filtered and followed as a few are, on a phone',
+    'a thousand are shown, filtered and followed as fast as a few, on a phone',
     async () => {
-      // The first page of a browser pays for compiling; it counts for nobody.
+      // The first page of a browser pays for compiling and does not count.
       await weigh(FEW);
       const few = await weigh(FEW);
       const many = await weigh(MANY);
@@ -133,14 +133,14 @@ describe.skipIf(!hasBrowser())('many accounts', { timeout: 120_000 }, () => {
   });
 
   it.runIf(plays('200 accounts'))(
-    '200 accounts were 41,800 pixels on a phone: a line of each takes a tenth of that, and all of them a half',
+    '200 accounts on a phone take less than a sixth of 41,800 pixels at first, and less than half when all are shown',
     async () => {
       await open(named(200), async (page) => {
         const height = () => ask<number>(page, 'document.documentElement.scrollHeight');
         expect(await height()).toBeLessThan(41_800 / 6);
         await page.getByRole('button', { name: 'Show 150 more of 200 accounts' }).click();
         await page.locator('.account').nth(199).waitFor();
-        // What is out of sight has the height of a guess until it was seen.
+        // Lines out of sight have an estimated height until they are seen.
         await page.locator('.account').nth(199).scrollIntoViewIfNeeded();
         const one = (await page.locator('.account').nth(199).boundingBox())?.height ?? Number.NaN;
         expect(one).toBeLessThan(100);
@@ -149,19 +149,16 @@ describe.skipIf(!hasBrowser())('many accounts', { timeout: 120_000 }, () => {
     },
   );
 
-  it.runIf(plays('ten of them'))(
-    'a calm account filled a screen: now ten of them fit on that of a desk',
-    async () => {
-      await open(
-        named(20),
-        async (page) => {
-          const box = await page.locator('.account').nth(9).boundingBox();
-          expect((box?.y ?? Number.NaN) + (box?.height ?? Number.NaN)).toBeLessThan(900);
-        },
-        { viewport: { width: 1280, height: 900 } },
-      );
-    },
-  );
+  it.runIf(plays('ten of them'))('ten calm accounts fit on the screen of a desk', async () => {
+    await open(
+      named(20),
+      async (page) => {
+        const box = await page.locator('.account').nth(9).boundingBox();
+        expect((box?.y ?? Number.NaN) + (box?.height ?? Number.NaN)).toBeLessThan(900);
+      },
+      { viewport: { width: 1280, height: 900 } },
+    );
+  });
 
   it.runIf(plays('an outage'))(
     'the first line of a phone at 200 accounts in an outage says what is wrong',
@@ -189,7 +186,7 @@ describe.skipIf(!hasBrowser())('many accounts', { timeout: 120_000 }, () => {
   );
 
   it.runIf(plays('just started'))(
-    'every account started amber: one that just started and is calm looks calm',
+    'an account that just started and is calm looks calm, not amber',
     async () => {
       const started = { market: 'BTC_PERP', why: 'newStore', sinceMs: 0 };
       await open([account('desk', { doubts: [started] }), endangered('hot')], async (page) => {

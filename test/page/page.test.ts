@@ -25,7 +25,7 @@ const plays = inTurn(
   'parts of the page',
 );
 
-/** The page in a real browser, in front of an API that does as it is told. */
+/** The page in a real browser, against a scripted API. */
 
 const LOAN = 'creditLine:USDT@1700000000';
 const NOT_LIVE = 'STALE';
@@ -42,12 +42,11 @@ async function open(state: Partial<FixtureState>, path = '/', options: Parameter
   return { fixture, page: watched.page, complaints: watched.complaints };
 }
 
-/** Waits until a text is there, and is seen. */
 async function sees(page: Page, text: string | RegExp): Promise<void> {
   await page.getByText(text).first().waitFor();
 }
 
-/** Asks again and again: a busy machine takes its time. */
+/** Polls the condition, with time for a busy machine. */
 async function becomes<T>(look: () => Promise<T> | T, expected: T): Promise<void> {
   await expect.poll(look, { timeout: 30_000, interval: 50 }).toEqual(expected);
 }
@@ -56,7 +55,6 @@ async function evaluate<T>(page: Page, expression: string): Promise<T> {
   return (await page.evaluate(expression)) as T;
 }
 
-/** Shows everything about an account of the list. */
 async function expand(page: Page, accountId: string): Promise<void> {
   const row = page.locator('.account', { has: page.getByText(accountId, { exact: true }) });
   await row.locator('.row-toggle').click();
@@ -90,10 +88,10 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     accounts: [account('calm-desk'), endangered('hot-desk')],
   });
 
-  it('shows the most endangered account first, with what fires and what is done, in words', async () => {
+  it('shows the most endangered account first, with its firing rules and actions, in words', async () => {
     const { page, complaints } = await open(two());
     await sees(page, 'acting: reducing BTC_PERP until 10 % away');
-    // The sentence is there before the list.
+    // The sentence appears before the list.
     await becomes(() => namesOf(page), ['hot-desk', 'calm-desk']);
     expect(await page.locator('.row .state-words').first().textContent()).toContain(
       'Acting: reducing BTC_PERP until 10 % away',
@@ -123,7 +121,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
   });
 
   it.runIf(plays('quiet hours'))(
-    'says until when it is quiet and how many notices wait, while they do',
+    'says during quiet hours until when they last and how many notices wait',
     async () => {
       const words = 'quiet hours until 2026-01-31 07:00 UTC: 3 notices are held back';
       const quietHours = { untilMs: Date.UTC(2026, 0, 31, 7), held: 3, words };
@@ -137,7 +135,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     },
   );
 
-  it.runIf(plays('same nodes'))('follows what happens without a reload, in the very same nodes', async () => {
+  it.runIf(plays('same nodes'))('follows events without a reload, in the very same nodes', async () => {
     const { fixture: server, page, complaints } = await open({ accounts: [account('desk')] });
     await sees(page, 'desk calm: 15.25 % from liquidation (BTC_PERP).');
     await expand(page, 'desk');
@@ -173,7 +171,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     expect(complaints).toEqual([]);
   });
 
-  it.runIf(plays('focus'))('keeps the focus and what is open when the order changes', async () => {
+  it.runIf(plays('focus'))('keeps the focus and open details when the order changes', async () => {
     const distances = (of: Readonly<Record<string, number>>) =>
       Object.entries(of).map(([id, nearest]) => account(id, { nearest }));
     const first = distances({ a: 0.1, b: 0.2, c: 0.3 });
@@ -190,7 +188,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
       await toggle.focus();
       server.state.accounts = distances(order);
       server.emit('rows', { rows: server.state.accounts.map(accountRow) });
-      // The order is found anew where the count of a state changes.
+      // The order is computed anew where the count of a state changes.
       server.changeAccount(Object.keys(order)[0] ?? '', { state });
       await becomes(() => namesOf(page), Object.keys(order));
       expect(await focused()).toMatch(/^\w+: c$/);
@@ -198,7 +196,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     }
   });
 
-  it('says loudly that it is not live any more, and comes back by itself', async () => {
+  it('says loudly when it is no longer live, and reconnects by itself', async () => {
     const { fixture: server, page } = await open({ accounts: [account('desk')] });
     await sees(page, 'calm: 15.25 % from liquidation');
     server.state.isDown = true;
@@ -218,7 +216,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     await sees(page, 'liquidationDistance 4.12 % is below 5 %');
   });
 
-  it('shows what came from outside as text, whatever it looks like', async () => {
+  it('shows external text as text, whatever it looks like', async () => {
     const evil = '<img src=x onerror="window.hit=1"><script>window.hit=1</script>';
     const {
       fixture: server,
@@ -248,7 +246,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     expect(complaints).toEqual([]);
   });
 
-  it('pauses with the token, and a wrong one changes nothing and is said to be wrong', async () => {
+  it('pauses with the token; a wrong one changes nothing and is reported as wrong', async () => {
     const { fixture: server, page } = await open({ accounts: [account('desk')] });
     await sees(page, 'Live');
     const pause = page.getByRole('button', { name: 'Pause actions' });
@@ -280,7 +278,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     await sees(page, 'ann: exchange maintenance.');
 
     await page.getByRole('button', { name: 'Resume all accounts' }).click();
-    // The token is known by now, and is not asked for again.
+    // The token is remembered, and not asked for again.
     expect(await dialog.getByLabel('Control token').isVisible()).toBe(false);
     await dialog.getByLabel('Reason').fill('over');
     await dialog.getByRole('button', { name: 'Resume' }).click();
@@ -293,7 +291,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     expect(await evaluate(page, 'sessionStorage.getItem("breakwater.controlToken")')).toBeNull();
   });
 
-  it('shows the order before it is made, makes it once, and takes it back', async () => {
+  it('previews the order, sends it once, and withdraws it', async () => {
     const preview = {
       plan: [{ label: 'will send', text: 'a reduce-only sell stop at about 29471' }],
       closesWhen: 'To be flat now use the exchange.',
@@ -319,7 +317,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     }
     const made = () => server.asked.filter(({ path }) => path === '/accounts/desk/orders');
     expect(made()).toEqual([]);
-    // Back leads to what was typed.
+    // Back leads to the entered values.
     await dialog.getByRole('button', { name: 'Back' }).click();
     expect(await dialog.getByLabel('Part in percent').inputValue()).toBe('12.5');
     await dialog.getByRole('button', { name: 'Show the order' }).click();
@@ -352,7 +350,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     });
   });
 
-  it('approves what is asked after it has shown the orders and the deadline, and vetoes it', async () => {
+  it('approves a question after showing the orders and the deadline, and vetoes it', async () => {
     const { fixture: server, page } = await open({ accounts: [asked('desk')] });
     await expand(page, 'desk');
     for (const decision of ['Approve', 'Veto']) {
@@ -383,7 +381,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     }
   });
 
-  it('acknowledges what people were told, as it was shown, and then says who sees to it', async () => {
+  it('acknowledges a notice as it was shown, and then says who sees to it', async () => {
     const { fixture: server, page } = await open({ accounts: [asked('desk')] }, '/accounts/desk');
     await page.getByRole('button', { name: 'Acknowledge near-liquidation for position:1' }).click();
     const dialog = page.getByRole('dialog', { name: 'Acknowledge near-liquidation in desk' });
@@ -413,7 +411,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
   });
 
   it.runIf(plays('only reading'))(
-    'offers no answer to somebody who may only read, nor where changing is off',
+    'offers no answers to read-only users, nor where changes are off',
     async () => {
       const { fixture: server, page } = await open(
         { accounts: [asked('desk')], knownAs: 'dave' },
@@ -425,7 +423,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
       server.state.knownAs = null;
       await page.reload();
       await becomes(offered, 3);
-      // Said again and again: the page that was loaded anew may not be listening yet.
+      // Repeated, because the reloaded page may not be listening yet.
       await becomes(() => {
         server.changeOverview({ may: { control: false, operate: false, topUp: false } });
         return offered();
@@ -434,7 +432,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
   );
 
   it.runIf(plays('silence'))(
-    'silences a rule for one subject, and offers nothing where changing is off',
+    'silences a rule for one subject, and offers nothing where changes are off',
     async () => {
       const { fixture: server, page } = await open({ accounts: [endangered('desk')] }, '/accounts/desk');
       await page.getByRole('button', { name: 'Silence near-liquidation' }).click();
@@ -459,7 +457,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
   );
 
   it.runIf(plays('read token'))(
-    'asks for the read token, refuses a wrong one, and sends it in a header only',
+    'asks for the read token, refuses a wrong one, and sends it only in a header',
     async () => {
       const { fixture: server, page } = await open({
         accounts: [account('desk')],
@@ -518,7 +516,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
   );
 
   it.runIf(plays('story'))(
-    "tells a position's whole story, with a curve and the inputs of what was decided",
+    "shows a position's full story, with a curve and the inputs of the decisions",
     async () => {
       const atMs = Date.now();
       const history = Array.from({ length: 120 }, (_, index) => ({
@@ -548,7 +546,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
       const drawn =
         'const c = document.querySelector("canvas"); ' +
         'return c !== null && c.getContext("2d").getImageData(0, 0, c.width, c.height).data.some((byte) => byte > 0)';
-      // The words are there before the picture.
+      // The words appear before the picture.
       await becomes(() => evaluate<boolean>(page, `(() => { ${drawn} })()`), true);
       await page.getByText('Details and inputs').click();
       await sees(page, '"liquidationDistance": 0.041');
@@ -568,7 +566,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
       server.changeAccount('desk', { danger: 5 });
       await sees(page, 'the order was accepted');
       await sees(page, 'took 51\u00a0ms');
-      // What was opened stays open.
+      // Expanded parts stay expanded.
       expect(await page.getByText('"liquidationDistance": 0.041').isVisible()).toBe(true);
       server.changeAccount('desk', { positions: [] });
       await sees(page, 'Position 1 is not open any more');
@@ -578,7 +576,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
   );
 
   it.runIf(plays('many accounts'))(
-    'shows a part of many accounts, filters, sorts and groups them, and watches only what is open',
+    'shows many accounts in parts, filters, sorts and groups them, and watches only the open ones',
     async () => {
       const accounts = Array.from({ length: 60 }, (_, index) =>
         account(`desk-${index}`, {
@@ -600,7 +598,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
       await becomes(watching, [0]);
       await expand(page, 'desk-59');
       await becomes(watching, [1]);
-      // Changing what is watched is no loss of the connection.
+      // Changing the watched accounts is not a loss of the connection.
       expect(await page.getByText(NOT_LIVE).isVisible()).toBe(false);
       await page.getByLabel('Order').selectOption('name');
       await becomes(async () => (await namesOf(page)).slice(0, 3), ['desk-0', 'desk-1', 'desk-2']);
@@ -623,7 +621,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     },
   );
 
-  it.runIf(plays('keyboard'))('can be used with the keyboard alone', async () => {
+  it.runIf(plays('keyboard'))('works with the keyboard alone', async () => {
     const { page } = await open(two());
     await sees(page, 'hot-desk');
     const focused = () =>
@@ -636,7 +634,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     expect(await focused()).toBe('Pause actions');
     await page.keyboard.press('Enter');
     await page.getByRole('dialog').waitFor();
-    // A dialog keeps the focus, Escape closes it and gives it back.
+    // A dialog keeps the focus; Escape closes it and restores the focus.
     for (let press = 0; press < 12; press += 1) await page.keyboard.press('Tab');
     expect(
       await evaluate(
@@ -673,7 +671,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     expect(await ground()).toBe(dark);
   });
 
-  it.runIf(plays('nowhere'))('says so when there is no such account or page', async () => {
+  it.runIf(plays('nowhere'))('says when an account or page does not exist', async () => {
     const { fixture: server, page } = await open({ accounts: [account('desk')] }, '/accounts/other');
     await sees(page, 'There is no account other.');
     await page.goto(`${server.url}/nowhere/at/all`);

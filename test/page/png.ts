@@ -1,8 +1,8 @@
 import { crc32, deflateSync, inflateSync } from 'node:zlib';
 
 /**
- * A browser's picture with a palette of 256 colours (PNG, third edition: 9 filters, 11 chunks): a page has few
- * colours, and this takes a quarter of the room.
+ * A browser screenshot with a palette of 256 colours (PNG, third edition: 9 filters, 11 chunks): a page has few
+ * colours, and the file shrinks to a quarter.
  */
 
 interface Chunk {
@@ -13,7 +13,7 @@ interface Chunk {
 interface Pixels {
   readonly width: number;
   readonly height: number;
-  /** Bytes of one pixel: 3, or 4 with transparency, which is left out. */
+  /** Bytes per pixel: 3, or 4 with transparency, which is dropped. */
   readonly step: number;
   readonly bytes: Buffer;
 }
@@ -44,7 +44,7 @@ export function withPalette(png: Buffer): Buffer {
   ]);
 }
 
-/** The most frequent colours; others become the nearest of them. */
+/** The most frequent colours; all others map to the nearest of them. */
 function paletteOf({ step, bytes }: Pixels) {
   const counts = new Map<number, number>();
   for (let at = 0; at < bytes.length; at += step) {

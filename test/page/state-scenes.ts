@@ -14,7 +14,7 @@ import type { PageOverview } from '../../src/web/page/contract.d.ts';
 import { startReceiver } from '../notify/receiver.ts';
 import { CONTROL_TOKEN, drift, until } from './desk.ts';
 
-/** What the pictures of all states show: how each is brought about, and what the page must then say. */
+/** The pictures of all states: how to reach each one, and what the page must say then. */
 
 /** Every fifth is short and every third far from liquidation, so that a crash hits most but not all. */
 function seeds(mode: Mode, count: number): readonly SeedAccount[] {
@@ -62,9 +62,9 @@ export interface Scene {
 
 export type Closers = (() => Promise<unknown>)[];
 
-/** Each part says how it is closed, even if a later one does not start. */
+/** Each part registers its close at once, so that a later failure does not leave it open. */
 export async function openScene(mode: Mode, count: number, closers: Closers): Promise<Scene> {
-  // A Redis for this scene alone: it is stopped while the daemon uses it.
+  // A separate Redis for this scene: it is stopped while the daemon uses it.
   const redis = await startPrivateRedis({ env: { ...process.env, REDIS_URL: undefined }, name: 'states' });
   closers.push(() => redis.stop());
   const simulator = await startSimulatedExchange({ accounts: seeds(mode, count), speed: 1, limits: [] });
@@ -85,7 +85,7 @@ export async function openScene(mode: Mode, count: number, closers: Closers): Pr
     ({ id, key, secret }) =>
       `  - { id: ${id}, apiKey: { env: ${key} }, apiSecret: { env: ${secret} }, rules: [${mode === 'enforce' ? 'near-liquidation' : 'halve'}] }\n`,
   );
-  // With a longer wait, or a longer `fillWithin`, too little time would be left to ask: the rule would act at once.
+  // With a longer wait or `fillWithin` too little time would be left to ask: the rule would act at once.
   const text = `mode: ${mode}
 exchange: { baseUrls: ["${simulator.baseUrl}"], lateArrival: 200ms }
 redis: { url: "${redis.url}", prefix: "${redis.prefix.replace(/:$/, '')}" }
@@ -110,7 +110,7 @@ ${RULES[mode]}`;
   return { count, simulator, redis, daemon };
 }
 
-/** Waits for what the API says of all accounts, and of what does not work. */
+/** Waits until the API reports the expected states and failures. */
 async function untilSaid({ daemon }: Scene, words: RegExp): Promise<void> {
   let said = '';
   const isSaid = async () => {
@@ -127,18 +127,16 @@ async function untilSaid({ daemon }: Scene, words: RegExp): Promise<void> {
 export interface State {
   readonly name: string;
   readonly mode: Mode;
-  /** Brings it about. */
+  /** Brings the state about. */
   enter(scene: Scene): Promise<void>;
-  /** What the page says above everything else. */
   readonly headline: RegExp;
-  /** What the first line of the list says. */
   readonly firstLine: RegExp;
 }
 
-/** Nothing else is wrong: no schedule that was disturbed on a busy machine, which is remembered for a minute. */
+/** Nothing else is wrong, such as a schedule disturbed by load, which the page mentions for a minute. */
 const ALL_CALM = /^(desk-001 calm: [^;]+|\d+ accounts calm)\.$/;
 
-/** In the order in which one exchange and one daemon go through those of a mode. */
+/** In the order in which one exchange and one daemon pass through the states of a mode. */
 export const STATES: readonly State[] = [
   {
     name: 'calm',

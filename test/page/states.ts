@@ -8,9 +8,9 @@ import { axeFindings } from './axe.ts';
 import { type Closers, openScene, type Scene, STATES, type State } from './state-scenes.ts';
 
 /**
- * Takes pictures of the page in every state that people have to tell apart, for 1, 20 and 200 accounts, on a desk and a
- * phone, light and dark: real daemons on a real Redis, with the simulated exchange. Fails where a page does not say what
- * it has to, or axe-core finds something. `node test/page/states.ts [folder] [counts] [states]`
+ * Takes pictures of the page in every state that people must tell apart, for 1, 20 and 200 accounts, on a desk and a
+ * phone, light and dark: real daemons on a real Redis, with the simulated exchange. Fails if a page does not show its
+ * expected text, or if axe-core finds something. `node test/page/states.ts [folder] [counts] [states]`
  */
 
 const [
@@ -26,10 +26,10 @@ const DEVICES: Readonly<Record<string, BrowserContextOptions>> = {
   phone: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
 };
 const QUALITY = 36;
-/** On a busy machine polls come late. The page says so for a minute. */
+/** Under load polls come late, which the page mentions for a minute. */
 const SETTLED_WITHIN_MS = 90_000;
 
-/** What is wrong with a page, in words. */
+/** Errors of a page, in words. */
 async function flawsOf(page: Page, { headline, firstLine }: State): Promise<readonly string[]> {
   const said = (await page.locator('.verdict-words').textContent()) ?? '';
   const first = page.locator('.account').first();
@@ -46,7 +46,7 @@ async function flawsOf(page: Page, { headline, firstLine }: State): Promise<read
   ];
 }
 
-/** WebP is not among what `page.screenshot` writes. */
+/** `page.screenshot` cannot write WebP. */
 async function picture(page: Page): Promise<Buffer> {
   const session = await page.context().newCDPSession(page);
   const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: QUALITY });
@@ -63,7 +63,7 @@ async function shoot(browser: Browser, scene: Scene, state: State): Promise<read
       await page.getByText('Live', { exact: true }).waitFor();
       await page.locator('.account').first().waitFor();
       const headline = page.locator('.verdict-words').filter({ hasText: state.headline });
-      // The check below says what it is instead.
+      // The check below reports the actual text.
       await headline.waitFor({ timeout: SETTLED_WITHIN_MS }).catch(() => {});
       await writeFile(path.join(folder, `${name}.webp`), await picture(page));
       flaws.push(...(await flawsOf(page, state)).map((flaw) => `${name}: ${flaw}`));

@@ -9,7 +9,7 @@ import { type Fixture, startFixture, stressed } from './fixture.ts';
 
 const plays = inTurn(['no schedule', 'none yet'], 2, 'stress tests on the page');
 
-/** The section about stress tests on a schedule, in a real browser. */
+/** The section about scheduled stress tests, in a real browser. */
 
 describe.skipIf(!hasBrowser())('the stress test on the page', { timeout: 90_000 }, () => {
   let browser: Browser;
@@ -61,7 +61,7 @@ describe.skipIf(!hasBrowser())('the stress test on the page', { timeout: 90_000 
     ).toBe(true);
   });
 
-  it.runIf(plays('no schedule'))('is not there without a schedule', async () => {
+  it.runIf(plays('no schedule'))('is missing without a schedule', async () => {
     const { section, fixture: server } = await open({ scheduled: false, stored: null });
     await expect.poll(() => server.asked.some((ask) => ask.path === '/stress')).toBe(true);
     expect(await section.isVisible()).toBe(false);
@@ -86,7 +86,7 @@ describe.skipIf(!hasBrowser())('the stress test on the page', { timeout: 90_000 
   );
 });
 
-it('feeds the page what the real API answers', () => {
+it('the fixture equals the answer of the real API', () => {
   const reply = stressed();
   expect(stressReply.parse(reply)).toEqual(reply);
 });

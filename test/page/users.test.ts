@@ -8,7 +8,7 @@ import { accountView, type Fixture, type FixtureOptions, pauseOf, startFixture }
 
 const plays = inTurn(['a token', 'a proxy', 'a queue'], 2, 'who is at the page');
 
-/** The page in a real browser, before the real server. */
+/** The page in a real browser, against the real server. */
 
 let browser: Browser;
 let fixture: Fixture | undefined;
@@ -44,7 +44,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
   });
 
   it.runIf(plays('a token'))(
-    'asks somebody with a token of their own for it once, and never for a name',
+    'asks a user with a personal token for it once, and never for a name',
     async () => {
       const users = { ann: { scopes: ['control'], tokenHash: tokenHashOf(TOKEN) } } as const;
       const { server, page } = await open({ web: { controlToken: NO_SHARED, users } });
@@ -61,13 +61,13 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
       await dialog.waitFor({ state: 'detached' });
       expect(await pauseOf(server.state, 'desk-1')).toMatchObject({ author: 'ann (127.0.0.1)' });
       await page.getByText('ann (127.0.0.1): moving collateral.').first().waitFor();
-      // Who leaves is asked again.
+      // After signing out it asks again.
       await page.getByRole('button', { name: 'Forget token' }).click();
       await dialog.getByLabel('Read token').waitFor();
     },
   );
 
-  it.runIf(plays('a proxy'))('knows whom a proxy names, without any token', async () => {
+  it.runIf(plays('a proxy'))('recognizes a user named by a proxy, without any token', async () => {
     const users = { dave: { scopes: ['read'] }, erin: { scopes: ['control'] } } as const;
     const web = {
       controlToken: NO_SHARED,
@@ -86,7 +86,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     expect(await server.state.controls.list()).toEqual([]);
   });
 
-  it.runIf(plays('a queue'))('says that a queue is paused, before anything else', async () => {
+  it.runIf(plays('a queue'))('says first that a queue is paused', async () => {
     const calm = accountView('desk-1', { worst: null, rules: [], creditLines: [], positions: [] });
     const line = { waiting: 4, active: 0, delayed: 0, failed: 0, oldestMs: 1 };
     const { page } = await open({

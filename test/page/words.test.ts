@@ -58,7 +58,7 @@ describe('figures', () => {
     );
   });
 
-  it('rounds what has to be paid up, never down, and only where it is long', () => {
+  it('rounds an amount to pay up, never down, and only if it is long', () => {
     expect(format.amountUp('10709.39726833')).toBe('10\u202f709.40');
     expect(format.amountUp('10709.39000000')).toBe('10\u202f709.39');
     expect(format.amountUp('0.00012345678')).toBe('0.000123457');
@@ -97,7 +97,7 @@ describe('figures', () => {
     expect([words, or]).toContain(format.duration(ms));
   });
 
-  it('never says that a small chance is none', () => {
+  it('never shows a small chance as none', () => {
     expect(format.probability(0.000_01)).toBe('<\u00a00.1\u00a0%');
     expect(format.probability(0.9999)).toBe('>\u00a099.9\u00a0%');
     expect(format.probability(null)).toBe('unknown');
@@ -107,7 +107,7 @@ describe('figures', () => {
 describe('bars', () => {
   const near = (a: number, b: number) => Math.abs(a - b) < 1e-9;
 
-  it('fill from far away to liquidation, and thresholds lie where the fill crosses them', () => {
+  it('fill from far away to liquidation; thresholds lie where the fill crosses them', () => {
     fc.assert(
       fc.property(
         fc.double({ min: -0.2, max: 1.5, noNaN: true }),
@@ -133,7 +133,7 @@ describe('bars', () => {
     );
   });
 
-  it('is not stretched by a rule that only informs', () => {
+  it('are not stretched by a rule that only notifies', () => {
     const mark = { field: 'liquidationDistance', op: 'below' } as const;
     const near = { ...mark, ruleId: 'near', severity: 'critical', threshold: 0.05 } as const;
     const always = { ...mark, ruleId: 'always', severity: 'info', threshold: 0.9 } as const;
@@ -144,7 +144,7 @@ describe('bars', () => {
     });
   });
 
-  it('says unknown, none, and past', () => {
+  it('show unknown, none, and past liquidation', () => {
     expect(positionScale(position('1', { liquidationDistance: null }))).toMatchObject({
       fill: null,
       zone: 'unknown',
@@ -159,7 +159,7 @@ describe('bars', () => {
     expect(distanceWords(position('1', { liquidationDistance: -0.02 }))).toBe('2.00\u00a0% past liquidation');
   });
 
-  it('says of several positions how far all are together', () => {
+  it('show the joint distance of several positions', () => {
     const positions = [position('1'), position('2')];
     expect(jointWords(account('a', { positions, jointDistance: 0.061 }))).toBe(
       'All markets together: 6.10\u00a0% to liquidation.',
@@ -168,7 +168,7 @@ describe('bars', () => {
     expect(jointWords(account('a', { positions: positions.slice(1), jointDistance: 0.061 }))).toBe('');
   });
 
-  it("puts every threshold of a loan at its LTV, the exchange's own too", () => {
+  it("put every threshold of a loan at its LTV, including the exchange's own", () => {
     const line = creditLine({
       marks: [
         { ruleId: 'a', severity: 'warning', field: 'ltvToMarginCall', op: 'above', threshold: 0.9 },
@@ -187,7 +187,7 @@ describe('bars', () => {
     expect(scaleWords(scale, 'LTV 74 %')).toContain('Thresholds: initial 60');
   });
 
-  it('never lets two labels of a row overlap', () => {
+  it('never let two labels of a row overlap', () => {
     const name = fc.string({ minLength: 1, maxLength: 50 });
     const threshold = fc.double({ min: 0.001, max: 0.4, noNaN: true });
     fc.assert(
@@ -216,10 +216,10 @@ describe('bars', () => {
   });
 });
 
-describe('what is being done', () => {
+describe('actions', () => {
   const { intents, orders } = endangered('desk-1');
 
-  it('an intent says once how much is to be left', () => {
+  it('an intent states its target size once', () => {
     const [intent] = intents;
     if (intent === undefined) throw new Error('an intent');
     const target = 'until 10 % away (at most 0.62 left)';
@@ -227,7 +227,7 @@ describe('what is being done', () => {
     expect(told.map(({ words }) => words)).toEqual(['until 10 % away (at most 0.62 left): the order is out']);
   });
 
-  it('an order that counts as filled is over, and not told as open', () => {
+  it('a filled order is over, and not shown as open', () => {
     const [order] = orders;
     if (order === undefined) throw new Error('an order');
     const told = doingLines([], [order, { ...order, clientOrderId: 'bw-2', status: 'presumedFilled' }]);
@@ -249,14 +249,14 @@ describe('the list', () => {
   const ids = (changed: Partial<ListChoice>) =>
     listedRows(rows, { ...choice, ...changed }).map(({ accountId }) => accountId);
 
-  it('has the worst state first, then what is unknown, then the nearest', () => {
+  it('has the worst state first, then the unknown ones, then the nearest', () => {
     expect(ids({})).toEqual(['blind', 'unknown', 'near', 'far']);
     expect(ids({ sort: 'distance' })).toEqual(['unknown', 'near', 'blind', 'far']);
     expect(ids({ sort: 'worth' })).toEqual(['unknown', 'blind', 'near', 'far']);
     expect(ids({ sort: 'name' })).toEqual(['blind', 'far', 'near', 'unknown']);
   });
 
-  it('finds by id, label, market and state, and what needs somebody', () => {
+  it('finds accounts by id, label, market, state, and need for action', () => {
     expect(ids({ query: 'DESK=arb' })).toEqual(['unknown', 'near', 'far']);
     expect(ids({ query: 'redis is down' })).toEqual(['blind']);
     expect(ids({ query: 'btc_perp' })).toHaveLength(4);
@@ -264,7 +264,7 @@ describe('the list', () => {
     expect(ids({ cause: 'blind storeLost' })).toEqual(['blind']);
   });
 
-  it('groups by a label in the order of its first account, those without it too', () => {
+  it('groups by a label in the order of its first account, including those without it', () => {
     const groups = groupedRows(listedRows(rows, choice), 'desk');
     expect(groups.map(({ title, rows: { length } }) => [title, length])).toEqual([
       ['desk=none', 1],
@@ -273,7 +273,7 @@ describe('the list', () => {
     expect(labelNames(rows)).toEqual(['desk']);
   });
 
-  it('has bars that can be compared, and never calls unknown far', () => {
+  it('has comparable bars, and never shows unknown as far', () => {
     expect(rowScale({ nearest: 0.05, worst: 'critical' })).toEqual({ fill: 0.8, zone: 'critical' });
     expect(rowScale({ nearest: 'none', worst: null })).toEqual({ fill: 0, zone: 'calm' });
     expect(rowScale({ nearest: null, worst: null })).toEqual({ fill: null, zone: 'unknown' });
@@ -299,7 +299,7 @@ describe('the list', () => {
     expect(doingWords({ ...row, state: { ...CALM, kind: 'asking' } })).toBe('');
   });
 
-  it('keeps what it shows apart from what is not there any more', () => {
+  it('drops the rows of removed accounts, and keeps the others identical', () => {
     const first = withEvent(EMPTY, { name: 'rows', data: { rows, ids: rows.map((row) => row.accountId) } });
     expect([first.rows.size, first.isListKnown]).toEqual([4, false]);
     const all = withEvent(first, { name: 'rows', data: { rows: [], cursor: 'x.1' } });
@@ -309,7 +309,7 @@ describe('the list', () => {
     expect(fewer.rows.get('near')).toBe(first.rows.get('near'));
   });
 
-  it('says what protection cost, and what is not known of it', () => {
+  it('states the cost of protection, and its unknown parts', () => {
     const sum = (known: number, unknown = 0) => ({ known, unknown });
     const total = {
       money: 'USDT',
@@ -344,7 +344,7 @@ describe('the sentence', () => {
     });
   });
 
-  it('names what of the daemon does not work, and never a lost Redis twice', () => {
+  it('names the failing parts of the daemon, and a lost Redis only once', () => {
     const queue = { waiting: 0, active: 0, delayed: 0, failed: 0, oldestMs: null, isPaused: true };
     const queues = [{ ...queue, queue: 'act' }];
     const paused = verdictOf(overview({ headline: headlineOf([account('a')]), queues }));
@@ -360,7 +360,7 @@ describe('the sentence', () => {
     expect(mute.sentence).toMatch(/ Not everything works: notifications are not delivered\.$/);
   });
 
-  it('what was not polled yet is no alarm, and is not called calm', () => {
+  it('treats unpolled accounts as neither alarm nor calm', () => {
     const state = { ...CALM, kind: 'blind', cause: 'notPolled', severity: 'info' } as const;
     expect(levelOfAccount(account('a', { state }))).toBe('unknown');
     expect(levelOfAccount(account('a'))).toBe('ok');
@@ -384,7 +384,7 @@ describe('the glossary', () => {
 });
 
 describe('addresses', () => {
-  it('lead back to what they were made of, whatever it is called', () => {
+  it('decode to their parts, with any characters', () => {
     const name = fc.string({ minLength: 1, unit: 'binary' });
     fc.assert(
       fc.property(name, name, (accountId, rest) => {
@@ -417,7 +417,7 @@ describe('events', () => {
       )
       .join(end) + end;
 
-  it('are read the same however the bytes are cut', () => {
+  it('are parsed the same however the bytes are split', () => {
     const line = fc.stringMatching(/^[a-z:"{} ]*$/);
     const event = fc.record({
       name: fc.stringMatching(/^[a-z]+$/),
@@ -435,27 +435,27 @@ describe('events', () => {
           got.push(...parser.push(rest.slice(0, size)));
           rest = rest.slice(size);
         }
-        // A last carriage return may be half a line end: what follows settles it.
+        // A final carriage return may be half a line end: the next bytes decide.
         got.push(...parser.push(': end\n'));
         expect(got).toEqual(events);
       }),
     );
   });
 
-  it('change only what they name, and leave everything else the very same', () => {
+  it('change only what they name, and keep all other objects identical', () => {
     const before = withEvent(EMPTY, { name: 'account', data: { accountId: 'a', changed: account('a') } });
     const after = withEvent(before, { name: 'account', data: { accountId: 'a', changed: { danger: 7 } } });
     expect(after.accounts.get('a')).toMatchObject({ accountId: 'a', danger: 7 });
     expect(after.accounts.get('a')?.positions).toBe(before.accounts.get('a')?.positions);
     expect(withEvent(after, { name: 'gone', data: { accountId: 'a' } }).accounts.size).toBe(0);
     expect(withEvent(after, { name: 'something new', data: {} })).toBe(after);
-    // A late change of an account that is not shown any more is not taken for an account.
+    // A late change of an account no longer shown is not taken for an account.
     expect(withEvent(after, { name: 'account', data: { accountId: 'b', changed: { danger: 1 } } })).toBe(
       after,
     );
   });
 
-  it('are not undone by an answer that took longer than they did', () => {
+  it('are not undone by a slower, older answer', () => {
     const live = { ...EMPTY, connection: { kind: 'live', sinceMs: 0 } } as const;
     const known = withEvent(live, {
       name: 'account',
@@ -471,7 +471,7 @@ describe('events', () => {
     expect(withAsked(lost, [account('a', { danger: 3 })]).accounts.get('a')?.danger).toBe(3);
   });
 
-  it('replace an action by its later state, whatever comes first', () => {
+  it('replace an action by its later state, in any order of arrival', () => {
     const action = (id: string, atMs: number, outcome: string) => ({
       id,
       accountId: 'a',

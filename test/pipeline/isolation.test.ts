@@ -8,11 +8,11 @@ const RULES = `  - id: rule
     do: [{ reduce: { by: 50%, slippage: 1% } }]
 `;
 
-test('an account that fails keeps no other from being polled, and is told of', async () => {
+test('a failing account does not keep others from being polled, and is reported', async () => {
   const simulator = await openExchange({ speed: 1 });
   const accounts = Object.fromEntries(['long', 'short', 'flat'].map((id) => [id, { rules: ['rule'] }]));
   const world = openWorld(simulator, { accounts, rules: RULES });
-  // A defect, seen from outside: nothing of this account can be read.
+  // A defect as seen from outside: nothing of this account can be read.
   const broken = world.accounts.get('short');
   if (broken === undefined) throw new Error('no account');
   Object.defineProperty(broken, 'exchange', {

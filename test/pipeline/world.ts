@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { vi } from 'vitest';
 import { ConfiguredAccounts } from '../../src/app/configured-accounts.ts';
 import type { Notice } from '../../src/core/ports/notifier.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
@@ -19,7 +18,7 @@ import { createMemoryState, type State } from '../../src/state/state.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { type ConfigParts, configText, environment, loadText } from '../daemon/config.ts';
 
-/** The pipeline driven by a plain timer, its state in memory, against a simulated exchange over HTTP. */
+/** The pipeline driven by a plain timer, with its state in memory, against a simulated exchange over HTTP. */
 export interface World {
   readonly context: PipelineContext;
   readonly state: State;
@@ -28,7 +27,6 @@ export interface World {
   readonly notices: Notice[];
   readonly errors: unknown[];
   adopt(parts: ConfigParts): void;
-  /** Starts ticking. */
   start(): void;
 }
 
@@ -73,7 +71,7 @@ export function openWorld(simulator: RunningSimulator, parts: ConfigParts): Worl
       instance: 'test',
       claimMs: 3_000,
       laneLeaseMs: 2_000,
-      // As the accounts' clients were given it: a request leaves only while its lane's lease covers that.
+      // The same value as the accounts' clients get: a request leaves only while its lane's lease covers it.
       get attemptTimeoutMs() {
         return exchangeConfig.attemptTimeoutMs;
       },
@@ -126,7 +124,7 @@ export function openWorld(simulator: RunningSimulator, parts: ConfigParts): Worl
   };
 }
 
-/** The store by its methods, of which a test replaces some. */
+/** The store as an object of bound methods, so that a test can replace some. */
 export function bound(store: PipelineContext['store']): PipelineContext['store'] {
   return {
     leases: store.leases,
@@ -142,11 +140,10 @@ export function bound(store: PipelineContext['store']): PipelineContext['store']
   };
 }
 
-/** Real parts on a busy machine: what takes seconds here may take ten times as long elsewhere. */
-vi.setConfig({ testTimeout: 120_000 });
+/** Less than a test may take, so that the reason is reported. */
 const GIVE_UP_MS = 100_000;
 
-/** Resolves when it holds; fails with what was there when it does not after a time meant for hangs. */
+/** Resolves when `holds` is true; fails with `show()` after a time long enough to mean a hang. */
 export async function eventually(
   holds: () => boolean | Promise<boolean>,
   what: string,

@@ -43,13 +43,13 @@ function selected(matchers: readonly string[]): string[] {
 const routes: readonly Route[] = [config.route, ...(config.route.routes ?? [])];
 
 describe('the Alertmanager example', () => {
-  test('routes to receivers that it has, and they hold no secret', () => {
+  test('routes to existing receivers, and they hold no secret', () => {
     const receivers = config.receivers.map(({ name }) => name);
     for (const { receiver } of routes) expect(receivers).toContain(receiver);
     for (const receiver of config.receivers) expect(Object.keys(receiver)).toEqual(['name']);
   });
 
-  test('names only alerts that exist', () => {
+  test('names only existing alerts', () => {
     const matchers = [
       ...routes.map((route) => route.matchers ?? []),
       ...config.inhibit_rules.flatMap((rule) => [rule.source_matchers, rule.target_matchers]),
@@ -63,16 +63,16 @@ describe('the Alertmanager example', () => {
     }
   });
 
-  test('no alert silences itself, and none silences the absence of the daemon', () => {
+  test('no alert inhibits itself, and none inhibits the absence of the daemon', () => {
     for (const { source_matchers: sources, target_matchers: targets } of config.inhibit_rules) {
       expect(selected(targets)).not.toContain('BreakwaterDaemonAbsent');
       for (const source of selected(sources)) expect(selected(targets)).not.toContain(source);
     }
-    // What the daemon says itself bears the label `source` and is never silenced by its absence.
+    // Alerts sent by the daemon itself have the label `source` and are never inhibited by its absence.
     expect(config.inhibit_rules[0]?.target_matchers).toContain('source = ""');
   });
 
-  test('amtool finds nothing wrong with it, and alerts reach whom they should', async ({ skip }) => {
+  test('amtool finds nothing wrong with it, and alerts reach the right receivers', async ({ skip }) => {
     const checked = (await run('amtool', ['check-config', file])) ?? skip(MISSING);
     expect(checked).toMatchObject({ code: 0 });
     const receivers = {

@@ -1,19 +1,19 @@
 /**
- * For each alert a world in which it fires, as close to its threshold as it gets, and one in which it just does
- * not. Series as promtool writes them: `0.02x40` is 0.02 at 41 samples, `_x40` none, a sample every 15 s.
+ * For each alert a scenario in which it fires, as close to its threshold as possible, and one in which it just does
+ * not. Series in promtool's notation: `0.02x40` is 0.02 at 41 samples, `_x40` is none; a sample every 15 s.
  */
 export interface AlertCase {
   readonly alert: string;
   readonly firing: Readonly<Record<string, string>>;
   readonly calm: Readonly<Record<string, string>> | readonly Readonly<Record<string, string>>[];
-  /** When it is looked at; default: 10m. */
+  /** Evaluation time; default: 10m. */
   readonly at?: string;
   /** Labels of the alert besides `severity` and `job`. */
   readonly labels: Readonly<Record<string, string>>;
   readonly severity: 'critical' | 'warning';
   readonly summary: string;
   readonly description: string;
-  /** Absent for what Prometheus itself makes up. */
+  /** Omitted for series that Prometheus itself makes. */
   readonly withoutJob?: true;
 }
 
@@ -27,11 +27,11 @@ const STRESSED = 'account="desk-1",scenario="2020-03-12",conditions="crash"';
 const ON = '1x60';
 const OFF = '0x60';
 const ALWAYS = (value: number): string => `${value}x60`;
-/** Counts so many after nine minutes, having counted before. */
+/** A counter that adds this much after nine minutes, and existed before. */
 const COUNTED = (count: number): string => `7x36 ${7 + count}x200`;
-/** There was no such series before the ninth minute: `increase` alone would miss what it counts at first. */
+/** A series that appears in the ninth minute: `increase` alone would miss its first value. */
 const APPEARED = (count: number): string => `_x36 ${count}x200`;
-/** No price, no time: infinitely far. */
+/** Without a price and a time: infinitely far. */
 const NEVER = '+Inf '.repeat(60).trim();
 /** Counted long ago. */
 const PAST = '6x240';
@@ -85,7 +85,7 @@ export const CASES: readonly AlertCase[] = [
   },
   {
     alert: 'BreakwaterLiquidationApproaches',
-    // Two processes tell the same: one alert.
+    // Two processes report the same: one alert.
     firing: {
       [`breakwater_position_liquidation_distance_ratio{${POSITION}}`]: ALWAYS(0.059),
       [`breakwater_position_liquidation_distance_ratio{${POSITION.replace('a:9642', 'b:9642')}}`]:
@@ -386,7 +386,7 @@ export const CASES: readonly AlertCase[] = [
   },
   {
     alert: 'BreakwaterNotJudged',
-    // The world begins at 0, with a sample every 15 s: always 130 s ago, or 110.
+    // Time begins at 0, with a sample every 15 s: constantly 130 s ago, or 110.
     firing: { [`breakwater_account_last_judged_timestamp_seconds{${ACCOUNT}}`]: '-130+15x60' },
     calm: { [`breakwater_account_last_judged_timestamp_seconds{${ACCOUNT}}`]: '-110+15x60' },
     labels: aboutAccount,
@@ -396,7 +396,7 @@ export const CASES: readonly AlertCase[] = [
       'No rule of the account has been evaluated for 2m 10s (alert above 2m), though every account is due within its calm cadence.',
   },
   {
-    // An account that was never judged has no time of it: the alert on an old one is silent.
+    // An account that was never judged has no time: the alert on an old judgement stays silent.
     alert: 'BreakwaterNeverJudged',
     firing: {
       [`breakwater_account_refused{${ACCOUNT}}`]: OFF,
@@ -626,7 +626,7 @@ export const CASES: readonly AlertCase[] = [
     firing: { [`breakwater_queue_problems_total{queue="act",problem="stalled",${WHERE}}`]: APPEARED(10) },
     calm: [
       { [`breakwater_queue_problems_total{queue="act",problem="stalled",${WHERE}}`]: APPEARED(9) },
-      // What a lost Redis leaves behind says nothing new.
+      // Consequences of a lost Redis say nothing new.
       {
         [`breakwater_queue_problems_total{queue="act",problem="stalled",${WHERE}}`]: APPEARED(10),
         [`breakwater_redis_available{${WHERE}}`]: OFF,
@@ -804,10 +804,10 @@ export const CASES: readonly AlertCase[] = [
     firing: {
       [`breakwater_notifications_total{channel="ops",kind="firing",outcome="failed",reason="notFound",${WHERE}}`]:
         APPEARED(1),
-      // The log is no person.
+      // The log reaches no person.
       [`breakwater_notifications_total{channel="log",kind="firing",outcome="delivered",reason="",${WHERE}}`]:
         APPEARED(2),
-      // What went well an hour ago says nothing of now.
+      // A success an hour ago says nothing about now.
       [`breakwater_notifications_total{channel="phone",kind="firing",outcome="delivered",reason="",${WHERE}}`]:
         PAST,
     },
@@ -837,7 +837,7 @@ export const CASES: readonly AlertCase[] = [
     },
     calm: {
       [`breakwater_stress_account_liquidated{${STRESSED},protection="rules",${WHERE}}`]: OFF,
-      // What the rules are for.
+      // The case that the rule exists for.
       [`breakwater_stress_account_liquidated{${STRESSED},protection="none",${WHERE}}`]: ON,
     },
     labels: { account: 'desk-1', scenario: '2020-03-12', conditions: 'crash', protection: 'rules' },

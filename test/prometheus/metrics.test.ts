@@ -10,7 +10,7 @@ import { CASES } from './cases.ts';
 import { RULE_FILES } from './promtool.ts';
 
 const SPECS: readonly MetricSpec[] = [...Object.values(EVENT_METRICS), ...Object.values(STATE_METRICS)];
-/** Labels by metric, as the daemon's own table has them; of the process's figures those of the library. */
+/** Labels by metric: the daemon's own table, and the library's for process metrics. */
 const LABELS = new Map<string, readonly string[]>(
   SPECS.map(({ name, labels }) => [`breakwater_${name}`, labels]),
 );
@@ -50,7 +50,7 @@ const cases: readonly Use[] = CASES.flatMap(({ alert, firing, calm }) =>
   [firing, calm].flat().flatMap((world) => Object.keys(world).map((expr) => ({ where: alert, expr }))),
 );
 
-/** Each metric that is named, with the labels it is selected by. */
+/** Each named metric, with the labels that select it. */
 function selectorsIn(expr: string): readonly { readonly name: string; readonly labels: readonly string[] }[] {
   return [...expr.matchAll(/\b(breakwater_[a-z0-9_]+)(?:\{([^}]*)\})?/g)].map(
     ([, name = '', matchers = '']) => ({
@@ -65,7 +65,7 @@ describe.each([
   ['dashboards', panels],
   ['cases of the alerts', cases],
 ])('the %s', (_, uses) => {
-  test('name only metrics of the daemon, by labels that they have', async () => {
+  test('name only metrics of the daemon, with labels that they have', async () => {
     const processes = await createMetrics('0').registry.getMetricsAsJSON();
     const known = new Set([...LABELS.keys(), ...processes.map(({ name }) => name)]);
     expect(uses.length).toBeGreaterThan(30);
@@ -80,7 +80,7 @@ describe.each([
     }
   });
 
-  test('group by labels that what is grouped has', () => {
+  test('group by labels that the grouped series have', () => {
     for (const { where, expr } of uses) {
       const selectors = selectorsIn(expr);
       if (selectors.some(({ name }) => !LABELS.has(name))) continue;
@@ -96,9 +96,9 @@ describe.each([
 });
 
 /**
- * What these say is shown by others: account_refused, and degraded, whose reasons are always there; the state of an
- * account is one word for what data_age, rule_state, account_paused and intents_open show. A heartbeat that stays away is
- * what its receiver alarms of. What bots are told is in the log.
+ * Metrics that need no panel, because others show the same: account_refused, and degraded, whose reasons always exist;
+ * the state of an account summarizes data_age, rule_state, account_paused and intents_open. The receiver of heartbeats
+ * alarms about a missing one. Messages to bots are in the log.
  */
 const SHOWN_OTHERWISE = [
   'breakwater_accounts_refused_total',

@@ -13,7 +13,7 @@ export interface Ran {
   readonly output: string;
 }
 
-/** Runs a program to its end; undefined when it is not installed. */
+/** Runs a program to its end; undefined if it is not installed. */
 export async function run(program: string, args: readonly string[]): Promise<Ran | undefined> {
   return await new Promise((resolve, reject) => {
     execFile(program, [...args], { maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
@@ -26,7 +26,6 @@ export async function run(program: string, args: readonly string[]): Promise<Ran
   });
 }
 
-/** Runs what needs files in a folder that is gone afterwards. */
 export async function withFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-files-'));
   try {

@@ -52,12 +52,12 @@ describe('each alert', () => {
     for (const part of ['**Means.**', '**Breakwater**', '**You.**']) expect(paragraph).toContain(part);
   });
 
-  test('and no other paragraph is in the runbook', () => {
+  test('has a paragraph in the runbook, and no other paragraph is there', () => {
     const titles = [...runbook.matchAll(/^### (\S+)$/gm)].map(([, title = '']) => title);
     expect(titles.sort()).toEqual(namesOf(alerts));
   });
 
-  test('looks only at what is recorded', () => {
+  test('uses only recorded series', () => {
     const recorded = new Set(recording.groups.flatMap(({ rules }) => rules.map(({ record }) => record)));
     for (const { expr } of alerts) {
       for (const [name] of expr.matchAll(/breakwater:[a-z0-9_:]+/g)) expect(recorded).toContain(name);
@@ -71,7 +71,7 @@ describe('promtool', () => {
     expect(found).toMatchObject({ code: 0 });
   });
 
-  test('every alert fires when it should, with these words, and not otherwise', async ({ skip }) => {
+  test('every alert fires when it should, with its text, and not otherwise', async ({ skip }) => {
     const found = (await tested(alerting)) ?? skip(MISSING);
     expect(found.output).toContain('SUCCESS');
     expect(found.code).toBe(0);
@@ -83,12 +83,12 @@ describe('promtool', () => {
   const names = alerts.map(({ alert = '?' }) => alert);
   const some = new Set(sliceOf(names, 5, 'alerts to change'));
 
-  // One way in a run, both with FULL=1.
+  // One direction per run, both with FULL=1.
   test.each(
     sliceOf([1, -1] as const, 2, 'ways to move a threshold').flatMap((way) =>
       which.map((index) => [index, way] as const),
     ),
-  )('the tests notice threshold %i of an alert when it is moved (%i)', async (index, direction) => {
+  )('the tests notice when threshold %i of an alert is moved (%i)', async (index, direction) => {
     const changed = new Set<string>();
     const mutated = changeRules((rule) => {
       const expr = withThreshold(rule.expr, index, direction);
@@ -100,7 +100,7 @@ describe('promtool', () => {
     expect([...changed].filter((name) => !found.output.includes(`alertname: ${name},`))).toEqual([]);
   });
 
-  test('the tests notice an alert that does not wait, or that is not there', async ({ skip }) => {
+  test('the tests notice an alert without its wait, or a missing one', async ({ skip }) => {
     const waits = alerts.filter((rule) => rule.for !== undefined).map(({ alert = '?' }) => alert);
     const waiting = waits.filter((name) => some.has(name));
     const hasty = changeRules(({ for: _for, ...rule }) => rule);
@@ -134,7 +134,7 @@ function withThreshold(expr: string, index: number, direction: 1 | -1): string {
   });
 }
 
-/** One file per alert, with no more rules than it needs: much faster than all rules in all worlds. */
+/** One file per alert, with only the rules it needs: much faster than all rules with all cases. */
 async function tested(rules: RuleFile, isMeant?: (one: AlertCase) => boolean): Promise<Ran | undefined> {
   const cases = isMeant === undefined ? CASES : CASES.filter(isMeant);
   const all = rules.groups.flatMap((group) => group.rules);

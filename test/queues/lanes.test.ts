@@ -33,7 +33,7 @@ describe('a lane in the queue', () => {
     expect(seen).toHaveLength(3);
   });
 
-  test('that is handed over while it runs, runs once more after that, and never twice at a time', async () => {
+  test('handed over while it runs, runs once more afterwards, and never twice at a time', async () => {
     const world = await openQueueWorld();
     let running = 0;
     let most = 0;
@@ -57,7 +57,7 @@ describe('a lane in the queue', () => {
     expect(most).toBe(1);
   });
 
-  test('an ended job, failed or not, does not swallow the next one', async () => {
+  test('accepts new jobs after an ended one, failed or not', async () => {
     const world = await openQueueWorld();
     let count = 0;
     runs(world, async () => {
@@ -72,7 +72,7 @@ describe('a lane in the queue', () => {
     expect(world.events.filter(({ kind }) => kind === 'jobFailed')).toHaveLength(1);
   });
 
-  test('ids of accounts and markets that BullMQ would refuse or mix up are kept apart', async () => {
+  test('encodes ids of accounts and markets that BullMQ would refuse or mix up', async () => {
     const world = await openQueueWorld();
     const lanes = [
       { accountId: '42', market: null },

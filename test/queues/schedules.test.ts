@@ -56,7 +56,7 @@ describe('schedules', () => {
     expect(phases.size).toBe(WANTED.length);
   });
 
-  test('that are asserted again while healthy tick no more often', async () => {
+  test('tick no more often when asserted again while healthy', async () => {
     const world = await openQueueWorld();
     await assertSchedules(world.redis, world.queues.poll, WANTED.slice(0, 1));
     const seen = ticks(world);
@@ -71,10 +71,10 @@ describe('schedules', () => {
       expect(atMs - (meant[index] ?? 0)).toBeGreaterThanOrEqual(EVERY_MS);
   });
 
-  test('whose chain broke are set up again, and only those', async () => {
+  test('are set up again if their chain broke, and only those', async () => {
     const world = await openQueueWorld();
     await assertSchedules(world.redis, world.queues.poll, WANTED);
-    // What a process leaves behind that was killed between taking a tick and planning the next one.
+    // The state left by a process killed between taking a tick and planning the next one.
     const victim = WANTED[2] ?? { buckets: [] };
     const delayed = await world.redis.zrange(world.queues.poll.toKey('delayed'), '0', '-1');
     const job = delayed.find((id) => id.startsWith(`repeat:${schedulerId(victim.buckets)}:`)) ?? '';
@@ -92,17 +92,17 @@ describe('schedules', () => {
     await eventually(() => seen.some((tick) => isOf(tick, victim)), 'ticks again');
   });
 
-  test('of buckets without accounts are taken away', async () => {
+  test('of buckets without accounts are removed', async () => {
     const world = await openQueueWorld();
     await assertSchedules(world.redis, world.queues.poll, WANTED);
     await assertSchedules(world.redis, world.queues.poll, WANTED.slice(0, 2));
     expect(await world.redis.zcard(world.queues.poll.toKey('repeat'))).toBe(2);
-    // A next tick that is due already waits for a worker instead of its time.
+    // A next tick that is already due waits for a worker instead of its time.
     const { delayed = 0, waiting = 0 } = await world.queues.poll.getJobCounts('delayed', 'waiting');
     expect(delayed + waiting).toBe(2);
   });
 
-  test('that a process before set up again while it was replaced are taken away once it has ended', async () => {
+  test('restored by the previous process during a replacement are removed once it has ended', async () => {
     const world = await openQueueWorld();
     const { redis } = world;
     const { poll } = world.queues;
@@ -123,9 +123,9 @@ describe('schedules', () => {
     const seen = await removeLeftovers(redis, poll, next, new Set());
     expect(await ids()).toEqual(all);
     expect(await removeLeftovers(redis, poll, next, seen)).toEqual(new Set());
-    // Nothing here ticks bucket 40: where it is wanted after all, it has to go on.
+    // Nothing here ticks bucket 40: if it is wanted elsewhere, it must continue.
     expect(await ids()).toEqual(['buckets-0-3', 'buckets-40']);
-    // One that is still wanted elsewhere is set up again, and may stay until it has been seen twice again.
+    // A schedule wanted elsewhere is set up again, and may stay until it has been seen twice more.
     await repairSchedules(redis, poll, old, Date.now());
     expect(await removeLeftovers(redis, poll, next, new Set())).toEqual(new Set(['buckets-0-2']));
     expect(await ids()).toEqual(['buckets-0-2', 'buckets-0-3', 'buckets-40']);
@@ -151,7 +151,7 @@ const needs = fc.uniqueArray(
   { selector: ({ bucket }) => bucket, maxLength: 64 },
 );
 
-test('buckets share ticks of their own pace, and each keeps its own time within the interval', () => {
+test('of buckets share ticks of the same pace, and each bucket keeps its own time within the interval', () => {
   fc.assert(
     fc.property(needs, (ticks) => {
       const groups = groupTicks(ticks);
@@ -168,12 +168,12 @@ test('buckets share ticks of their own pace, and each keeps its own time within 
           expect(delayMs).toBeLessThan(group.everyMs / 8);
         }
       }
-      // Whoever finds a schedule by its id has to know from that what it ticks.
+      // The id of a schedule determines what it ticks.
       const ids = groups.map(({ buckets }) => schedulerId(buckets));
       expect(ids.flatMap((id) => bucketsOf(id) ?? []).toSorted((a, b) => a - b)).toEqual(
         ticks.map(({ bucket }) => bucket).toSorted((a, b) => a - b),
       );
-      // In whatever order the accounts are configured.
+      // In any order of the configured accounts.
       expect(new Set(groupTicks(ticks.toReversed()).map(({ buckets }) => schedulerId(buckets)))).toEqual(
         new Set(ids),
       );
@@ -194,7 +194,7 @@ test('the tick follows the shortest alert cadence, within bounds', () => {
 });
 
 test.runIf(hasRedisServer())(
-  'a Redis that may evict is refused; one without a file, or with slow timers, is warned of',
+  'a Redis that may evict is refused; one without a file, or with slow timers, causes a warning',
   async () => {
     const server = await startRedisServer({ args: ['--maxmemory-policy', 'allkeys-lru', '--hz', '10'] });
     closeAfterTest(() => server.stop());

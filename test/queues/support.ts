@@ -5,7 +5,7 @@ import type { WorkerSettings } from '../../src/queues/worker.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { shareRedis, targetOf } from '../support/redis.ts';
 
-/** The queues on a Redis of the test's own. */
+/** The queues on the test's own Redis. */
 export interface QueueWorld {
   readonly queues: Queues;
   readonly redis: Redis;

@@ -15,9 +15,8 @@ import { eventually } from '../pipeline/world.ts';
 import { openQueueWorld } from './support.ts';
 
 /*
- * What goes wrong with queues that are used as one would think (design section 7). Where the cure is that something
- * is not done, the first test looks for it; the others hold the rest in place, and what they take for granted of the
- * library.
+ * Pitfalls of the queues (design section 7). If the cure is an omission, the first test checks the sources; the others
+ * verify the rest, including assumptions about the library.
  */
 
 const NOT_DONE: Readonly<Record<string, RegExp>> = {
@@ -31,10 +30,10 @@ const NOT_DONE: Readonly<Record<string, RegExp>> = {
   'chains of ticks are not ended by emptying a queue': /\.obliterate\(/,
 };
 
-/** Redis is there: nothing has to be given up. */
+/** Redis is up: nothing is given up. */
 const NEVER = new AbortController().signal;
 
-test('what must not be done with queues is done nowhere', async () => {
+test('forbidden uses of the queues occur nowhere', async () => {
   const root = path.join(import.meta.dirname, '../..');
   const folders = ['src', 'workers'];
   const files = await Promise.all(
@@ -55,7 +54,7 @@ test('what must not be done with queues is done nowhere', async () => {
   expect(looked).toBeGreaterThan(8);
 });
 
-test('workers wait for Redis as long as it takes, who adds a job hears at once', () => {
+test('workers wait for Redis indefinitely; adding a job fails at once', () => {
   const target = { host: '127.0.0.1', port: 1 };
   expect(workerConnection(target)).toMatchObject({ port: 1, maxRetriesPerRequest: null });
   expect(promptConnection(target)).toMatchObject({
@@ -72,7 +71,7 @@ test('prefixed keys are still refused', async () => {
   expect(() => new Queue('any', { connection })).toThrow(/prefix/);
 });
 
-test('the job of a process that died is soon taken up by another one', async () => {
+test('the job of a process that died is soon taken over', async () => {
   const { settings } = await openQueueWorld();
   const {
     lockDuration = Infinity,
@@ -87,7 +86,7 @@ test('the job of a process that died is soon taken up by another one', async () 
 
 const ids = fc.string({ minLength: 1, unit: fc.constantFrom(...Array.from('0123456789:/%.-_abcBTC ü')) });
 
-test('no id is an integer or has a colon in it, and different lanes have different ones', () => {
+test('no id is an integer or has a colon, and different lanes have different ids', () => {
   const isUsable = (id: string): boolean => !id.includes(':') && String(Number.parseInt(id, 10)) !== id;
   fc.assert(
     fc.property(ids, ids, fc.option(ids), fc.option(ids), (a, b, marketA, marketB) => {
@@ -103,7 +102,7 @@ function notice(id: string): Notice {
   return { version: 1, id, kind: 'firing' } as Notice;
 }
 
-test('notices have usable ids whatever their own is, and one that is handed over again is one job', async () => {
+test('notices have usable ids, and one that is handed over again is one job', async () => {
   const { queues, settings } = await openQueueWorld();
   await queues.notifier.hand([notice('7'), notice('a:b'), notice('["desk",1]')]);
   await queues.notifier.hand([notice('7')]);
@@ -115,7 +114,7 @@ test('notices have usable ids whatever their own is, and one that is handed over
   expect(settings.prefix).not.toBe('');
 });
 
-test('a job without priority runs before one of priority 1, so nothing here has one', async () => {
+test('a job without priority runs before one of priority 1, so no job here has a priority', async () => {
   const { redis, settings } = await openQueueWorld();
   const queue = new Queue('act', {
     connection: promptConnection(settings.target),
@@ -138,7 +137,7 @@ test('a job without priority runs before one of priority 1, so nothing here has 
   expect(await redis.exists(queue.toKey('prioritized'))).toBe(0);
 });
 
-test('a job id is refused silently while a job of that id is there, so an ended one must not be', async () => {
+test('a job id is refused silently while a job of that id exists, so an ended one must not exist', async () => {
   const { settings } = await openQueueWorld();
   const queue = new Queue('act', {
     connection: promptConnection(settings.target),
@@ -152,13 +151,13 @@ test('a job id is refused silently while a job of that id is there, so an ended 
   await queue.add('kept', {}, { jobId: 'same' });
   await eventually(async () => (await queue.getCompletedCount()) === 1, 'the first run');
   await queue.add('kept', {}, { jobId: 'same' });
-  // Had it been taken, it would have run before this one.
+  // Had it been accepted, it would have run before this one.
   await queue.add('after', {}, { jobId: 'other', removeOnComplete: true });
   await eventually(() => runs === 2, 'the other');
   expect(await queue.getCompletedCount()).toBe(1);
 });
 
-test('a notice of a newer form waits for the version that knows it', async () => {
+test('a notice of a newer format waits for the version that knows it', async () => {
   const world = await openQueueWorld();
   await world.queues.notifier.hand([notice('newer')]);
   const refuses = z.object({ version: z.literal(99) });

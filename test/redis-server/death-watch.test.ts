@@ -20,12 +20,12 @@ interface Scene {
   readonly child: ChildProcess;
   /** The child's folder for temporary files. */
   readonly folder: string;
-  /** Processes that it has started, directly or not, by command line. */
+  /** All descendants, by command line. */
   readonly processes: () => readonly string[];
   readonly nextLine: () => Promise<Record<string, unknown>>;
 }
 
-/** A process with a folder for temporary files of its own. */
+/** A process with its own folder for temporary files. */
 async function spawnScene(script: string, args: (folder: string) => readonly string[]): Promise<Scene> {
   const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-kill-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -70,7 +70,7 @@ function isListening(port: number): Promise<boolean> {
   });
 }
 
-/** As the demo's daemon is told. */
+/** Port of Redis in the config of the demo's daemon. */
 function redisPortOf(folder: string): number {
   const demo = readdirSync(folder).find((name) => name.startsWith('breakwater-demo-')) ?? '';
   const config = readFileSync(path.join(folder, demo, 'breakwater.yaml'), 'utf8');
@@ -79,8 +79,8 @@ function redisPortOf(folder: string): number {
 
 if (!hasRedisServer()) process.stderr.write('No redis-server: what SIGKILL leaves of one is not tested.\n');
 
-describe.runIf(hasRedisServer())('after SIGKILL nothing stays behind', () => {
-  test('neither the Redis server nor folders', { timeout: 60_000 }, async () => {
+describe.runIf(hasRedisServer())('the death watch', () => {
+  test('removes the Redis server and folders after SIGKILL', { timeout: 60_000 }, async () => {
     const scene = await spawnScene(REMAINS, (folder) => [path.join(folder, 'other')]);
     const { port } = await scene.nextLine();
     expect(await isListening(Number(port))).toBe(true);
@@ -91,7 +91,7 @@ describe.runIf(hasRedisServer())('after SIGKILL nothing stays behind', () => {
     await expect.poll(scene.processes, GENEROUS).toEqual([]);
   });
 
-  test('and an end in order leaves nothing to do for anybody', { timeout: 60_000 }, async () => {
+  test('has nothing left to remove after a graceful end', { timeout: 60_000 }, async () => {
     const scene = await spawnScene(REMAINS, (folder) => [path.join(folder, 'other')]);
     const { port } = await scene.nextLine();
     const ended = once(scene.child, 'exit');
@@ -101,7 +101,7 @@ describe.runIf(hasRedisServer())('after SIGKILL nothing stays behind', () => {
     expect(scene.processes()).toEqual([]);
   });
 
-  test('of a whole demo either', { timeout: 90_000 }, async () => {
+  test('removes everything of a whole demo after SIGKILL', { timeout: 90_000 }, async () => {
     const scene = await spawnScene(MAIN, () => ['demo', '--json', '--duration', '10m']);
     expect(await scene.nextLine()).toMatchObject({ event: expect.any(String) });
     expect(readdirSync(scene.folder).toSorted()).toEqual([

@@ -15,7 +15,7 @@ function refusalOf(...given: Parameters<typeof readPriceFiles>): readonly string
   return read.kind === 'refused' ? read.problems : [];
 }
 
-test('a time behind the file was asked for as one that ends when it begins', () => {
+test('a start or end outside the file is refused with the times that the file has', () => {
   const has = 'found some from 2020-01-11 00:00 UTC to 2020-01-20 00:00 UTC';
   expect(refusalOf([days('A', 10, 20)], { fromMs: START_MS + 30 * DAY_MS })).toEqual([
     `A.csv: expected prices from 2020-01-31 00:00 UTC on, ${has}`,
@@ -25,7 +25,7 @@ test('a time behind the file was asked for as one that ends when it begins', () 
   ]);
 });
 
-test('files without a common time each say which end they miss, and one that misses none is not blamed', () => {
+test('files without a common time are named with the end that each misses; a file that misses none is not', () => {
   const files = [days('A', 10, 20), days('B', 30, 40), days('C', 1, 90)];
   expect(refusalOf(files).map((words) => words.replace(/, found.*/, ''))).toEqual([
     'A.csv: expected prices from 2020-01-31 00:00 UTC on',

@@ -50,7 +50,7 @@ const TWO_PATHS = record(
 );
 
 describe('the JSON line', () => {
-  test('has of each variant the worst of its paths, and each path by itself', () => {
+  test('has the worst path of each variant, and each path separately', () => {
     expect(summaryOf(TWO_PATHS)).toMatchObject({
       event: 'replay',
       seed: 3,
@@ -86,7 +86,7 @@ describe('the JSON line', () => {
 });
 
 describe('the table', () => {
-  test('says from where to where the paths lead, and what hindsight says', () => {
+  test('shows the range over the paths, and the hindsight', () => {
     const { columns, rows } = outcomeTable(TWO_PATHS);
     expect(columns.map(({ title }) => title)).toEqual([
       'ACCOUNT',
@@ -134,7 +134,7 @@ describe('the table', () => {
     ]);
   });
 
-  test('does not say what the next hour did where one of the paths ended before it was over', () => {
+  test('omits the next hour if one of the paths ended earlier', () => {
     const { columns, rows } = outcomeTable(
       record(['config', 'adverse', {}], ['config', 'bridge', { nextHour: { known: 0, unknown: 1 } }]),
     );

@@ -8,7 +8,7 @@ import {
 import type { StartingAccount } from '../../src/replay/positions/starting-account.ts';
 import type { MarketTerms } from '../../src/world/spec.ts';
 
-/** A shape of account over one or two markets; sized by the first prices. */
+/** A shape of account over one or two markets, sized by the first prices. */
 export interface TuneBook {
   readonly name: string;
   readonly leverage: number;
@@ -18,14 +18,13 @@ export interface TuneBook {
 export const LEVERAGES = [2, 3, 5, 10, 20] as const;
 const SHAPES = ['long', 'short', 'hedged', 'portfolio'] as const;
 
-/** Every leverage long, short, hedged (two fifths of it the other way) and as a portfolio of two coins. */
+/** Every leverage long, short, hedged (two fifths the other way) and as a portfolio of two coins. */
 export const STANDARD_BOOKS: readonly TuneBook[] = LEVERAGES.flatMap((leverage) =>
   SHAPES.map((shape) => ({ name: `${leverage}x ${shape}`, leverage, shape })),
 );
 
-/** The account that every standard book is. */
 export const BOOK_ACCOUNT = 'desk-1';
-/** What all positions of a book are worth together, in money: little beside the depth of the simulated books. */
+/** Value of all positions of a book, in money: small against the depth of the simulated order books. */
 const NOTIONAL = 30_000;
 const HEDGED_SHARE = 0.4;
 

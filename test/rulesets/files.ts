@@ -4,13 +4,13 @@ import type { PricedMarket } from '../../src/replay/tune/tune-windows.ts';
 import { parsePrices, priceFaultText } from '../../src/simulator/prices/price-file.ts';
 import { CANDLES } from '../calibration/files.ts';
 
-/** Files of one time; the first market is the one that windows are chosen by. */
+/** Price files of one time; windows are chosen by the first market. */
 interface Crash {
   readonly id: string;
   readonly files: readonly (readonly [market: string, file: string])[];
 }
 
-/** Sets are chosen on some crashes and reported on the others: never on two files of one crash. */
+/** Sets are tuned on some crashes and reported on the others: never on two files of one crash. */
 const CRASHES: Readonly<Record<'fit' | 'report', readonly Crash[]>> = {
   fit: [
     { id: '2020-03 BTC', files: [['BTC_PERP', '2020-03-12_BTCUSDT-PERP_1m.csv']] },
@@ -55,7 +55,7 @@ export interface CrashPrices {
   readonly markets: readonly PricedMarket[];
 }
 
-/** Crashes of which all files are there. */
+/** Crashes whose files are all present. */
 export function crashPrices(part: Part): readonly CrashPrices[] {
   return CRASHES[part].flatMap(({ id, files }) => {
     if (!files.every(([, file]) => existsSync(join(CANDLES, file)))) return [];

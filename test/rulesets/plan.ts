@@ -16,7 +16,7 @@ const TERMS = {
   ETH_PERP: { amountStep: '0.01', priceStep: '0.01', minAmount: '0.01', maintenanceMargin: '0.03' },
 } as const;
 
-/** A day of the quietest, of usual, and of lively trading: standard deviation of the price by the day. */
+/** A day of quiet, usual, and lively trading: daily standard deviation of the price. */
 export const WALKS = [0.01, 0.025, 0.05] as const;
 const WALK_MS = 2 * 3_600_000;
 const WALK_STARTS = [
@@ -32,7 +32,7 @@ const BASE = JSON.stringify({
   rules: [],
 });
 
-/** The sets that come with Breakwater and act on positions, and the leverage up to which docs/rule-sets.md says they fit. */
+/** The shipped sets that act on positions, and the highest leverage that docs/rule-sets.md recommends. */
 export const SHIPPED: readonly Candidate[] = POSITION_SETS.map((name) => ({
   name,
   rules: [],
@@ -42,7 +42,7 @@ export const SHIPPED: readonly Candidate[] = POSITION_SETS.map((name) => ({
   ),
 }));
 
-/** What a search in an hour gets through: thresholds, steps, waits and standing stops, a few of each. */
+/** What a search covers in an hour: thresholds, steps, waits and standing stops, a few of each. */
 export const COARSE_SPACE: CandidateSpace = {
   covers: [
     null,
@@ -63,16 +63,16 @@ export interface SetChoice {
   readonly crashes: readonly CrashPrices[];
   readonly books: readonly TuneBook[];
   readonly models: readonly PathModel[];
-  /** Wild stretches of each crash, and calm ones. */
+  /** Wild windows of each crash, and calm ones. */
   readonly wild: number;
   readonly calm: number;
   readonly lengthMs: number;
-  /** Quiet stretches of two hours by the simulator's walk, for each volatility. */
+  /** Quiet windows of two hours of the simulator's random walk, for each volatility. */
   readonly walks: number;
   readonly dailyVolatilities: readonly number[];
   readonly latency: LatencySpec;
   readonly depth?: string;
-  /** Sets that are there in every round, besides the anchors. */
+  /** Sets that take part in every round, besides the anchors. */
   readonly kept: readonly Candidate[];
   readonly space: CandidateSpace | null;
   readonly seed: number;
@@ -122,7 +122,7 @@ export function setPlan(choice: SetChoice): TunePlan {
   };
 }
 
-/** `5x`, `5x long`, `short`; undefined: none of them. */
+/** `5x`, `5x long`, `short`; undefined if it is none of these. */
 export function booksNamed(words: readonly string[]): readonly TuneBook[] | undefined {
   if (words.length === 0) return STANDARD_BOOKS;
   const chosen = STANDARD_BOOKS.filter(({ name, leverage, shape }) =>

@@ -6,17 +6,17 @@ import { FRONT_COLUMNS, figureCells, frontTable, tuneWords } from '../../src/rep
 /** The figure on the page of the sets. */
 export const PICTURE = new URL('../../docs/images/rule-sets-front.svg', import.meta.url);
 
-/** The page that has the tables of the sets. */
+/** The page with the tables of the sets. */
 export const PAGE = new URL('../../docs/rule-sets.md', import.meta.url);
 
-/** What was measured, and in what time. */
+/** Measurements and their duration. */
 export function recordLines(record: TuneRecord): readonly string[] {
   return [tuneWords(record), '', ...tableLines(record)];
 }
 
 /**
- * Tables in Markdown for a page. Of a search: the front. Else all sets, those within their leverage, and each by book.
- * The same measurement gives the same lines.
+ * Tables in Markdown for a page. For a search: the front. Otherwise all sets, those within their leverage, and each by
+ * book. The same measurement gives the same lines.
  */
 export function tableLines(record: TuneRecord): readonly string[] {
   const kept = record.rows.filter(({ isAnchor }) => isAnchor);
@@ -60,7 +60,7 @@ function pacesTable(rows: readonly TuneRow[]): OutcomeTable | undefined {
   };
 }
 
-/** False actions by market, over all books and by book, and the days that they are over; each set within its leverage. */
+/** False actions by market, over all books and by book, and the number of days; each set within its leverage. */
 function quietTable(rows: readonly TuneRow[]): OutcomeTable {
   const cell = ({ paces, quiet }: TuneRow, key: string): string => {
     const { falseActions = null, quietDays = 0 } = paces[key] ?? quiet[key] ?? {};
@@ -80,7 +80,7 @@ function sorted(keys: readonly string[]): readonly string[] {
   return [...new Set(keys)].toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true }));
 }
 
-/** The picture of the front as a file of its own, black on white. */
+/** The picture of the front as a separate file, black on white. */
 export function pictureFile({ rows }: TuneRecord): string {
   const style =
     'xmlns="http://www.w3.org/2000/svg" style="background:#fff;color:#111;font-family:sans-serif"';

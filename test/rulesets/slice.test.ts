@@ -14,10 +14,10 @@ const why = CRASHES.length === 0 ? ` (skipped: no candles in ${CANDLES})` : '';
 
 /**
  * npm run rulesets -- --part report --books "10x long" --models bridge --wild 1 --calm 0 --walks 0 --docs slice
- * A run measures one or two of the sets, and compares the table that each has of its own; FULL=1 measures all.
+ * A run measures one or two of the sets, and compares the table of each; FULL=1 measures all.
  */
 test.skipIf(CRASHES.length === 0)(
-  `the measured slice in docs/rule-sets.md comes out again, figure by figure${why}`,
+  `the measured slice in docs/rule-sets.md is reproducible to the figure${why}`,
   { timeout: 300_000 },
   async () => {
     const whole = setPlan({
@@ -55,7 +55,7 @@ test.skipIf(CRASHES.length === 0)(
   },
 );
 
-/** The part of the tables that is about one set alone. */
+/** The tables of one set. */
 function tableOf(name: string, tables: string): string {
   const [, part] = tables.split(`**${name}**\n`);
   return part?.split('\n**')[0]?.trim() ?? expect.fail(`no table of ${name}`);

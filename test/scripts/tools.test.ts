@@ -24,7 +24,7 @@ async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<Fin
   return { exit, stdout, stderr };
 }
 
-/** A machine with a package manager and a sudo of its own, and a project with three test files. */
+/** A machine with a fake package manager and sudo, and a project with three test files. */
 let machine: string;
 const log = (): readonly string[] => {
   const file = path.join(machine, 'log');
@@ -47,7 +47,6 @@ function script(name: string, body: string): void {
   chmodSync(file, 0o755);
 }
 
-/** What the package manager can install: a package and the programs in it. */
 function offer(name: string, ...programs: readonly string[]): void {
   mkdirSync(path.join(machine, 'packages', name), { recursive: true });
   for (const program of programs)
@@ -72,7 +71,8 @@ for name; do :; done
 for file in '${machine}/packages/'"$name"/*; do [ ! -f "$file" ] || cp "$file" '${machine}/bin/'; done
 `,
   );
-  // The real policy against services would be written to /usr/sbin: what sudo runs begins with the package manager here.
+  // The real policy against services would be written to /usr/sbin: sudo runs the package manager of this folder
+  // instead.
   script(
     'sudo',
     `[ "$1" = -n ] || exit 1
@@ -113,20 +113,20 @@ breakwater: installing bw-chart for the tests ${INSTALLING}
     expect(log()).toEqual(installed);
   });
 
-  it('are not installed where another program will do', async () => {
+  it('are not installed if another program will do', async () => {
     script('bw-gauge-old', '');
     expect(await ensure([GAUGE])).toEqual({ exit: 0, stdout: '{}', stderr: '' });
     expect(log()).toEqual([]);
   });
 
-  it('come from the first package of this system that can be installed', async () => {
+  it('come from the first installable package of this system', async () => {
     offer('gauge-2', 'bw-gauge');
     const tool = { ...GAUGE, packages: { 'apt-get': ['gauge-1', 'gauge-2', 'gauge-3'], default: ['gauge'] } };
     expect(await ensure([tool])).toMatchObject({ exit: 0 });
     expect(log()).toEqual([UPDATE, `${INSTALL} gauge-1`, `${INSTALL} gauge-2`]);
   });
 
-  it('that cannot be installed are named with the tests that are skipped, and the next one follows', async () => {
+  it('that cannot be installed are named with the skipped tests, and the next one follows', async () => {
     offer('chart', 'bw-chart');
     const { exit, stderr } = await ensure([GAUGE, CHART]);
     expect({ exit, lines: stderr.split('\n') }).toEqual({
@@ -141,7 +141,7 @@ breakwater: installing bw-chart for the tests ${INSTALLING}
     expect(existsSync(path.join(machine, 'bin/bw-chart'))).toBe(true);
   });
 
-  it('are missed also when the package has no such program', async () => {
+  it('are also reported missing if the package lacks the program', async () => {
     offer('chart');
     expect((await ensure([CHART])).stderr).toContain(
       'without bw-chart, tests are skipped in test/deep/two.test.ts: its package has no program bw-chart.\n',
@@ -178,14 +178,14 @@ breakwater: installing bw-chart for the tests ${INSTALLING}
     expect(log()).toEqual([UPDATE, `${INSTALL} chart`]);
   });
 
-  it('are installed for all tests when an option could be what chooses', async () => {
+  it('are installed for all tests if an option may choose the tests', async () => {
     offer('chart', 'bw-chart');
     expect(await ensure([CHART], { args: ['-t', 'one'] })).toMatchObject({ exit: 0 });
     expect(log()).toEqual([UPDATE, `${INSTALL} chart`]);
   });
 
-  it('are on the PATH of the tests, where a package has put them elsewhere', async () => {
-    // `env` is in /usr/bin on every system, which this PATH does not name.
+  it('are on the PATH of the tests if a package has put them elsewhere', async () => {
+    // `env` is in /usr/bin on every system, which this PATH lacks.
     const env = { programs: ['env'], packages: { default: ['env'] }, usedBy: 'needs' };
     expect(await ensure([env], { env: { PATH: `${machine}/bin` } })).toMatchObject({
       exit: 0,
@@ -215,7 +215,7 @@ describe('on a machine without the tools', () => {
       BREAKWATER_NO_INSTALL: '1',
     });
 
-  it('npm test names every tool that it misses, and runs', async () => {
+  it('npm test names every missing tool, and runs', async () => {
     const { exit, stdout, stderr } = await bare('test', '--help');
     const missed = [...stderr.matchAll(/without ([\w-]+), .*: BREAKWATER_NO_INSTALL is set\.$/gm)];
     expect(missed.map(([, name]) => name)).toEqual(TEST_TOOLS.map(({ programs }) => programs[0]));

@@ -19,10 +19,7 @@ import {
   startFixture,
 } from '../web/fixture.ts';
 
-/**
- * What every route refuses. The routes are those that the server says it has: one that is added is tested here
- * without anybody thinking of it.
- */
+/** Refusals of every route. The server lists its own routes, so that a new one is tested automatically. */
 
 let redis: PrivateRedis;
 let queues: Queues;
@@ -31,7 +28,6 @@ let guarded: Fixture;
 let local: Fixture;
 let readOnly: Fixture;
 let routes: readonly ServedRoute[];
-/** What the board did to jobs. */
 const changes: JobChange[] = [];
 
 beforeAll(async () => {
@@ -60,7 +56,7 @@ afterAll(async () => {
   await redis.stop();
 });
 
-/** An address that leads to the route. */
+/** A URL that leads to the route. */
 function urlOf({ url }: ServedRoute): string {
   return url
     .replace('*', url.startsWith('/assets') ? 'page.js' : 'css/main.css')
@@ -70,7 +66,7 @@ function urlOf({ url }: ServedRoute): string {
     );
 }
 
-/** Queries and bodies that the API takes, so that nothing but access decides. */
+/** Queries and bodies that the API accepts, so that only access decides. */
 const TAKEN: Readonly<Record<string, string>> = { getHistory: '?subject=account' };
 const BODIES: Readonly<Record<string, unknown>> = {
   pause: { accountId: 'desk-1', forMs: 60_000, author: 'a', reason: 'r' },
@@ -100,24 +96,24 @@ async function call(fixture: Fixture, route: ServedRoute, asking: Asking = {}): 
 
 let asked = 0;
 
-/** Who tries many wrong tokens from one address is slowed down: here each comes from another one. */
+/** Many wrong tokens from one address are slowed down, so each request uses another address. */
 function nextAddress(): string {
   asked += 1;
   return `127.1.${asked >> 8}.${asked & 255}`;
 }
 
-/** By its scope: also what only shows where something can be changed. */
+/** By its scope: includes routes that only read but need a control scope. */
 const isChange = ({ access }: ServedRoute): boolean => access === 'control' || access === 'operate';
 
 /**
- * One of `all` for a route, others for the next ones and with another seed of the run: among all routes each is met
+ * One of `all` for a route, others for the next routes and with another seed of the run: among all routes each is used
  * many times. `FULL=1`: all for each route.
  */
 function turnOf<T>(all: readonly T[], route: ServedRoute): readonly T[] {
   return FULL ? all : sliceAt(all, all.length, inject('fastCheckSeed') + routes.indexOf(route));
 }
 
-/** What never ends is asked for only where it is refused. */
+/** A route without an end is requested only where it is refused. */
 const ends = ({ url }: ServedRoute): boolean => url !== '/api/v1/events';
 
 async function each(check: (route: ServedRoute) => Promise<unknown>): Promise<void> {
@@ -134,7 +130,7 @@ async function each(check: (route: ServedRoute) => Promise<unknown>): Promise<vo
 }
 
 describe('the routes', () => {
-  test('are what they are known to be: what is open tells nothing, what changes something needs control', () => {
+  test('match the known list: open ones reveal nothing, changes need control', () => {
     const of = (access: string) =>
       routes
         .filter((route) => route.access === access && !route.url.startsWith('/queues'))
@@ -184,14 +180,14 @@ describe('the routes', () => {
       ({ method, access }) =>
         method !== 'GET' && method !== 'HEAD' && access !== 'control' && access !== 'operate',
     );
-    // It asks for a signed link in place of a token; see test/web/links.test.ts.
+    // It requires a signed link instead of a token; see test/web/links.test.ts.
     expect(unsafe.map(({ method, url }) => `${method} ${url}`)).toEqual(['POST /links/*']);
     expect(routes.length).toBeGreaterThan(60);
   });
 });
 
 describe('every route', () => {
-  test('is there under names of its own only', async () => {
+  test("answers only under the server's own names", async () => {
     await each(async (route) => {
       for (const host of turnOf(['evil.example', 'localhost.evil.example', '10.0.0.1'], route)) {
         const answer = await call(guarded, route, { token: CONTROL_TOKEN, headers: { host } });
@@ -206,7 +202,7 @@ describe('every route', () => {
     });
   });
 
-  test('that is not open wants the token, whole and as it is', async () => {
+  test('that is not open requires the exact token', async () => {
     const wrong = [
       '',
       'x',
@@ -228,7 +224,7 @@ describe('every route', () => {
     });
   });
 
-  test('that only shows takes either token, and one that changes only the one for that', async () => {
+  test('that only reads accepts either token, and one that changes only the control token', async () => {
     await each(async (route) => {
       const asReader = await call(guarded, route, { token: READ_TOKEN, headers: abort(route) });
       expect(asReader.status === 401).toBe(isChange(route));
@@ -238,7 +234,7 @@ describe('every route', () => {
     });
   });
 
-  test('takes a token by its header alone: not in the address, a cookie, or as Basic outside of /queues', async () => {
+  test('accepts a token only in its header: not in the URL, a cookie, or as Basic outside of /queues', async () => {
     await each(async (route) => {
       if (route.access === 'open') return;
       const url = urlOf(route);
@@ -258,7 +254,7 @@ describe('every route', () => {
     });
   });
 
-  test('that is not open is nothing for pages of other sites, nor of other ports of this machine', async () => {
+  test('that is not open is refused to pages of other sites and of other ports of this machine', async () => {
     const foreign: Readonly<Record<string, string>>[] = [
       { origin: 'https://evil.example' },
       { origin: 'null' },
@@ -294,7 +290,7 @@ describe('every route', () => {
     expect(await readOnly.state.controls.list()).toEqual([]);
   });
 
-  test('says how a browser has to treat what it answers, also when it refuses', async () => {
+  test('sets the browser security headers, also when it refuses', async () => {
     await each(async (route) => {
       const answers = [
         await call(guarded, route, {}),
@@ -321,7 +317,7 @@ describe('every route', () => {
     });
   });
 
-  test('has the methods that it has, and no other', async () => {
+  test('answers its own methods only', async () => {
     const known = Map.groupBy(routes, ({ url }) => url);
     for (const [url, of] of known) {
       const methods = new Set(of.map(({ method }) => method));
@@ -338,7 +334,7 @@ describe('every route', () => {
     }
   });
 
-  test('changes nothing by being read', async () => {
+  test('changes nothing when read', async () => {
     await each(async (route) => {
       if (!ends(route) || (route.method !== 'GET' && route.method !== 'HEAD')) return;
       const answer = await call(local, route, { token: CONTROL_TOKEN });
@@ -352,7 +348,7 @@ describe('every route', () => {
     ).toEqual([]);
   });
 
-  test('takes a body as JSON only', async () => {
+  test('accepts a body only as JSON', async () => {
     await each(async (route) => {
       const operation = operationOf(route);
       if (operation?.body === undefined) return;
@@ -384,7 +380,7 @@ describe('every route', () => {
   });
 });
 
-/** The queues' page has routes with parameters where others have words. */
+/** The queues' page has parameters where other routes have words. */
 function overlaps(method: string, url: string): boolean {
   const pattern = (of: string): RegExp =>
     new RegExp(`^${of.replaceAll(/:\w+/g, '[^/]+').replace('*', '.*')}$`);
@@ -393,13 +389,13 @@ function overlaps(method: string, url: string): boolean {
   );
 }
 
-/** A listener is refused or goes on for ever: here only the former is of interest. */
+/** A listener is refused or never ends: only refusals matter here. */
 function abort(route: ServedRoute): Readonly<Record<string, string>> {
   return ends(route) ? {} : { 'sec-fetch-site': 'cross-site' };
 }
 
 describe('the page', () => {
-  test('follows a link from elsewhere, and its answers may not be used by others', async () => {
+  test('accepts links from elsewhere, and its answers may not be used by other sites', async () => {
     const headers = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' };
     const page = await ask(guarded.server, '/accounts/desk-1/positions/42', { headers });
     expect([page.status, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
@@ -415,7 +411,7 @@ describe('the page', () => {
     { url: '/assets/page.js', type: 'text/javascript; charset=utf-8' },
     { url: '/assets/uplot.css', type: 'text/css; charset=utf-8' },
     { url: '/assets/glossary.md', type: 'text/markdown; charset=utf-8' },
-  ])('$url is sent once to a browser that keeps it', async ({ url, type }) => {
+  ])('$url is sent once to a browser that caches it', async ({ url, type }) => {
     const first = await ask(guarded.server, url);
     expect([first.status, first.headers['content-type'], first.headers['cache-control']]).toEqual([
       200,
@@ -423,7 +419,7 @@ describe('the page', () => {
       'no-cache',
     ]);
     const { etag } = first.headers;
-    // As a proxy names what it has compressed.
+    // As a proxy names a compressed version.
     const again = await ask(guarded.server, url, {
       headers: { 'if-none-match': `"other", W/${String(etag)}` },
     });
@@ -455,7 +451,7 @@ describe('the queues’ page', () => {
     authorization: `Basic ${Buffer.from(`any:${token}`).toString('base64')}`,
   });
 
-  test('is shown to whoever a browser has asked for the token, with scripts of its own only', async () => {
+  test('is shown after the browser asked for the token, and runs only its own scripts', async () => {
     const refused = await ask(guarded.server, '/queues/');
     expect([refused.status, refused.headers['www-authenticate']]).toEqual([
       401,
@@ -469,7 +465,7 @@ describe('the queues’ page', () => {
     });
   });
 
-  test('is asked for by way of the server, and a wrong token counts once', async () => {
+  test('is shown where no read token is set, and a wrong token counts once', async () => {
     const refusals: string[] = [];
     const open = await startFixture({
       web: { queues: queues.all, onRefused: (why) => refusals.push(why) },
@@ -479,7 +475,7 @@ describe('the queues’ page', () => {
     expect([page.status, refusals]).toEqual([200, ['wrongToken']]);
   });
 
-  test('gives no more jobs at once than its page offers, whatever is asked for', async () => {
+  test('returns at most as many jobs as its page offers, for any query', async () => {
     const notify = queues.all.find(({ name }) => name === 'notify');
     if (notify === undefined) throw new Error('a queue');
     const data = { name: 'x', data: {} };
@@ -509,7 +505,7 @@ describe('the queues’ page', () => {
         }
       }
       expect((await askFor('page=1e300')).status).toBe(400);
-      // What the board refuses by itself.
+      // Refused by the board itself.
       for (const odd of ['jobsPerPage=-1', 'jobsPerPage=400&jobsPerPage=400', 'jobsPerPage[]=400']) {
         const { status, json } = await askFor(odd);
         const { queues: listed = [] } = json as { queues?: readonly { jobs: readonly unknown[] }[] };
@@ -565,7 +561,7 @@ describe('the queues’ page', () => {
   });
 });
 
-/** Its id. */
+/** Id of the job. */
 async function failedJob(queue: Queue): Promise<string> {
   const work = async (): Promise<never> => Promise.reject(new Error('it fails'));
   const worker = new Worker(queue.name, work, {

@@ -22,7 +22,7 @@ interface Crashing {
   readonly secrets: Readonly<Record<string, string>>;
 }
 
-/** `breakwater run` with secrets in its environment and its config, and what NODE_OPTIONS says. */
+/** `breakwater run` with secrets in its environment and its config, and the given NODE_OPTIONS. */
 async function startCrashing(nodeOptions: string): Promise<Crashing> {
   const simulator = await openExchange({ speed: 1 });
   const parts = { accounts: { long: { rules: ['far'] } }, rules: FAR };
@@ -37,7 +37,7 @@ async function startCrashing(nodeOptions: string): Promise<Crashing> {
   const env = {
     ...process.env,
     ...environment(simulator),
-    // Whatever a config takes from its environment.
+    // Secrets that a config reads from its environment.
     ...Object.fromEntries(Object.entries(PLANTED).map(([name, value]) => [`PLANTED_${name}`, value])),
     READ_TOKEN: PLANTED.readToken,
     PLANTED_IN_ERRORS: PLANTED.readToken,
@@ -71,7 +71,7 @@ const FAR = `  - id: far
 `;
 
 test.runIf(plays('an error'))(
-  'a daemon that crashes with a secret in the message prints none, with its stack either',
+  'a daemon that crashes with a secret in the message prints none, even with its stack',
   async () => {
     const { child, stderr, secrets } = await startCrashing(`--import ${THROWS}`);
     child.kill('SIGUSR2');
@@ -84,7 +84,7 @@ test.runIf(plays('an error'))(
 );
 
 test.runIf(plays('memory'))(
-  'a daemon that runs out of memory prints no secret, and writes no report of what it held',
+  'a daemon that runs out of memory prints no secret, and writes no report of its contents',
   async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-reports-'));
     onTestFinished(() => rm(folder, { recursive: true }));
@@ -101,7 +101,7 @@ test.runIf(plays('memory'))(
 );
 
 test.runIf(plays('reports'))(
-  'diagnostic reports that NODE_OPTIONS asks for hold no secret of the environment',
+  'diagnostic reports requested by NODE_OPTIONS contain no secret of the environment',
   async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-reports-'));
     onTestFinished(() => rm(folder, { recursive: true }));

@@ -26,12 +26,12 @@ test('every expression of the project takes time in proportion to the text, on i
   expect(slow.map(({ file, source }) => `${file}: ${source}`)).toEqual([]);
 });
 
-test('few files build expressions from texts: those are known, and so are what they build', () => {
+test('only known files build expressions from texts, in known ways', () => {
   expect(FOUND.flatMap(({ builders }) => builders)).toEqual([
     // Constants.
     'src/config/handles.ts',
     'src/config/shape/units.ts',
-    // Alternatives of plain texts; what is searched is cut to 10,000 characters before.
+    // Alternatives of plain texts; the searched text is cut to 10,000 characters first.
     'src/core/redaction/foreign-words.ts',
   ]);
   expect(worstText({ source: sectionPattern('redis'), flags: 'gm' })).toBeUndefined();

@@ -3,7 +3,6 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseAst } from 'vitest/node';
 
-/** A regular expression as it is written in a file. */
 export interface Written {
   readonly file: string;
   readonly source: string;
@@ -12,7 +11,7 @@ export interface Written {
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Every regular expression that is written in the files of a folder, and the files that build some from texts. */
+/** Every regular expression in the files of a folder, and the files that build expressions from texts. */
 export function expressionsIn(folder: string): { written: readonly Written[]; builders: readonly string[] } {
   const files = readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' });
   const found = files
@@ -40,19 +39,19 @@ interface Literal {
 }
 type Node = Readonly<Record<string, unknown>>;
 
-/** A tree of syntax as a list. */
+/** A syntax tree as a list. */
 function nodesOf(node: unknown): readonly Node[] {
   if (typeof node !== 'object' || node === null) return [];
   return [node as Node, ...Object.values(node).flatMap(nodesOf)];
 }
 
-/** One of each kind of character that expressions tell apart. */
+/** One character of each kind that expressions distinguish. */
 const KINDS = ['a', 'A', '0', ' ', '\n', '.', '-', '_', '/', ':', '@', '"', '\u0001', 'é'];
 const LENGTH = 6_000;
 
 /**
- * Texts on which an expression may try every start and every end: each short piece of what it looks for, over and over,
- * after what it begins with, and before what it does not want.
+ * Texts on which an expression may try every start and every end: each short piece that it matches, repeated, after its
+ * prefix and before an unwanted suffix.
  */
 export function hostileTexts(source: string, length: number): readonly string[] {
   const words = [...source.matchAll(/(?:[A-Za-z0-9]|\\?[ /:@"<>#=.,;&!{}|+*-])+/g)].map(([word]) =>
@@ -72,9 +71,9 @@ export function hostileTexts(source: string, length: number): readonly string[] 
 }
 
 /**
- * The shortest time of a search through a text, in milliseconds. Other work only makes a search longer, so of many the
- * shortest is the true one; it ends with the first that is below `enoughMs`. The processor time that the system accounts
- * is too coarse: in some places it comes in steps of 4 ms, and a search of nothing may catch one.
+ * The shortest time of a search through a text, in milliseconds. Other load only makes a search longer, so the shortest
+ * of many is the true one; stops at the first below `enoughMs`. Processor time is too coarse: on some systems it
+ * advances in steps of 4 ms, and an empty search may catch one.
  */
 function costMs(expression: RegExp, text: string, enoughMs = 0): number {
   let shortestMs = Number.POSITIVE_INFINITY;
@@ -88,14 +87,14 @@ function costMs(expression: RegExp, text: string, enoughMs = 0): number {
 
 /** How often a search is repeated. */
 const SEARCHES = 7;
-/** What takes less for the longest text cannot be told from noise, and holds nothing up. */
+/** A search below this for the longest text is indistinguishable from noise, and blocks nothing. */
 const NOTICEABLE_MS = 3;
-/** How much shorter the text is that the time is compared with. */
+/** How much shorter the reference text is. */
 const SHORTER = 16;
 /** A linear search takes 16 times as long for 16 times the text, a quadratic one 256 times: this is between. */
 const MOST_TIMES = 64;
 
-/** The text on which an expression takes more than in proportion to its length; `undefined`: there is none. */
+/** The text on which an expression takes more than linear time; `undefined` if there is none. */
 export function worstText(
   { source, flags }: Pick<Written, 'source' | 'flags'>,
   length = LENGTH,

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { startHealthServer } from '../../src/web/health.ts';
 import { ask, type Fixture, type FixtureOptions, startFixture } from '../web/fixture.ts';
 
-/** What a crowd does to the web server, over real connections. Linux has all of 127.0.0.0/8 as own addresses. */
+/** Effects of a crowd on the web server, over real connections. Linux accepts all of 127.0.0.0/8 as local addresses. */
 
 const closers: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -18,10 +18,10 @@ async function start(web: NonNullable<FixtureOptions['web']> = {}): Promise<Fixt
   return fixture;
 }
 
-/** Fewer than a listening socket queues: beyond that the kernel takes connections that no server ever sees. */
+/** Less than the backlog of a listening socket: beyond it the kernel accepts connections that no server sees. */
 const AT_ONCE = 100;
 
-/** Connections of one client on which nothing is said, or only the beginning of something. */
+/** Connections of one client that send nothing, or only the beginning of a request. */
 async function crowd(port: number, count: number, from: string, said = ''): Promise<readonly Socket[]> {
   const sockets: Socket[] = [];
   closers.push(() => {
@@ -38,7 +38,7 @@ async function crowd(port: number, count: number, from: string, said = ''): Prom
     await Promise.all(batch.map((socket) => Promise.race([once(socket, 'connect'), once(socket, 'close')])));
   }
   for (const socket of sockets) if (said !== '') socket.write(said);
-  // Those that are closed again are seen to be.
+  // Read, so that a close by the server is noticed.
   await pause(50);
   return sockets;
 }
@@ -63,7 +63,7 @@ describe('1,000 idle connections of one client', () => {
   test.each([
     ['that say nothing', ''],
     ['that have begun a request', 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-A'],
-  ])('%s keep nobody from /healthz, themselves included', async (_what, said) => {
+  ])('%s keep nobody from /healthz, including that client', async (_what, said) => {
     const { server } = await start();
     const sockets = await crowd(server.port, 1000, '127.0.0.2', said);
     await expect.poll(() => openOf(sockets), { timeout: 10_000 }).toBeLessThanOrEqual(100);
@@ -71,7 +71,7 @@ describe('1,000 idle connections of one client', () => {
       expect([from, await health(server.port, from)]).toEqual([from, 'HTTP/1.1 200 OK']);
   });
 
-  test('of twenty clients neither', async () => {
+  test('keep nobody from it either when spread over twenty clients', async () => {
     const { server } = await start();
     const crowds: (readonly Socket[])[] = [];
     for (let client = 2; client < 22; client += 1)
@@ -80,7 +80,7 @@ describe('1,000 idle connections of one client', () => {
     expect(await health(server.port, '127.0.0.1')).toBe('HTTP/1.1 200 OK');
   });
 
-  test('are all taken of a proxy that is trusted, up to the total', async () => {
+  test('are all accepted from a trusted proxy, up to the total', async () => {
     const { server } = await start({ trustedProxies: ['127.0.0.2'] });
     const others = await crowd(server.port, 300, '127.0.0.3');
     const proxied = await crowd(server.port, 300, '127.0.0.2');
@@ -93,7 +93,7 @@ describe('1,000 idle connections of one client', () => {
     expect(await health(server.port, '127.0.0.1')).toBe('HTTP/1.1 200 OK');
   });
 
-  test('do not end what others are doing, nor what they do themselves', async () => {
+  test('do not close connections of others, nor active ones of the same client', async () => {
     const asked = Promise.withResolvers<void>();
     const ready = Promise.withResolvers<void>();
     const { server } = await start({
@@ -112,7 +112,7 @@ describe('1,000 idle connections of one client', () => {
   });
 });
 
-test('where all connections are busy, a listener of its own still answers probes', async () => {
+test('where all connections are busy, the separate listener still answers probes', async () => {
   const never = new Promise<never>(() => undefined);
   const { server } = await start({ metrics: { contentType: 'text/plain', scrape: () => never } });
   const probes = await startHealthServer({
@@ -133,7 +133,7 @@ test('where all connections are busy, a listener of its own still answers probes
   }
   expect(await health(probes.port, '127.0.0.1')).toBe('HTTP/1.1 200 OK');
   const unready = await fetch(`${probes.url}/readyz`);
-  // To whom it is said yes or no is not said why.
+  // Probes learn yes or no, but no reason.
   expect([unready.status, await unready.text()]).toEqual([503, 'not ready\n']);
   expect((await fetch(`${probes.url}/metrics`)).status).toBe(404);
   await crowd(probes.port, 1000, '127.0.0.2');
@@ -153,7 +153,7 @@ describe('/metrics asked 600 times at once', () => {
         },
       },
     });
-    // Connections are bounded per client, places among those who scrape as well.
+    // Connections are bounded per client, and so are places for scrapes.
     const answers = await Promise.all(
       Array.from({ length: 600 }, async (_, index) => {
         const from = `127.0.0.${2 + (index % 10)}`;
@@ -170,12 +170,12 @@ describe('/metrics asked 600 times at once', () => {
     );
     expect(served.length + refused.length).toBe(600);
     expect(refused.length).toBeGreaterThan(400);
-    // Those who come after the first is made share the next one.
+    // Requests that arrive after the first scrape is made share the next one.
     expect(scrapes).toBeLessThanOrEqual(4);
     expect((await ask(server, '/metrics')).body).toBe(whole);
   });
 
-  test('again and again takes a quarter of the time at most', async () => {
+  test('uses at most a quarter of the time under repeated requests', async () => {
     let busyMs = 0;
     const { server } = await start({
       metrics: {
@@ -196,7 +196,7 @@ describe('/metrics asked 600 times at once', () => {
     expect(busyMs).toBeLessThan(0.4 * (performance.now() - beganMs));
   });
 
-  test('a reader who takes nothing does not keep the others waiting, and all get the same', async () => {
+  test('a reader that takes nothing does not delay the others, and all get the same', async () => {
     let scrapes = 0;
     const { server } = await start({
       metrics: {

@@ -28,7 +28,7 @@ const CLOSE = {
   flatten: true,
 };
 
-/** Somebody who can write to Redis, with the key given or none. */
+/** A store as written by somebody with access to Redis, with the given key or none. */
 function writer({ redisUrl, prefix }: OperatorWorld, key?: string): State {
   const redis = new Redis(redisUrl, { maxRetriesPerRequest: 1 });
   const operators = createOperatorTrust({ key: () => key, isGuarded: false });
@@ -40,7 +40,7 @@ function writer({ redisUrl, prefix }: OperatorWorld, key?: string): State {
   return state;
 }
 
-/** A poll of the daemon may commit in between: again, until it is written. */
+/** Retried until written: a poll of the daemon may commit in between. */
 async function putInInbox({ store }: State, account: string, order: OperatorOrder): Promise<void> {
   await eventually(async () => {
     const { load } = await store.read(account);
@@ -62,21 +62,27 @@ const alarms = ({ events }: OperatorWorld): readonly string[] =>
 test.each([
   ['without a seal', undefined],
   ['with the seal of another key', 'another-operators-key-another-operators-key'],
-])('an order written to Redis under a forged name %s sends nothing, and a person is told', async (_, key) => {
-  const world = await openOperatorWorld();
-  await world.start();
-  await writer(world, key).controls.submit('long', CLOSE);
-  await eventually(() => alarms(world).some((words) => words.startsWith('operatorOrderRefused')), 'an alarm');
-  await polls(world, 'long', 3);
-  expect(orders(world)).toBe(0);
-  const records = await world.state.audit.tail('long', 20);
-  expect(JSON.stringify(records)).toContain('lacks the seal of operators.key');
-  // The key makes the same order.
-  await writer(world, OPERATORS_KEY).controls.submit('long', CLOSE);
-  await eventually(() => orders(world) > 0, 'an order');
-});
+])(
+  'an order written to Redis under a forged name %s sends nothing, and a person is notified',
+  async (_, key) => {
+    const world = await openOperatorWorld();
+    await world.start();
+    await writer(world, key).controls.submit('long', CLOSE);
+    await eventually(
+      () => alarms(world).some((words) => words.startsWith('operatorOrderRefused')),
+      'an alarm',
+    );
+    await polls(world, 'long', 3);
+    expect(orders(world)).toBe(0);
+    const records = await world.state.audit.tail('long', 20);
+    expect(JSON.stringify(records)).toContain('lacks the seal of operators.key');
+    // The key makes the same order valid.
+    await writer(world, OPERATORS_KEY).controls.submit('long', CLOSE);
+    await eventually(() => orders(world) > 0, 'an order');
+  },
+);
 
-test('an order at nearly any price is refused, audited and told, though it bears the seal', async () => {
+test('an order at nearly any price is refused, audited and told, even with a valid seal', async () => {
   const world = await openOperatorWorld();
   await world.start();
   await writer(world, OPERATORS_KEY).controls.submit('long', { ...CLOSE, slippageSteps: [0.05, 0.5] });
@@ -96,7 +102,7 @@ test('an order at nearly any price is refused, audited and told, though it bears
   expect(run.stderr).toMatch(
     /--slippage: a slippage of 6 %.*nothing was ordered\.[^]*set operators\.maxSlippage/,
   );
-  // As much as the config allows is an order.
+  // An order within the configured limit is accepted.
   expect(await world.cli([...ask, '--slippage', '5%'])).toMatchObject({ exitCode: 0 });
   await eventually(() => orders(world) > 0, 'an order');
 });
@@ -121,7 +127,7 @@ const WRONG = [
 ] as const;
 
 test.each(sliceOf(WRONG, 4, 'wrong orders in an inbox'))(
-  'what stands in the inbox with %s is left out, and the account is judged all the same',
+  'an inbox with %s is ignored, and the account is still judged',
   async (_, wrong) => {
     const world = await openOperatorWorld();
     await world.start();
@@ -136,7 +142,7 @@ test.each(sliceOf(WRONG, 4, 'wrong orders in an inbox'))(
   },
 );
 
-test('a pause written to Redis without a seal does not hold, and is told of', async () => {
+test('a pause written to Redis without a seal does not hold, and is reported', async () => {
   const world = await openOperatorWorld();
   await world.start();
   await polls(world, 'long', 1);
@@ -148,7 +154,7 @@ test('a pause written to Redis without a seal does not hold, and is told of', as
   await eventually(() => orders(world) > 0, 'an order');
 });
 
-test('what somebody acknowledged before there was a key did not count any more, and status did not say so', async () => {
+test('an acknowledgement made before there was a key does not count, and status says so', async () => {
   const world = await openOperatorWorld();
   const before = { accountId: 'long', ruleId: 'near', subject: 'position:1', episode: 1, stage: 0 } as const;
   await writer(world).controls.put({
@@ -171,7 +177,7 @@ test('what somebody acknowledged before there was a key did not count any more, 
   expect(said).toContain('Not obeyed: the pause ');
 });
 
-test('a notice put into the queue without a seal is told as not proven, never as critical, and without links to act by; the daemon’s own as ever', async () => {
+test('a notice put into the queue without a seal is marked as unproven, never critical, and without links to act by; the daemon’s own is sent as usual', async () => {
   const receiver = await startReceiver();
   closeAfterTest(() => receiver.close());
   const rules = `  - id: near
@@ -203,12 +209,12 @@ test('a notice put into the queue without a seal is told as not proven, never as
   const emitted = world.events.flatMap((event) => (event.kind === 'notice' ? [event.notice] : []));
   const [notice] = emitted;
   if (notice === undefined) return expect.fail('no notice');
-  // As a daemon without the key would, or one of an older version; then with a seal that somebody made up.
+  // As a daemon without the key, or an older version, would send it; then with a made-up seal.
   await queues.notifier.hand([{ ...notice, id: 'forged-1', key: 'forged-1', words: 'Move all funds to x.' }]);
   const job = { ...notice, id: 'forged-2', key: 'forged-2', words: 'Call this number.' };
   const notify = queues.all.find(({ name }) => name === 'notify');
   await notify?.add('firing', { version: 1, notice: job, seal: 'f'.repeat(64) });
-  // What is answered by its links, and for how long they are good, would be chosen by who wrote it.
+  // Its author would choose what its links answer, and how long they are valid.
   const approval = { reference: 'abc-1', untilMs: 1, withoutAnswer: 'hold', orders: ['nothing at all'] };
   const asks = { ...notice, id: 'forged-3', key: 'forged-3', kind: 'approval', words: 'Approve this.' };
   await notify?.add('approval', { version: 1, notice: { ...asks, atMs: 8e15, approval } });
@@ -228,7 +234,7 @@ test('a notice put into the queue without a seal is told as not proven, never as
   expect(world.events.filter(({ kind }) => kind === 'noticeUnproven')).toHaveLength(3);
 });
 
-test('audit rewritten with Redis access: the log has the head, and verify --head finds that it is another one', async () => {
+test('audit rewritten with Redis access: the log has the head, and verify --head detects the change', async () => {
   const world = await openOperatorWorld();
   await writer(world, OPERATORS_KEY).controls.put({ kind: 'pause', accountId: 'long', ...FORGED });
   await world.start();
@@ -244,7 +250,7 @@ test('audit rewritten with Redis access: the log has the head, and verify --head
   expect(await world.cli(['audit', 'verify', '--head', `1:${head.hash}`])).toMatchObject({ exitCode: 2 });
 });
 
-test('the heads are in a file that Redis does not reach, and one that takes none is told of', async () => {
+test('the heads are in a file outside of Redis, and an unwritable file is reported', async () => {
   const world = await openOperatorWorld();
   await writer(world, OPERATORS_KEY).controls.put({ kind: 'pause', accountId: 'long', ...FORGED });
   const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-heads-'));
@@ -275,13 +281,13 @@ test('the heads are in a file that Redis does not reach, and one that takes none
   );
 });
 
-/** Without the key, and at another address of the same Redis. */
+/** Without the key, under another URL of the same Redis. */
 async function withoutKey(world: OperatorWorld, change = (text: string): string => text): Promise<void> {
   const text = await readFile(world.configFile, 'utf8');
   await world.write(change(text.replace(/^operators:.*\n/m, '')));
 }
 
-test('a password in the address of a Redis that asks for none makes no order believed', async () => {
+test('a password in the URL of a Redis that requires none does not make orders trusted', async () => {
   const world = await openOperatorWorld();
   await withoutKey(world, (text) => text.replace(/url: "redis:[^"]*"/, 'url: { env: REDIS_ADDRESS }'));
   const address = world.redisUrl.replace('redis://', 'redis://:planted-password@');
@@ -291,7 +297,7 @@ test('a password in the address of a Redis that asks for none makes no order bel
   expect(orders(world)).toBe(0);
 });
 
-test('without operators.key no order by hand is taken from a Redis that asks for no password', async () => {
+test('without operators.key no order by hand is taken from a Redis that requires no password', async () => {
   const world = await openOperatorWorld();
   await withoutKey(world);
   await world.start();
@@ -318,7 +324,7 @@ test.each<[string, string, (document: Stored) => Stored]>([
     }),
   ],
   ['a lane that somebody holds whom nobody knows', 'l:BTC_PERP', (lane) => ({ ...lane, heldBy: 'x' })],
-])('%s acts all the same', async (_what, field, forge) => {
+])('%s still acts', async (_what, field, forge) => {
   const world = await openOperatorWorld();
   const daemon = await world.start();
   await polls(world, 'long', 2);

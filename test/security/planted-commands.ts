@@ -11,9 +11,8 @@ interface CommandScene {
   readonly world: DaemonWorld;
   readonly simulator: RunningSimulator;
   readonly env: Readonly<Record<string, string>>;
-  /** That of the planted files; reports go there too. */
+  /** The folder of the planted files; reports go there too. */
   readonly folder: string;
-  /** The config with Sentinels. */
   readonly sentinels: string;
 }
 
@@ -30,7 +29,7 @@ function candles(): string {
   return `timestamp_ms,open,high,low,close,volume\n${rows.join('\n')}\n`;
 }
 
-/** What every command that somebody might send to somebody prints and writes, by command. */
+/** Everything printed and written by each command whose output people might share. */
 export async function commandTexts({
   world,
   simulator,
@@ -41,7 +40,7 @@ export async function commandTexts({
   const at = (name: string): string => path.join(folder, name);
   await writeFile(at('book.yaml'), BOOK);
   await writeFile(at('btc.csv'), candles());
-  // The same config at the pace of a real one: what is played in virtual time takes a thirtieth of the time.
+  // The same config at a realistic pace: a simulation takes a thirtieth of the time.
   const text = await readFile(world.configFile, 'utf8');
   await writeFile(at('slow.yaml'), text.replace(/^cadence: .*$/m, 'cadence: { calm: 30s, alert: 10s }'));
   const texts = new Map<string, string>();
@@ -53,7 +52,7 @@ export async function commandTexts({
       texts.set(`what ${args[0]} ${args[1]} wrote`, await readFile(out ?? '', 'utf8'));
     return stdout;
   };
-  // As text or as JSON in turn, the other way round with another seed of the run; with FULL=1 in both ways.
+  // Text or JSON alternately, swapped with another seed of the run; both with FULL=1.
   let turn = inject('fastCheckSeed');
   const inTurn = async (
     asText: readonly string[],
@@ -125,7 +124,7 @@ export async function commandTexts({
   await run(['tune', ...play, ...prices, ...search, '--out', at('tune.html')]);
   if (FULL) await run(['tune', ...play, ...prices, ...search, '--json']);
 
-  // And with what is not there, or not right.
+  // And with missing or invalid input.
   const lost = { REDIS: `rediss://:${PLANTED.redisPassword}@127.0.0.1:1` };
   for (const args of [['status'], ['doctor'], ['audit', 'tail', '--account', 'long']]) {
     const asked = [...args, '--debug', '--config', world.configFile];

@@ -7,7 +7,7 @@ import type { Certificate } from '../support/certificates.ts';
 import { PLANTED } from './planted.ts';
 import { startProxy } from './planted-servers.ts';
 
-/** A position near its liquidation and a credit line near its margin call; everything is told to every channel. */
+/** A position near its liquidation and a credit line near its margin call; every channel is notified. */
 const RULES = `  - id: near
     on: position
     when: { liquidationDistance: { below: 90% } }
@@ -21,12 +21,12 @@ const RULES = `  - id: near
     do: [{ notify: { cure: [50%] } }]
 `;
 
-/** Where the daemon's page is said to be. */
+/** Public URL of the daemon's page. */
 export const PUBLIC_URL = 'http://127.0.0.1:9';
 
 export interface Planting {
   readonly simulator: RunningSimulator;
-  /** Of the planted files; what a daemon writes goes there too. */
+  /** The folder of the planted files; the daemon writes there too. */
   readonly folder: string;
   readonly prefix: string;
   readonly receiverUrl: string;
@@ -35,7 +35,7 @@ export interface Planting {
   readonly tls: Certificate & { readonly ca: string };
 }
 
-/** A config with every secret that one can have, and the environment for it. */
+/** A config with every secret that one can have, and its environment. */
 export async function plantedConfig(planting: Planting) {
   const { simulator, folder, receiverUrl, redisUrl } = planting;
   const proxies = {
@@ -104,7 +104,7 @@ function depositLink(file: (name: keyof typeof PLANTED | 'country') => string): 
   return `{ ticker: [USD, EUR], provider: VISAMASTER, maxAmount: 4000, customer: ${customer} }`;
 }
 
-/** Sentinels that do not answer: what a config with them tells of their password. */
+/** Sentinels that do not answer: shows what a config with them reveals of their password. */
 function sentinelText({ simulator, folder, prefix }: Planting): string {
   const password = `{ file: "${folder}/sentinelPassword" }`;
   return configText(simulator, {
@@ -114,7 +114,7 @@ function sentinelText({ simulator, folder, prefix }: Planting): string {
   });
 }
 
-/** The lines of a key by themselves: each is enough to be a leak. */
+/** The lines of a private key: any one of them is a leak. */
 export async function keyLines(file: string): Promise<Readonly<Record<string, string>>> {
   const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => /^[\w+/=]{20,}$/.test(line));
   return Object.fromEntries(lines.map((line, index) => [`line ${index + 1} of redis.key`, line]));

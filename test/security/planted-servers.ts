@@ -25,7 +25,7 @@ async function startServer(answer: RequestListener) {
   return { server, port: (server.address() as AddressInfo).port };
 }
 
-/** Takes every message; what comes to `/services/` it fails, and repeats all that it was sent while doing so. */
+/** Accepts every message; fails those to `/services/` with an error that repeats the whole request. */
 export async function startReceiver(): Promise<Receiver> {
   const received: Received[] = [];
   const { port } = await startServer((request, response) => {
@@ -46,7 +46,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** A proxy that wants a password. One that refuses says so with what it was sent. */
+/** A proxy that requires a password. A refusing one quotes the request. */
 export async function startProxy(password: string, { refuses = false } = {}): Promise<string> {
   const wanted = `Basic ${Buffer.from(`desk:${password}`).toString('base64')}`;
   const isLetIn = ({ headers }: IncomingMessage): boolean =>
@@ -90,7 +90,7 @@ export interface MailServer {
   readonly mails: readonly string[];
 }
 
-/** Refuses the first login, and repeats the password while doing so. */
+/** Refuses the first login, and repeats the password in the error. */
 export async function startMailServer(): Promise<MailServer> {
   const mails: string[] = [];
   let logins = 0;

@@ -35,11 +35,11 @@ interface Scene {
   readonly simulator: RunningSimulator;
   readonly env: Readonly<Record<string, string>>;
   readonly folder: string;
-  /** Of the configs: the daemon's, and one with Sentinels. */
+  /** The configs: the daemon's, and one with Sentinels. */
   readonly texts: { readonly text: string; readonly sentinels: string };
 }
 
-/** One server, with and without TLS; both ask for the password. */
+/** One server, with and without TLS; both require the password. */
 async function startRedis(tls: Certificate & { readonly ca: string }) {
   const port = await freePort();
   const files = ['--tls-cert-file', tls.cert, '--tls-key-file', tls.key, '--tls-ca-cert-file', tls.ca];
@@ -110,20 +110,20 @@ async function openPlanted(): Promise<Scene> {
   };
 }
 
-/** What signs links: derived from the operators' key, and as good as it for whoever wants to make one. */
+/** The key that signs links: derived from the operators' key, and enough to forge a link. */
 function linkKeys(secret: string): Readonly<Record<string, string>> {
   const key = createHmac('sha256', secret).update('breakwater signed link 1', 'utf8').digest();
   const forms = ['hex', 'base64', 'base64url'] as const;
   return Object.fromEntries(forms.map((form) => [`the key of links, in ${form}`, key.toString(form)]));
 }
 
-/** That of `tune` is looked at as well, though it may end before its first round. */
+/** `tune` is checked too, though it may end before its first round. */
 const REPORTS = ['check', 'doctor', 'status', 'report', 'pause', 'audit', 'call', 'replay', 'stress'];
 
-/** Its receiver fails, and its proxy refuses: they are given up. */
+/** Its receiver fails, and its proxy refuses: both are given up. */
 const FAILING: ReadonlySet<string> = new Set(['broken', 'refused']);
 
-/** Channels of the config, and the log. The receiver's answer is not what every service says: some ask again. */
+/** Channels of the config, and the log. Services may answer differently, so retries vary. */
 function notYetAnswered({ world, texts }: Scene): readonly string[] {
   const { channels } = parse(texts.text) as { readonly channels: object };
   const answered = new Set(
@@ -139,7 +139,10 @@ function notYetAnswered({ world, texts }: Scene): readonly string[] {
 
 const TOP_UPS = '/api/v1/accounts/long/top-ups';
 
-/** What people and the exchange do in the meantime, the refused and the failed included; the links that were made. */
+/**
+ * Actions of people and the exchange during the run, including refused and failed ones; returns the links that were
+ * made.
+ */
 async function live(scene: Scene, subject: string): Promise<readonly string[]> {
   const { simulator, server, world, received } = scene;
   simulator.setPrice('BTC_USDT', '57000');
@@ -155,7 +158,7 @@ async function live(scene: Scene, subject: string): Promise<readonly string[]> {
     ],
   );
   const control = { method: 'POST', token: PLANTED.controlToken };
-  // What people type is kept, without the secrets that they paste by mistake.
+  // Typed text is stored without secrets pasted by mistake.
   const author = `ann ${PLANTED.hookSecret}`;
   const made = await ask(server, TOP_UPS, { ...control, body: { subject, amount: '500', author } });
   expect(made).toMatchObject({ status: 201 });
@@ -190,7 +193,7 @@ async function live(scene: Scene, subject: string): Promise<readonly string[]> {
   return [url, token];
 }
 
-/** Tokens of signed links in what was sent; mails break lines and write signs in digits. */
+/** Tokens of signed links in sent messages; mails break lines and encode characters. */
 function linksIn({ received, mails }: Scene): readonly string[] {
   const all = [...received.map(({ body }) => body), ...mails.map(mailText)].join('\n');
   return [...new Set([...all.matchAll(/\/links\/([\w-]+\.[\w-]{43})/g)].map(([, token = '']) => token))];
@@ -202,7 +205,7 @@ function mailText(mail: string): string {
     .replaceAll(/=([0-9A-F]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 }
 
-/** Previews, a person, somebody who comes too late, and one who guesses: what the pages show. */
+/** The pages shown to previews, a person, a late one, and one who guesses. */
 async function followLinks(scene: Scene): Promise<ReadonlyMap<string, string>> {
   const [first = '', second = ''] = linksIn(scene);
   const pages = new Map<string, string>();
@@ -221,7 +224,7 @@ async function followLinks(scene: Scene): Promise<ReadonlyMap<string, string>> {
   return pages;
 }
 
-/** What a daemon keeps on disk. */
+/** Files that a daemon writes. */
 async function filesIn(folder: string): Promise<ReadonlyMap<string, string>> {
   const names = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = names
@@ -242,7 +245,7 @@ function messageText({ url, body }: Received): string {
   return url === '/v2/enqueue' ? body.replaceAll(PLANTED.pagerdutyKey, '(its key)') : body;
 }
 
-/** Everything that can be had from the daemon, by where it is from. */
+/** Everything that can be read from the daemon, by source. */
 async function everything(
   scene: Scene,
   listener: EventListener,
@@ -333,7 +336,7 @@ describe.runIf(hasRedisServer() && hasOpenssl)('a daemon with planted secrets', 
     );
     const link = await live(scene, subject);
 
-    // The credit line is brought back: the deposit is named where people are told that it is over.
+    // The credit line is restored: the notice of its end names the deposit.
     await eventually(
       () => depositsSeen(world) > 0,
       'the deposit',
@@ -361,7 +364,7 @@ describe.runIf(hasRedisServer() && hasOpenssl)('a daemon with planted secrets', 
       expect(told).toMatch(words);
     }
 
-    // The first look of the watchdog writes the heads, a second after the start.
+    // The first check of the watchdog writes the heads, a second after the start.
     await eventually(() => existsSync(path.join(scene.folder, 'heads')), 'the heads');
     const pages = await followLinks(scene);
     const texts = await everything(scene, listener, subject);
@@ -370,7 +373,7 @@ describe.runIf(hasRedisServer() && hasOpenssl)('a daemon with planted secrets', 
     for (const [where, text] of commands) texts.set(where, text);
     await daemon.stop('the test has seen all of it', 10_000);
     texts.set('log', scene.log.text);
-    // Rules compare addresses, so the config in memory has them as they are.
+    // Rules compare addresses, so the config in memory keeps them in clear.
     const { withdrawalAddress: _address, ...ofConfig } = scene.secrets;
     const config = new Map([['config', texts.get('config') ?? '']]);
     texts.delete('config');
@@ -382,9 +385,9 @@ describe.runIf(hasRedisServer() && hasOpenssl)('a daemon with planted secrets', 
     const tokens = linksIn(scene);
     expect(tokens.length).toBeGreaterThan(5);
     expect(leaksIn(elsewhere, Object.fromEntries(tokens.entries()))).toEqual([]);
-    // The scan has seen what it is meant to see.
+    // The scan has seen its intended sources.
     expect(texts.get('log')).toContain('"event":"started"');
-    // Wrong tokens and links are told of, with who sent them.
+    // Wrong tokens and links are reported with their sender.
     for (const why of ['wrongToken', 'wrongLink'])
       expect(texts.get('log')).toMatch(new RegExp(`"event":"webRefused".*${why}.*127\\.0\\.0\\.1`));
     expect(texts.get('messages')).toContain(`${PUBLIC_URL}/accounts/long/`);
@@ -403,7 +406,7 @@ describe.runIf(hasRedisServer() && hasOpenssl)('a daemon with planted secrets', 
   });
 });
 
-/** `DE` is in every text. */
+/** `DE` occurs in every text. */
 const TOO_SHORT = new Set(['countryCode']);
 
 test('every secret that a config can have is planted', async () => {
@@ -435,10 +438,10 @@ test('every secret that a config can have is planted', async () => {
       .filter((place) => !TOO_SHORT.has(place.at(-1) ?? ''))
       .filter((place) => !configs.flatMap((config) => writtenAt(config, place)).some(isPlanted))
       .map((place) => place.join('.'));
-  // From the sources: config/schema.json may not have been written anew yet.
+  // From the sources: config/schema.json may be outdated.
   const schema = configJsonSchema() as { readonly properties: Readonly<Record<string, object>> };
   expect(missingOf(schema)).toEqual([]);
-  // One more is noticed, wherever it is.
+  // A new secret anywhere is noticed.
   const { web } = schema.properties;
   const more = { properties: { ...schema.properties, vault: { anyOf: [{ items: web }] } } };
   expect(missingOf(more)).toEqual(['vault.*.token', 'vault.*.controlToken']);

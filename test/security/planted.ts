@@ -4,7 +4,7 @@ import path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { closeAfterTest } from '../contract/support/world.ts';
 
-/** Values that must turn up nowhere, by what they are. */
+/** Values that must appear nowhere, by kind. */
 export const PLANTED = {
   redisPassword: 'planted-redis-Passw0rd-7f3a',
   readToken: 'planted-read-token-51c0ffee',
@@ -47,7 +47,7 @@ export interface Leak {
   readonly around: string;
 }
 
-/** Every place at which one of the secrets can be read, however it is written there. */
+/** Every place where one of the secrets can be read, in any encoding. */
 export function leaksIn(
   texts: ReadonlyMap<string, string>,
   secrets: Readonly<Record<string, string>>,
@@ -80,7 +80,7 @@ function formsOf(secret: string): readonly string[] {
   ];
 }
 
-/** Each as a file of its name, for a config: the folder. */
+/** Writes each secret to a file of its name, for a config; returns the folder. */
 export async function plantFiles(): Promise<string> {
   const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-planted-'));
   closeAfterTest(() => rm(folder, { recursive: true, force: true }));
@@ -91,7 +91,7 @@ export async function plantFiles(): Promise<string> {
   return folder;
 }
 
-/** The log of a daemon, all of it. */
+/** The full log of a daemon. */
 export class LogText {
   readonly stream = new PassThrough();
   #text = '';

@@ -14,10 +14,10 @@ interface Json {
   readonly definitions?: Readonly<Record<string, Json>>;
 }
 
-/** `*`: any key of a mapping, or any element of a list. `(slack)`: only where `type` says so. */
+/** `*`: any key of a mapping, or any element of a list. `(slack)`: only if `type` says so. */
 export type Place = readonly string[];
 
-/** Every place at which a reference to a secret, or the path of a private key, can stand. */
+/** Every place where a reference to a secret, or the path of a private key, can stand. */
 export function secretPlaces(schema: Json): readonly Place[] {
   const found = new Map<string, Place>();
   collect(schema, [], { definitions: schema.definitions ?? {}, open: new Set(), found });
@@ -26,7 +26,7 @@ export function secretPlaces(schema: Json): readonly Place[] {
 
 interface Walk {
   readonly definitions: Readonly<Record<string, Json>>;
-  /** Definitions that are being looked at: they may hold themselves. */
+  /** Definitions in progress: they may be recursive. */
   readonly open: Set<string>;
   readonly found: Map<string, Place>;
 }
@@ -57,7 +57,7 @@ function isReference(properties: Readonly<Record<string, Json>>): boolean {
   return keys.length === 1 && (keys[0] === 'env' || keys[0] === 'file');
 }
 
-/** What a config has at a place: `{ env }`, `{ file }`, or the path of a key. */
+/** The value of a config at a place: `{ env }`, `{ file }`, or the path of a key. */
 export function writtenAt(config: unknown, place: Place): readonly unknown[] {
   const [key, ...rest] = place;
   if (key === undefined) return [config];

@@ -23,7 +23,7 @@ interface Raw {
   readonly text: () => string;
 }
 
-/** A connection that says what it is told to, and no more. */
+/** A raw connection that sends only what it is given. */
 async function raw(fixture: Fixture, said: string): Promise<Raw> {
   const socket = connect(fixture.server.port, '127.0.0.1');
   sockets.push(socket);
@@ -43,8 +43,8 @@ function connections(): number {
   return process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
 }
 
-describe('whoever takes his time', () => {
-  test('with the headers, the body, or reading the answer is let go', async () => {
+describe('a slow client', () => {
+  test('that delays the headers, the body, or reading the answer is disconnected', async () => {
     let made = 0;
     function* parts(): Generator<Buffer> {
       for (made = 0; made < 400; made += 1) yield randomBytes(100_000);
@@ -67,27 +67,27 @@ describe('whoever takes his time', () => {
     void slowHeaders.closed.then(() => order.push('headers'));
     void slowBody.closed.then(() => order.push('body'));
     await Promise.all([slowHeaders.closed, slowBody.closed, silent.closed]);
-    // A head takes less time than a body may.
+    // A head must arrive sooner than a body.
     expect(order).toEqual(['headers', 'body']);
     clearInterval(drip);
     expect(slowHeaders.text()).toMatch(/^$|^HTTP\/1\.1 408 /);
-    // That it was let go is only seen by whoever reads on: what had been sent comes, and then the end.
+    // The disconnect is visible only to a reader: buffered data arrives first, then the end.
     let seen = 0;
     unread.socket.on('data', (chunk: Buffer) => {
       seen += chunk.length;
     });
-    // Ours is still there, the server's end of it is not.
+    // Our end still exists, the server's does not.
     await expect.poll(connections, { timeout: 60_000 }).toBeLessThan(before + 2);
     unread.socket.resume();
     await unread.closed;
     expect(seen).toBeLessThan(40_000_000);
-    // Nor was it made: what has not been asked for, and cannot be compressed, takes no memory.
+    // Nor was it produced: an unread incompressible answer takes no memory.
     expect(made).toBeLessThan(200);
     expect(await huge.state.controls.list()).toEqual([]);
   }, 120_000);
 });
 
-test('a scrape whose reader left before it was ready makes nothing and leaves no timer', async () => {
+test('a scrape whose reader left before it was ready produces nothing and leaves no timer', async () => {
   let made = 0;
   const asked = Promise.withResolvers<void>();
   const ready = Promise.withResolvers<void>();
@@ -118,7 +118,7 @@ test('a scrape whose reader left before it was ready makes nothing and leaves no
   expect(made).toBe(0);
 });
 
-describe('what is no request', () => {
+describe('an invalid request', () => {
   test.each([
     ['noise', '\u0000\u0001\u0002\r\n\r\n'],
     ['another protocol', 'SSH-2.0-OpenSSH_9.6\r\n'],
@@ -149,7 +149,7 @@ describe('what is no request', () => {
     const { closed, text, socket } = await raw(fixture, said);
     socket.end();
     await closed;
-    // An upgrade that is not taken up is an ordinary request.
+    // An upgrade that is not accepted is an ordinary request.
     if (what !== 'an upgrade') expect(text()).not.toMatch(/^HTTP\/1\.1 2/);
     expect(text()).not.toMatch(/node_modules|at .*\.ts|Error:/);
     const next = await raw(fixture, 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');

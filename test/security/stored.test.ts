@@ -17,7 +17,7 @@ import {
 } from '../fuzz/redis-seed.ts';
 import { type PrivateRedis, startPrivateRedis } from '../support/redis.ts';
 
-/** What the fuzzer found in Redis (`npm run fuzz -- --target redis,scripts`): each is something that others could write. */
+/** Findings of the fuzzer in Redis (`npm run fuzz -- --target redis,scripts`): data that others could write. */
 
 let server: PrivateRedis;
 let redis: Redis;
@@ -54,7 +54,7 @@ async function problem(): Promise<string> {
   return load.kind === 'refused' ? `${load.problem.code} ${load.problem.document}` : load.kind;
 }
 
-describe('a lane is not kept from everybody by', () => {
+describe('a lane is not blocked for everybody by', () => {
   test.each([
     ['a lease that ends at infinity', { [`m:${MARKET}`]: '1795440317555|inf|somebody' }],
     ['a lease whose token is no number', { wish: '0x1F|1795440320556|another', [`m:${MARKET}`]: '' }],
@@ -87,7 +87,7 @@ describe('a thread of notices is not silenced by', () => {
   });
 
   test.each(['{"kind":"delivered","atMs":9e99}', '{"kind":["failed"]}', '{', 'null'])(
-    'the receipt %s, which is left out',
+    'the receipt %s, which is ignored',
     async (text) => {
       await redis.hset(thread(), 'm:z', text);
       const [receipts] = await stores.receipts.peek([THREAD]);
@@ -96,7 +96,7 @@ describe('a thread of notices is not silenced by', () => {
   );
 });
 
-test.each(['nan', 'inf', '1.5', '9e20'])('a budget that counts %s is not spent by it', async (taken) => {
+test.each(['nan', 'inf', '1.5', '9e20'])('a budget is not spent by an invalid count (%s)', async (taken) => {
   const window = `${prefix}:{limit/${SCOPE}}:window`;
   const [bucket = '0'] = await redis.hkeys(window);
   await redis.del(window, `${prefix}:{limit/${SCOPE}}:penalty`);
@@ -111,7 +111,7 @@ test.each(['nan', 'inf', '1.5', '9e20'])('a budget that counts %s is not spent b
 });
 
 test.each(['{"market":"BTC', '[1]', 'null', '{"a":{}}'])(
-  'the sample %s of a history is left out, and the others are shown',
+  'the sample %s of a history is ignored, and the others are shown',
   async (text) => {
     const before = await stores.state.history.read(ACCOUNT, 'position:1');
     expect(before.length).toBeGreaterThan(0);
@@ -137,7 +137,7 @@ describe('the audit trail', () => {
   }
 
   test.each(['content', 'attachments', 'seq', 'previous', 'atMs', 'accountId'])(
-    'with a record without its %s says so, in every reader',
+    'with a record without its %s is reported by every reader',
     async (name) => {
       await rewriteFirst((record) => Reflect.deleteProperty(record, name));
       const coded = { code: 'AUDIT_FORMAT' };
@@ -149,7 +149,7 @@ describe('the audit trail', () => {
     },
   );
 
-  test('with an attachment that was changed does not give it for what a decision was made with', async () => {
+  test('does not present a changed attachment as the inputs of a decision', async () => {
     const records = await stores.state.audit.read(ACCOUNT, { from: 1 });
     const decision =
       records.find(({ record }) => record.content.kind === 'decision')?.record ?? expect.fail();
@@ -160,25 +160,28 @@ describe('the audit trail', () => {
     }
   });
 
-  test('of an account that cannot be read is not pruned, and the error has a name', async () => {
+  test('of an unreadable account is not pruned, and the error has a name', async () => {
     await redis.hset(account(), 'd:limits', '[]');
     const exporter = { write: async () => undefined, end: async () => undefined };
     const prune = stores.state.audit.prune(ACCOUNT, { keepRecords: 0, reason: 'x', atMs: 1, exporter });
     await expect(prune).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE', document: 'limits' });
   });
 
-  test.each(['x|4|9e20', 'x|4|1.5'])('of an account that counts %s is no lost store', async (tally) => {
-    await redis.hset(account(), 't', tally);
-    const exporter = { write: async () => undefined, end: async () => undefined };
-    const prune = stores.state.audit.prune(ACCOUNT, { keepRecords: 0, reason: 'x', atMs: 1, exporter });
-    const failed = await prune.then(
-      () => undefined,
-      (error: { code?: string }) => error.code,
-    );
-    expect(failed).not.toBe('STORE_LOST');
-  });
+  test.each(['x|4|9e20', 'x|4|1.5'])(
+    'of an account that counts %s is not taken for a lost store',
+    async (tally) => {
+      await redis.hset(account(), 't', tally);
+      const exporter = { write: async () => undefined, end: async () => undefined };
+      const prune = stores.state.audit.prune(ACCOUNT, { keepRecords: 0, reason: 'x', atMs: 1, exporter });
+      const failed = await prune.then(
+        () => undefined,
+        (error: { code?: string }) => error.code,
+      );
+      expect(failed).not.toBe('STORE_LOST');
+    },
+  );
 
-  test('that contradicts its account ends the discarding of a document, which went on for ever', async () => {
+  test('that contradicts its account makes the discarding of a document fail instead of looping', async () => {
     await redis.hset(account(), 'd:routes', '[]');
     await redis.xadd(key(`audit:${ACCOUNT}`), '18446744073709551614-1', 't', 'x');
     const request = { document: 'routes', author: 'ann', reason: 'x', atMs: 1 };
@@ -189,7 +192,7 @@ describe('the audit trail', () => {
 
 type Question = Readonly<Record<string, unknown>> & { readonly asked: readonly object[] };
 
-describe('an account is refused, and said why, with', () => {
+describe('an account is refused with a reason for', () => {
   test('a document of millions of characters', async () => {
     await redis.hset(account(), 'd:routes', `{"version":1,"routes":{"a":"${'x'.repeat(5_000_000)}"}}`);
     expect(await problem()).toBe('DOCUMENT_UNREADABLE routes');
@@ -198,7 +201,7 @@ describe('an account is refused, and said why, with', () => {
   test.each([
     ['a field of an unknown name', (name: string) => `d:${name}`],
     ['a lane of an unknown market', (name: string) => `l:${name}`],
-  ])('%s that has thousands of characters, in a few words', async (_what, fieldOf) => {
+  ])('%s that has thousands of characters, quoted briefly', async (_what, fieldOf) => {
     await redis.hset(account(), fieldOf('x'.repeat(5_000)), '{');
     const { load } = await stores.state.store.read(ACCOUNT);
     expect(load.kind === 'refused' ? load.problem.message.length : load).toBeLessThan(1_000);
@@ -228,7 +231,7 @@ describe('an account is refused, and said why, with', () => {
     expect(await problem()).toBe('DOCUMENT_UNREADABLE approvals');
   });
 
-  test('a header whose numbers of records are none', async () => {
+  test('a header with invalid record numbers', async () => {
     const header = (await redis.hget(account(), 'h')) ?? '';
     const parts = header.split('|');
     parts[7] = '1.5';
@@ -237,7 +240,7 @@ describe('an account is refused, and said why, with', () => {
   });
 });
 
-test('an inbox with thousands of orders is read no further than it may be long', async () => {
+test('an inbox with thousands of orders is read only up to its limit', async () => {
   const inbox = JSON.parse((await redis.hget(account(), 'd:inbox')) ?? '') as { orders: object[] };
   const orders = Array.from({ length: 5_000 }, () => inbox.orders[0]);
   await redis.hset(account(), 'd:inbox', JSON.stringify({ version: 1, orders }));
@@ -249,7 +252,7 @@ test('an inbox with thousands of orders is read no further than it may be long',
 test.each([
   ['too long', 'x'.repeat(5_000_000)],
   ['too many', Array.from({ length: 3 * (MAX_CONTROLS + MAX_ACKNOWLEDGEMENTS) }, () => 1)],
-])('controls that are %s hold everything back instead of holding the daemon up', async (what, entries) => {
+])('controls that are %s pause everything instead of blocking the daemon', async (what, entries) => {
   const text = JSON.stringify({ version: 1, entries });
   await redis.set(key('controls'), `abcdefghijkl${text}`);
   const { controls } = await stores.state.store.read(ACCOUNT);
@@ -257,18 +260,15 @@ test.each([
   expect(controls.entries).toEqual([expect.objectContaining({ kind: 'pause', accountId: null, reason })]);
 });
 
-test.each([9e99, -1, 1e17])(
-  'the stress test of a time that is none (%s) is as if there was none',
-  async (nextAtMs) => {
-    const latest = `${prefix}:{stress}:latest`;
-    const text = JSON.parse((await redis.get(latest)) ?? '') as object;
-    expect(await stores.stress.read()).toBeDefined();
-    await redis.set(latest, JSON.stringify({ ...text, nextAtMs }));
-    expect(await stores.stress.read()).toBeUndefined();
-  },
-);
+test.each([9e99, -1, 1e17])('a stress test with an invalid time (%s) is ignored', async (nextAtMs) => {
+  const latest = `${prefix}:{stress}:latest`;
+  const text = JSON.parse((await redis.get(latest)) ?? '') as object;
+  expect(await stores.stress.read()).toBeDefined();
+  await redis.set(latest, JSON.stringify({ ...text, nextAtMs }));
+  expect(await stores.stress.read()).toBeUndefined();
+});
 
-describe('what no script of ours answers is an error, and no number', () => {
+describe('a reply that no script gives is an error', () => {
   const answering = (name: string, reply: unknown): Stores =>
     openStores(
       new Proxy(redis, {

@@ -22,7 +22,7 @@ async function start(web: NonNullable<FixtureOptions['web']> = {}): Promise<Fixt
   return fixture;
 }
 
-/** Over few connections, as somebody does who is in a hurry. */
+/** Over few connections, as a hurried attacker does. */
 async function tryTokens(
   fixture: Fixture,
   count: number,
@@ -66,7 +66,7 @@ describe('thousands of wrong tokens', () => {
     const refused: string[] = [];
     const fixture = await start({ onRefused: (why, client) => refused.push(`${why} ${client}`) });
     const statuses = await tryTokens(fixture, 2000, '127.0.0.2');
-    // A burst, and what comes back while it lasts.
+    // A burst, and the tokens refilled while it lasts.
     expect(statuses.get(401)).toBeGreaterThanOrEqual(20);
     expect(statuses.get(401)).toBeLessThan(60);
     expect((statuses.get(401) ?? 0) + (statuses.get(429) ?? 0)).toBe(2000);
@@ -80,19 +80,19 @@ describe('thousands of wrong tokens', () => {
     ]);
   });
 
-  test('end with the right one still refused, while those from elsewhere or from before come in', async () => {
+  test('slow down even the right one, but not clients elsewhere or known before', async () => {
     const fixture = await start();
     const status = async (token: string, from: string): Promise<number> =>
       (await ask(fixture.server, '/api/v1/overview', { token, from })).status;
-    // Somebody at the same address, behind the same proxy for example, who worked there before.
+    // A user at the same address, for example behind the same proxy, who worked there before.
     expect(await status(READ_TOKEN, '127.0.0.2')).toBe(200);
     await tryTokens(fixture, 300, '127.0.0.2');
     expect(await status(READ_TOKEN, '127.0.0.2')).toBe(200);
-    // Whether a guess is right, it is not told.
+    // The answer does not reveal whether a guess is right.
     expect(await status(CONTROL_TOKEN, '127.0.0.2')).toBe(429);
     expect(await status(CONTROL_TOKEN, '127.0.0.1')).toBe(200);
     expect(await status('a-wrong-token-again', '127.0.0.1')).toBe(401);
-    // Nor on the probe that says more to those who may read.
+    // Nor does the probe that shows more to readers.
     const probe = await ask(fixture.server, '/readyz', { token: CONTROL_TOKEN, from: '127.0.0.2' });
     expect(probe.json).toEqual({ ready: true });
     expect((await ask(fixture.server, '/healthz', { from: '127.0.0.2' })).status).toBe(200);
@@ -118,8 +118,8 @@ const USERS = {
 } as const;
 const PAUSE = { accountId: null, author: 'somebody else', reason: 'r', forMs: 60_000 };
 
-describe('users with a token of their own', () => {
-  test('may what their scopes say and nothing else', async () => {
+describe('users with a personal token', () => {
+  test('may do what their scopes allow and nothing else', async () => {
     const fixture = await startFixture({
       web: { controlToken: undefined as unknown as string, users: USERS },
     });
@@ -140,7 +140,7 @@ describe('users with a token of their own', () => {
         await status('/api/v1/accounts/desk-1/top-ups', token, topUp),
       ];
     }
-    // There is nothing to top up here: 404 is the answer to those who may.
+    // No top-up exists here: an allowed request gets 404.
     expect(found).toEqual({
       nobody: [401, 401, 401],
       reader: [200, 403, 403],
@@ -160,16 +160,16 @@ describe('users with a token of their own', () => {
       scopes: ['read', 'control'],
       address: '127.0.0.1',
     });
-    // The hash lets nobody in.
+    // The hash grants no access.
     expect(await status('/api/v1/overview', USERS.ann.tokenHash)).toBe(401);
   });
 
-  test('are who the audit says it was, from where they came, whatever they say', async () => {
+  test('are audited under their name and address, whatever name they claim', async () => {
     const fixture = await start({ users: USERS });
     const pause = async (token: string, from: string) =>
       (await ask(fixture.server, '/api/v1/pauses', { token, from, body: PAUSE, method: 'POST' })).json;
     expect(await pause(TOKENS.ann, '127.0.0.7')).toMatchObject({ author: 'ann (127.0.0.7)' });
-    // Several share the control token: who it was is what they say, and is seen to be.
+    // A shared control token: the claimed name is recorded and marked as such.
     expect(await pause(CONTROL_TOKEN, '127.0.0.8')).toMatchObject({
       author: 'somebody else (control token, 127.0.0.8)',
     });
@@ -185,7 +185,7 @@ describe('a reverse proxy', () => {
     identityHeader: 'X-Forwarded-User',
   } as const;
 
-  test('names who asks and from where, if it is one that is trusted', async () => {
+  test('names the user and the client address, if it is trusted', async () => {
     const fixture = await start(proxied);
     const me = async (from: string, headers: Readonly<Record<string, string>>) => {
       const { status, json } = await ask(fixture.server, '/api/v1/me', { from, headers });
@@ -208,12 +208,12 @@ describe('a reverse proxy', () => {
       method: 'POST',
     });
     expect(body.json).toMatchObject({ author: 'dave (203.0.113.5)' });
-    // A page of another site makes the browser of dave ask, and the proxy lets it through.
+    // A page of another site makes the browser of dave send the request, and the proxy passes it.
     const foreign = { ...named, origin: 'https://evil.example' };
     expect(await me('127.0.0.9', foreign)).toBe(403);
   });
 
-  test('that is trusted is not slowed down for what its clients do, nor can a client speak for another', async () => {
+  test('that is trusted is not slowed down for its clients, nor can a client impersonate another', async () => {
     const refused: string[] = [];
     const fixture = await start({ ...proxied, onRefused: (why, client) => refused.push(`${why} ${client}`) });
     const status = async (token: string, client: string): Promise<number> => {
@@ -224,7 +224,7 @@ describe('a reverse proxy', () => {
     expect(await status(READ_TOKEN, '203.0.113.5')).toBe(429);
     expect(await status(READ_TOKEN, '203.0.113.6')).toBe(200);
     expect(new Set(refused.map((line) => line.split(' ')[1]))).toEqual(new Set(['203.0.113.5']));
-    // From elsewhere the header is nothing but text.
+    // From elsewhere the header is only text.
     for (let count = 0; count < 30; count += 1)
       await ask(fixture.server, '/metrics', {
         token: 'w',

@@ -3,7 +3,7 @@ export interface SteppedClock {
   advance(ms: number): void;
 }
 
-/** Virtual time that moves only when told to. */
+/** Virtual time that advances only on request. */
 export function steppedClock(startMs: number): SteppedClock {
   let now = startMs;
   return {

@@ -5,7 +5,7 @@ export interface SoakParts {
   readonly ids: readonly string[];
 }
 
-/** Rules that fire and clear with every swing of the prices, all with orders, and everything on that takes memory. */
+/** Rules that fire and clear with every swing of the prices, all with orders; every feature that uses memory is on. */
 export function soakConfig({ baseUrls, redisUrl, webhookUrl, ids }: SoakParts): string {
   const accounts = ids.map(
     (id, index) =>

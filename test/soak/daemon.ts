@@ -7,7 +7,7 @@ import { runDaemon } from '../../src/app.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 import type { DaemonAnswer, DaemonQuestion } from './messages.ts';
 
-/** The daemon of a soak, composed as `breakwater run` composes it, in a process that is asked what it holds. */
+/** The daemon of a soak, composed as `breakwater run` composes it, in a process that reports its memory. */
 const [configFile = ''] = process.argv.slice(2);
 
 let evaluated = 0;
@@ -15,7 +15,7 @@ let failed = 0;
 
 const send = (message: DaemonAnswer): void => void process.send?.(message);
 
-/** It keeps nothing: what it kept would be measured. */
+/** Stores nothing, because stored events would be measured. */
 function hear(event: DaemonEvent): void {
   if (event.kind === 'evaluated') evaluated += 1;
   else if (event.kind === 'pollFailed') failed += 1;
@@ -66,7 +66,7 @@ process.on('message', (question: DaemonQuestion) => {
       process.disconnect();
     });
 });
-// Whoever started it is gone.
+// The parent is gone.
 process.once('disconnect', () => setTimeout(() => process.exit(1), 30_000).unref());
 
 send({ kind: 'watching' });

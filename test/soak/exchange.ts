@@ -6,8 +6,8 @@ import { startSimulatedExchange } from '../../src/simulator/start-simulated-exch
 import type { ExchangeAnswer, ExchangeQuestion } from './messages.ts';
 
 /**
- * The exchange of a soak, in a process of its own: prices that swing, so that rules fire and clear again and again;
- * faults of many kinds, each seldom; owners who buy back what was taken from them.
+ * The exchange of a soak, in its own process: prices that swing, so that rules fire and clear repeatedly; rare faults
+ * of many kinds; owners who buy back what was closed.
  */
 const [accounts = 100, seed = 1] = process.argv.slice(2).map(Number);
 
@@ -15,13 +15,13 @@ const PRICES = { BTC: 60_000, ETH: 3_000 };
 const MARKETS = ['BTC_PERP', 'ETH_PERP'] as const;
 const NOTIONAL = 30_000;
 const MAINTENANCE = 0.03;
-/** So far prices swing to either side, and so long a swing takes. */
+/** Amplitude and period of the swings. */
 const SWING = 0.03;
 const SWING_MS = 300_000;
 const EVERY_MS = 1_000;
 const random = createRandom(seed);
 
-/** Every kind that a request can meet without being damaged for long; each hits one request in a hundred. */
+/** Every kind of fault without lasting damage; each hits one request in a hundred. */
 const EFFECTS: readonly FaultSpec['effect'][] = [
   { kind: 'latency', delayMs: 700, jitterMs: 900 },
   { kind: 'reset' },
@@ -87,7 +87,7 @@ function follow(): void {
   }
 }
 
-/** At the turn of a swing an owner has again what he began with. */
+/** At the turn of a swing an owner restores the initial position. */
 function buyBack(): void {
   for (const [id, first] of wanted) {
     if (first === undefined) continue;
@@ -129,7 +129,7 @@ process.on('message', (question: ExchangeQuestion) => {
     void simulator.close().then(() => process.disconnect());
   }
 });
-// Whoever started it is gone.
+// The parent is gone.
 process.once('disconnect', () => process.exit());
 
 send({

@@ -44,26 +44,26 @@ const MINUTE_MS = 60_000;
 const MEGABYTE = 1_000_000;
 const SAMPLES = 120;
 const SOONEST_MS = 5_000;
-/** What is on its way when the last sample was taken. */
+/** Time for work still in progress at the last sample. */
 const DRAIN_MS = 45_000;
-/** One webhook in so many is answered with an error. */
+/** Share of webhooks that are answered with an error. */
 const REFUSED_SHARE = 0.03;
 /**
- * Each collection makes code older, and V8 throws away what it takes for old. Each sample collects twice: up to a megabyte of
- * code would come and go, and pass for a slope.
+ * Each collection ages code, and V8 discards old code. Each sample collects twice: up to a megabyte of code would come
+ * and go, and look like a slope.
  */
 const DAEMON_FLAGS = ['--expose-gc', '--no-flush-bytecode'];
 
 const KEYS_AT_ONCE = 1_000;
-/** What Redis answers for a key that does not expire. */
+/** Redis's answer for a key without expiry. */
 const LASTS = -1;
 const KEPT_NOTICE = /:notify:notice-/;
 
 const LIMITS = {
   heapBytesPerHour: 1 * MEGABYTE,
-  /** Connections for retries come and go: what counts is a trend beyond its error. */
+  /** Connections for retries come and go: only a trend beyond its error counts. */
   descriptorsPerHour: 10,
-  /** Of the keys that nothing takes away; those of jobs come and go. The others are as many as their retention lets live. */
+  /** Limit for keys that nothing removes; those of jobs come and go. The others are bounded by their retention. */
   moreLastingKeysShare: 0.05,
 } as const;
 
@@ -71,7 +71,7 @@ type Sample = Extract<DaemonAnswer, { kind: 'sample' }> & {
   readonly atMs: number;
   readonly redisBytes: number;
   readonly keys: number;
-  /** Those that neither expire nor are notices, of which the queue keeps those of a day. */
+  /** Keys that neither expire nor are notices, which the queue keeps for a day. */
   readonly lastingKeys: number;
 };
 
@@ -132,7 +132,7 @@ async function open(accounts: number, seed: number) {
     const deliveries = new Map<string, number>();
     const random = createRandom(seed + 17);
     receiver.behave(({ headers }) => {
-      // It keeps what it needs, and not every request.
+      // Keeps its required state, but not every request.
       receiver.received.length = 0;
       if (random.uniform() < REFUSED_SHARE) return { status: 503 };
       const id = String(headers['breakwater-delivery']);
@@ -183,7 +183,7 @@ function start(
   });
 }
 
-/** Ends in order, or is ended. */
+/** Ends gracefully, or is killed. */
 async function end(child: ChildProcess, message: string): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'exit');
@@ -193,7 +193,7 @@ async function end(child: ChildProcess, message: string): Promise<void> {
   clearTimeout(killer);
 }
 
-/** The next message of that kind; a process that ends before it is an error. */
+/** The next message of that kind. @throws if the process ends first */
 async function next<A extends { readonly kind: string }, K extends A['kind']>(
   child: ChildProcess,
   kind: K,
@@ -263,7 +263,7 @@ interface Result {
   readonly samples: readonly Sample[];
   readonly traded: Extract<ExchangeAnswer, { kind: 'figures' }>;
   readonly told: Told;
-  /** How often the receiver took each delivery. */
+  /** How often the receiver accepted each delivery. */
   readonly deliveries: ReadonlyMap<string, number>;
 }
 

@@ -1,4 +1,4 @@
-/** What the processes of a soak say to one another. */
+/** Messages between the processes of a soak. */
 export type ExchangeQuestion = 'figures' | 'close';
 
 export type ExchangeAnswer =
@@ -19,18 +19,18 @@ export type DaemonQuestion = 'sample' | 'stop';
 
 export type DaemonAnswer =
   | { readonly kind: 'watching' }
-  /** By their ids: notices that were handed over for delivery, and those not sent as a later one of their episode went first. */
+  /** By id: notices handed over for delivery, and those not sent because a later one of their episode went first. */
   | { readonly kind: 'handed' | 'superseded'; readonly id: string }
   | { readonly kind: 'failed'; readonly id: string; readonly why: string }
   | {
       readonly kind: 'sample';
       /** After two collections. */
       readonly heapBytes: number;
-      /** Of it, what V8 made of functions that ran: bytecode and machine code. What it learnt of their types is not in it. */
+      /** The part that V8 uses for code of functions that ran: bytecode and machine code, without type feedback. */
       readonly codeBytes: number;
       readonly residentBytes: number;
       readonly descriptors: number;
-      /** Evaluations, and polls that failed, so far. */
+      /** Evaluations and failed polls so far. */
       readonly evaluated: number;
       readonly failed: number;
       readonly cpuMs: number;

@@ -1,8 +1,7 @@
-/** A straight line through points by least squares. */
+/** Least-squares line through points. */
 export interface Slope {
-  /** Of what was measured, for each hour. */
+  /** Change of the measured value per hour. */
   readonly perHour: number;
-  /** Standard error of it. */
   readonly error: number;
 }
 

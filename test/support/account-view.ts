@@ -7,7 +7,7 @@ import type {
 } from '../../src/core/view/account-view.ts';
 import type { StateLine } from '../../src/core/view/state-line.ts';
 
-/** Accounts as page, API and metrics are given them: ordinary and complete, changed where a test says so. */
+/** Accounts as page, API and metrics receive them: ordinary and complete, with changes given by a test. */
 
 export const text = (value: string): DecimalString => value as DecimalString;
 

@@ -1,8 +1,8 @@
 type Close = () => Promise<void>;
 
-/** What a test opened: test/support/setup.ts closes it after the test. */
+/** Resources of a test: test/support/setup.ts closes them after the test. */
 const closers: Close[] = [];
-/** What the tests of a file share: it closes that after the last of them. */
+/** Resources that the tests of a file share: closed by the file after its last test. */
 const closersOfFile: Close[] = [];
 
 export function closeAfterTest(close: Close): void {
@@ -18,7 +18,7 @@ interface Exchange {
   readonly close: () => Promise<void>;
 }
 
-/** A simulated exchange; the test fails where it had internal errors. */
+/** Closes a simulated exchange after the test, which fails if the exchange had internal errors. */
 export function closeExchangeAfterTest(exchange: Exchange): void {
   closeAfterTest(async () => {
     await exchange.close();
@@ -36,7 +36,7 @@ export async function closeWhatIsShared(): Promise<void> {
   await closeAll(closersOfFile);
 }
 
-/** The newest first, and all of them: throws the errors of those that could not be closed. */
+/** Closes all, the newest first. @throws the errors of those that could not be closed */
 async function closeAll(open: Close[]): Promise<void> {
   const errors: unknown[] = [];
   for (const close of open.splice(0).reverse()) await close().catch((error: unknown) => errors.push(error));

@@ -2,17 +2,17 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 
-/** A real Chromium of the system, and what a page did that it must not. */
+/** A real Chromium of the system, with a record of forbidden actions of a page. */
 
 const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome'];
 
-/** The browser on the PATH; undefined: there is none. */
+/** The browser on the PATH; undefined if there is none. */
 export function findBrowser(): string | undefined {
   const folders = (process.env['PATH'] ?? '').split(path.delimiter);
   return PROGRAMS.flatMap((name) => folders.map((folder) => path.join(folder, name))).find(existsSync);
 }
 
-/** To skip with: says once why. */
+/** For skipping tests: prints the reason once. */
 export function hasBrowser(): boolean {
   if (findBrowser() !== undefined) return true;
   process.stderr.write(`Skipped: no browser (${PROGRAMS.join(', ')}) on the PATH; install chromium.\n`);
@@ -39,15 +39,15 @@ export async function launchBrowser(): Promise<Browser> {
 
 export interface WatchedPage {
   readonly page: Page;
-  /** Errors and warnings of the console, among them violations of the Content-Security-Policy, and uncaught errors. */
+  /** Errors and warnings of the console, including violations of the Content-Security-Policy, and uncaught errors. */
   readonly complaints: readonly string[];
-  /** Every request, whoever made it. */
+  /** Every request of any origin. */
   readonly requests: readonly string[];
-  /** Requests to any other origin than the one given. */
+  /** Requests to any other origin than the given one. */
   readonly foreign: (origin: string) => readonly string[];
 }
 
-/** A tab of its own context, which records what goes wrong in it. */
+/** A tab with its own context, which records errors in it. */
 export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<WatchedPage> {
   const context = await browser.newContext({ locale: 'en-GB', ...options });
   const complaints: string[] = [];

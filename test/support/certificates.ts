@@ -17,7 +17,7 @@ export interface Certificate {
   readonly key: string;
 }
 
-/** An authority, and what it signs for 127.0.0.1; keys are readable for their owner alone. */
+/** Creates an authority and certificates that it signs for 127.0.0.1; only the owner can read the keys. */
 export interface Authority extends Certificate {
   sign(name: string): Promise<Certificate>;
 }

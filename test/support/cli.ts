@@ -11,17 +11,17 @@ export interface CliRun {
 }
 
 export interface CliRunOptions {
-  /** Only these commands; without it, the real ones. */
+  /** Only these commands; default: the real ones. */
   readonly commands?: readonly RegisterCommand[];
   readonly env?: Readonly<Record<string, string>>;
   /** All three streams are terminals. */
   readonly tty?: boolean;
-  /** What is typed; standard input then ends. */
+  /** Typed input; standard input then ends. */
   readonly input?: string;
   readonly signal?: AbortSignal;
 }
 
-/** Runs a command line inside the test process, with streams and environment of its own. */
+/** Runs a command line inside the test process, with its own streams and environment. */
 export async function runCommandLine(args: readonly string[], options: CliRunOptions = {}): Promise<CliRun> {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   stdin.end(options.input ?? '');
@@ -41,7 +41,7 @@ export async function runCommandLine(args: readonly string[], options: CliRunOpt
   return { exitCode, stdout: drained(stdout), stderr: drained(stderr) };
 }
 
-/** The reason that a command sees when Ctrl-C was pressed. */
+/** The abort reason of a command after Ctrl-C. */
 export function ctrlC(): Stopped {
   return new Stopped('SIGINT');
 }

@@ -4,27 +4,27 @@ import { freePort, type RedisServer, startRedisServer } from './redis.ts';
 import { until } from './until.ts';
 
 const SLOTS = 16_384;
-/** A node that is silent for so long has failed. */
+/** A node silent for this long counts as failed. */
 const NODE_TIMEOUT_MS = 1_000;
 
 export interface ClusterNode extends RedisServer {
-  /** A connection for the test's own eyes. */
+  /** A connection for the test itself. */
   readonly redis: Redis;
   readonly id: string;
-  /** Where it speaks TLS; 0: nowhere. */
+  /** Its TLS port; 0: none. */
   readonly tlsPort: number;
 }
 
 export interface ClusterSceneOptions {
-  /** Called with what ends a part of the scene. */
+  /** Called with functions that close parts of the scene. */
   readonly closing: (close: () => Promise<void>) => void;
-  /** A key of the slot that matters: the first node serves it. */
+  /** A key of the slot under test: the first node serves it. */
   readonly key: string;
-  /** Of all nodes; user `default`. */
+  /** Password of all nodes; user `default`. */
   readonly password?: string;
   /** Further options of each node. */
   readonly args?: readonly string[];
-  /** Of the nodes, which speak TLS as well then. */
+  /** Certificates of the nodes, which then also accept TLS. */
   readonly certificate?: Certificate & { readonly ca: string };
 }
 
@@ -37,17 +37,17 @@ export interface ClusterScene {
   readonly slot: number;
   /** `host:port,...` of the three primaries. */
   readonly hosts: string;
-  /** The same where they speak TLS. */
+  /** The same for TLS. */
   readonly tlsHosts: string;
-  /** The replica hears no more of what the primary writes: that is lost when it takes over. */
+  /** Stops replication to the replica: later writes of the primary are lost when it takes over. */
   cutReplication(): Promise<void>;
-  /** Id of the node that serves the slot, as a node says. */
+  /** Id of the node that serves the slot, as reported by a node. */
   serverOf(asked: ClusterNode): Promise<string | undefined>;
-  /** Tells two nodes that the slot goes from one to the other; its keys stay where they are. */
+  /** Tells two nodes that the slot migrates between them; its keys stay where they are. */
   beginMove(from: ClusterNode, to: ClusterNode): Promise<void>;
-  /** Moves some keys of the slot; resolves to how many. */
+  /** Moves some keys of the slot; resolves to their number. */
   moveKeys(from: ClusterNode, to: ClusterNode, count: number): Promise<number>;
-  /** Moves what is left of the slot, and gives it to the other node. */
+  /** Moves the rest of the slot, and assigns it to the other node. */
   endMove(from: ClusterNode, to: ClusterNode): Promise<void>;
 }
 
@@ -136,7 +136,7 @@ async function startNode(options: ClusterSceneOptions): Promise<ClusterNode> {
       String(NODE_TIMEOUT_MS),
       '--cluster-replica-validity-factor',
       '0',
-      // So that a replica can be kept from following, and nobody else.
+      // A separate user, so that a test can cut replication alone.
       '--masteruser',
       'replica',
       '--masterauth',
@@ -156,7 +156,7 @@ async function startNode(options: ClusterSceneOptions): Promise<ClusterNode> {
     ],
   });
   closing(async () => {
-    // One that is asked to end waits for its replicas.
+    // A graceful shutdown waits for replicas.
     await server.kill();
     await server.stop();
   });
@@ -171,7 +171,7 @@ async function startNode(options: ClusterSceneOptions): Promise<ClusterNode> {
   return Object.assign(server, { redis, id: String(await redis.call('CLUSTER', 'MYID')), tlsPort });
 }
 
-/** A third for each, and the slot that matters for the first one. */
+/** A third for each, and the slot under test for the first one. */
 async function shareSlots(primaries: readonly ClusterNode[], slot: number): Promise<void> {
   const third = Math.ceil(SLOTS / 3);
   const ranges = [0, 1, 2].map((part) => [part * third, Math.min((part + 1) * third, SLOTS) - 1] as const);

@@ -7,7 +7,7 @@ import { COMMIT, VIEW } from '../../src/state/account/account-scripts.ts';
 import { ACQUIRE, RELEASE, RENEW } from '../../src/state/leases/leases-redis.ts';
 import type { SlowRedis } from './slow-redis.ts';
 
-/** One account with a position in each of many markets, all of which are breached by one move. */
+/** One account with a position in each of many markets, all breached by one move. */
 export const CROWD = 'crowd';
 
 /** All markets follow this one. */
@@ -72,12 +72,12 @@ rules:
 `;
 }
 
-/** What lanes and polls ask of the store, by script. */
+/** Requests of lanes and polls to the store, by script. */
 const SCRIPTS = { view: VIEW, commit: COMMIT, acquire: ACQUIRE, renew: RENEW, release: RELEASE };
 
 export type StoreCalls = Readonly<Record<keyof typeof SCRIPTS, number>>;
 
-/** What a lane asks of the store for its order; leases of a busy machine are renewed more often than that. */
+/** Requests of a lane to the store for its order; a busy machine renews leases more often. */
 export function callsBetween(before: StoreCalls, after: StoreCalls): number {
   const { renew: _renewals, ...rest } = SCRIPTS;
   const names = Object.keys(rest) as (keyof typeof rest)[];

@@ -1,4 +1,4 @@
-/** Seeded choices for worlds that tests play, the same on every machine (mulberry32). */
+/** Seeded random choices for simulated worlds, the same on every machine (mulberry32). */
 export class Dice {
   #state: number;
 
@@ -14,12 +14,12 @@ export class Dice {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** Whether something of this chance happens. */
+  /** Whether an event of this probability happens. */
   hits(chance: number): boolean {
     return this.next() < chance;
   }
 
-  /** One of these. */
+  /** One of the given elements. */
   of<T>(...choices: readonly [T, ...T[]]): T {
     return choices[Math.floor(this.next() * choices.length)] as T;
   }

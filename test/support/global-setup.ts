@@ -16,7 +16,9 @@ export function setup(project: TestProject): void {
   project.provide('fastCheckSeed', seed);
 }
 
-/** Each commit has its own, so that a second run of one does the same and the next commit tries something else. */
+/**
+ * The seed follows from the commit, so that a second run repeats the first and the next commit tries something else.
+ */
 function seedOfCommit(): number {
   try {
     const commit = execFileSync('git', ['rev-parse', 'HEAD'], {
@@ -26,7 +28,7 @@ function seedOfCommit(): number {
     });
     return Number.parseInt(commit.slice(0, 7), 16);
   } catch {
-    // No checkout of Git.
+    // Not a Git checkout.
     return 1;
   }
 }

@@ -5,14 +5,14 @@ import process from 'node:process';
 import { expect } from 'vitest';
 
 /**
- * What is too much to be kept to be read: all of it goes into one short hash. With `KEPT=folder` in the environment it is
- * written there as well, a file per test, so that two versions of the sources can be compared line by line.
+ * Hashes results that are too large to store. With `KEPT=folder` in the environment they are also written there, one
+ * file per test, so that two versions of the sources can be compared line by line.
  */
 export class KeptHash {
   readonly #hash: Hash = createHash('sha256');
   readonly #file = fileOf(process.env['KEPT']);
 
-  /** Plain data, maps and sets; what it says does not depend on the order of keys. */
+  /** Accepts plain data, maps and sets; the result does not depend on the order of keys. */
   add(what: string, value: unknown): void {
     const line = `${what}: ${plain(value)}\n`;
     this.#hash.update(line);
@@ -34,7 +34,7 @@ function fileOf(folder: string | undefined): string | undefined {
   return file;
 }
 
-/** Fewer digits than the last ones of roots and powers, which need not be the same everywhere. */
+/** Drops the last digits of roots and powers, which may differ between machines. */
 const DIGITS = 12;
 
 function plain(value: unknown): string {

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { runningTimers } from './timers.ts';
 
-/** Resources that come and go within a turn; timers are looked at one by one. */
+/** Resources that come and go within a turn; timers are tracked individually. */
 const IGNORED = new Set([
   'Immediate',
   'TickObject',
@@ -17,17 +17,17 @@ const IGNORED = new Set([
 const SETTLE_MS = 3_000;
 const POLL_MS = 20;
 
-/** What is open in this process and which processes it has started. */
+/** Open resources of this process, and the processes it has started. */
 export interface Footprint {
   readonly resources: ReadonlyMap<string, number>;
-  /** By identity, with where each was started. */
+  /** By identity, with the stack of their start. */
   readonly timers: ReadonlyMap<number, string>;
   readonly processes: ReadonlyMap<number, string>;
-  /** What test files of one process share: values by name. */
+  /** State shared by test files of one process: values by name. */
   readonly shared: ReadonlyMap<string, string>;
 }
 
-/** `mark`: a text in the environment of processes started since, by which orphans are found too. */
+/** `mark`: a text in the environment of processes started since, which also finds orphans. */
 export function takeFootprint(mark: string): Footprint {
   const resources = new Map<string, number>();
   for (const name of process.getActiveResourcesInfo()) {
@@ -48,13 +48,13 @@ function sharedValues(): Map<string, string> {
 }
 
 /**
- * Waits for what is closing to be closed, and lists what is still open besides `before`, in words.
- * An empty list: nothing was left over.
+ * Waits for closing resources to be closed, and lists what is still open and not in `before`, in words.
+ * An empty list means no leak.
  */
 export async function leftOver(before: Footprint, mark: string, settleMs = SETTLE_MS): Promise<string[]> {
   const end = performance.now() + settleMs;
   for (;;) {
-    // What was stopped just now, this function's own timer too, is reported as gone in the turn after.
+    // A resource just stopped, including this function's own timer, disappears only in the following turn.
     await nextTurn();
     await nextTurn();
     const found = difference(before, takeFootprint(mark));
@@ -94,7 +94,7 @@ function fromProc(mark: string): Map<number, string> {
         Number(parent) === process.pid || readFileSync(`/proc/${name}/environ`, 'utf8').includes(mark);
       if (isOurs && state !== 'Z') found.set(pid, commandOf(name));
     } catch {
-      // Ended meanwhile, or somebody else's.
+      // It has ended meanwhile, or belongs to another user.
     }
   }
   return found;

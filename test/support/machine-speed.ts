@@ -1,6 +1,6 @@
 import process from 'node:process';
 
-/** What the work below takes at best on a server's core, for which bounds in milliseconds are meant. */
+/** Best time of the work below on a server's core, for which bounds in milliseconds are meant. */
 const REFERENCE_MS = 8;
 const ROUNDS = 5;
 
@@ -13,7 +13,7 @@ const TEXT = JSON.stringify(
   })),
 );
 
-/** Reads a text sign by sign, and as JSON: what a program that reads replies does most. */
+/** Scans a text character by character, and parses it as JSON: typical work of a program that reads replies. */
 function work(): number {
   let commas = 0;
   for (let at = 0; at < TEXT.length; at += 1) if (TEXT.charCodeAt(at) === 0x2c) commas += 1;
@@ -22,8 +22,8 @@ function work(): number {
 }
 
 /**
- * How many times slower this machine is right now than the core that bounds in milliseconds are meant for; 1 where it is no
- * slower. Multiplied by it, a bound on processor time means the same anywhere.
+ * How many times slower this machine currently is than the core that bounds in milliseconds are meant for; at least 1.
+ * A bound on processor time multiplied by it means the same anywhere.
  */
 export function slowness(): number {
   let best = Infinity;

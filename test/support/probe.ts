@@ -4,18 +4,18 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
 /**
- * What a piece of work adds to the memory of another Node.js process, and for how long it keeps its event loop. The
- * process is started with `probed`, which loads this very module in it; there it samples itself while it is asked to.
+ * Measures the memory that some work adds to another Node.js process, and for how long it blocks its event loop. Start
+ * the process with `probed`, which loads this module in it; it then samples itself on request.
  */
 
-/** At the peak, megabytes beyond what there was at the beginning. */
+/** Peak beyond the memory at the beginning, in megabytes. */
 export interface Use {
   readonly rss: number;
   readonly heap: number;
   readonly external: number;
-  /** Of the event loop, milliseconds: the longest time between two samples. */
+  /** Longest time between two samples of the event loop, in milliseconds. */
   readonly longestBlockMs: number;
-  /** Processor time of all threads, milliseconds. */
+  /** Processor time of all threads, in milliseconds. */
   readonly cpuMs: number;
   /** Megabytes at the beginning. */
   readonly before: { readonly rss: number; readonly heap: number };
@@ -28,7 +28,7 @@ const SAMPLE_MS = 1;
 const MB = 1e6;
 const SELF = import.meta.filename;
 
-/** Starts a module as a process of its own that can be asked by `measure`. */
+/** Starts a module in its own process that `measure` can query. */
 export function probed(
   main: string,
   args: readonly string[],
@@ -43,7 +43,7 @@ export function probed(
   });
 }
 
-/** With `gc` what is garbage already does not count as there before. */
+/** With `gc` existing garbage does not count as memory at the beginning. */
 export async function measure(child: ChildProcess, gc: boolean, work: () => Promise<unknown>): Promise<Use> {
   await ask(child, { probe: 'begin', gc });
   await work();
@@ -77,7 +77,7 @@ class Sampling {
   #longestMs = 0;
 
   constructor() {
-    // What it was at most before does not count.
+    // Earlier peaks do not count.
     writeFileSync('/proc/self/clear_refs', '5');
     this.#timer = setInterval(() => this.#sample(), SAMPLE_MS);
   }
@@ -121,7 +121,7 @@ function answerQuestions(): void {
       sampling = undefined;
     }
   });
-  // Whoever is measured ends when it likes.
+  // The measured process may end whenever it likes.
   process.channel?.unref();
 }
 

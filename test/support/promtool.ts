@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 
-/** What `promtool check metrics` says of a scrape; undefined where it is not installed. */
+/** Findings of `promtool check metrics` in a scrape; undefined if it is not installed. */
 export async function promtool(text: string): Promise<{ code: number; output: string } | undefined> {
   return await new Promise((resolve, reject) => {
     const child = execFile('promtool', ['check', 'metrics'], (error, stdout, stderr) => {

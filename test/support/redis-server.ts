@@ -12,28 +12,28 @@ import {
 } from '../../src/redis-server/redis-server.ts';
 
 export interface RedisServerOptions {
-  /** Keeps an append-only file, so that a restart finds the data again. */
+  /** Keeps an append-only file, so that a restart keeps the data. */
   readonly persistent?: boolean;
   /** Further options of the server, such as `['--maxmemory', '50mb']`. */
   readonly args?: readonly string[];
 }
 
-/** A private Redis server on loopback that can be killed and held. */
+/** A private Redis server on loopback that can be killed and paused. */
 export interface RedisServer {
   readonly url: string;
   readonly port: number;
-  /** Ends it at once, as a power cut would. */
+  /** Kills it, as a power cut would. */
   kill(): Promise<void>;
-  /** Starts it again on the same port and data after `kill`. */
+  /** Restarts it on the same port and data after `kill`. */
   start(): Promise<void>;
-  /** Holds it (SIGSTOP): connections stay open and nothing answers. */
+  /** Pauses it (SIGSTOP): connections stay open and nothing answers. */
   pause(): void;
   resume(): void;
-  /** Ends it and removes its folder. */
+  /** Stops it and removes its folder. */
   stop(): Promise<void>;
 }
 
-/** @throws NoRedisServerError (code no-redis-server), or an error with what the server said when it does not start. */
+/** @throws NoRedisServerError (code no-redis-server), or an error with the server's output when it does not start */
 export async function startRedisServer(options: RedisServerOptions = {}): Promise<RedisServer> {
   const program = serverProgram();
   if (program === undefined) throw new NoRedisServerError();

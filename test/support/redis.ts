@@ -10,14 +10,14 @@ export type { PrivateRedis } from '../../src/redis-server/private-redis.ts';
 export { freePort } from '../../src/redis-server/redis-server.ts';
 export { type RedisServer, type RedisServerOptions, startRedisServer } from './redis-server.ts';
 
-/** A place in some Redis that is this test's alone, as REDIS_URL, REDIS_SERVER or the PATH offer it. */
+/** Reserves a key prefix for this test alone, in the Redis that REDIS_URL, REDIS_SERVER or the PATH offers. */
 export async function startPrivateRedis(): Promise<PrivateRedis> {
   return await start({ env: process.env, name: 'test' });
 }
 
 let ofFile: Promise<PrivateRedis> | undefined;
 
-/** A place as above, in one server for all tests of a file: the first that asks starts it. */
+/** The same, in one server for all tests of a file; the first use starts it. */
 export async function shareRedis(): Promise<PrivateRedis> {
   ofFile ??= startForFile();
   const { url } = await ofFile;
@@ -34,12 +34,12 @@ async function startForFile(): Promise<PrivateRedis> {
   return await startPrivateRedis();
 }
 
-/** How the connections of the project reach a server. */
+/** Connection settings of the project for a server. */
 export function targetOf(url: string, prefix = 'breakwater'): RedisTarget {
   return redisTarget({ url: new Secret(url), prefix });
 }
 
-/** Whether `startRedisServer` can work here; with only a REDIS_URL it cannot. */
+/** Whether `startRedisServer` works here; with only a REDIS_URL it does not. */
 export function hasRedisServer(): boolean {
   return serverProgram() !== undefined;
 }

@@ -12,7 +12,7 @@ export const PRIMARY = 'main';
 
 export interface Sentinel {
   readonly port: number;
-  /** Holds it: it accepts connections and does not answer. */
+  /** Pauses it: it accepts connections and does not answer. */
   pause(): void;
   stop(): Promise<void>;
 }
@@ -23,20 +23,20 @@ export interface SentinelScene {
   readonly sentinels: readonly Sentinel[];
   /** `host:port,...` of the Sentinels. */
   readonly hosts: string;
-  /** The replica hears no more of what the primary writes: that is lost when it takes over. */
+  /** Stops replication to the replica: later writes of the primary are lost when it takes over. */
   cutReplication(): Promise<void>;
-  /** Makes the replica the primary; the server of before goes on as a replica. */
+  /** Makes the replica the primary; the previous primary continues as a replica. */
   swap(): Promise<void>;
   /** Port of the server that the Sentinels name. */
   namedPort(): Promise<number>;
-  /** A connection to one of the servers, for the test's own eyes. */
+  /** A connection to one of the servers, for the test itself. */
   connect(server: RedisServer): Redis;
 }
 
 export interface SentinelSceneOptions {
-  /** Called with what ends a part of the scene. */
+  /** Called with functions that close parts of the scene. */
   readonly closing: (close: () => Promise<void>) => void;
-  /** Of servers and Sentinels alike; user `default`. */
+  /** Password of servers and Sentinels alike; user `default`. */
   readonly password?: string;
   /** Further lines for each Sentinel. */
   readonly ofSentinels?: string;
@@ -54,7 +54,7 @@ export async function openSentinelScene(options: SentinelSceneOptions): Promise<
     'replica',
     '--repl-diskless-sync-delay',
     '0',
-    // So that a replica can be kept from following, and nobody else.
+    // A separate user, so that a test can cut replication alone.
     '--user',
     'replica',
     'on',

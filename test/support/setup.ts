@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto';
+import { getPriority, setPriority } from 'node:os';
+import process from 'node:process';
 import fc from 'fast-check';
-import { afterAll, afterEach, beforeAll, inject } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
 import { closeWhatIsOpen, closeWhatIsShared } from './after-test.ts';
 import { type Footprint, leftOver, takeFootprint } from './leaks.ts';
 import { followTimers, stopFollowing } from './timers.ts';
+import { isWaiting } from './waiting.ts';
 
 /**
- * Runs before each test file: seeds fast-check, and fails the file that leaves a handle or a process behind.
- * Files may share a process, and the modules in it: none may leave anything behind in a module.
+ * Runs before each test file: seeds fast-check, and fails a file that leaks a handle or a process.
+ * Files may share a process and its modules: none may leave state in a module.
  */
 
 fc.configureGlobal({ seed: inject('fastCheckSeed') });
@@ -16,16 +19,33 @@ const MARK_NAME = 'BREAKWATER_TEST_FILE';
 const mark = `${MARK_NAME}=${randomUUID()}`;
 let before: Footprint;
 
-// Each file anew: files of one process share the module.
+// Per file: files of one process share the module.
 followTimers();
 
-// The first hook to run and, as hooks unwind, the last.
+// Runs first and, since hooks unwind, also last.
 beforeAll(() => {
   process.env[MARK_NAME] = mark.slice(MARK_NAME.length + 1);
   before = takeFootprint(mark);
+  setPriorityFor(expect.getState().testPath ?? '');
 });
 
-// As hooks unwind, after those of the file itself.
+/** Added to the niceness of this process while a file computes. */
+const NICER = 10;
+
+/**
+ * Daemons in files that wait for real time would miss it beside files that compute, so those run at a lower priority. Only
+ * root may raise it again: for others it stays low, which starves nobody.
+ */
+function setPriorityFor(file: string): void {
+  const ordinary = getPriority(process.ppid);
+  try {
+    setPriority(isWaiting(file) ? ordinary : Math.min(ordinary + NICER, 19));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_SYSTEM_ERROR') throw error;
+  }
+}
+
+// Hooks unwind: runs after those of the file itself.
 afterEach(closeWhatIsOpen);
 
 afterAll(async () => {

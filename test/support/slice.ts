@@ -5,9 +5,9 @@ import { inject } from 'vitest';
 export const FULL = process.env['FULL'] === '1';
 
 /**
- * Every `share`-th element, from a place that the seed of the run (`FC_SEED`) gives: `share` seeds in a row take all. It
- * takes one at least, and prints what it leaves out: `what` names the elements. For what takes long and proves the same
- * of each element.
+ * Every `share`-th element, from an offset given by the seed of the run (`FC_SEED`): `share` consecutive seeds take
+ * all. Takes at least one, and prints what it leaves out: `what` names the elements. For slow cases that prove nearly
+ * the same.
  */
 export function sliceOf<T>(all: readonly T[], share: number, what: string): readonly T[] {
   const taken = FULL ? all : sliceAt(all, share, inject('fastCheckSeed'));
@@ -25,14 +25,14 @@ export function sliceAt<T>(all: readonly T[], share: number, seed: number): read
   return all.filter((_, index) => index % steps === seed % steps);
 }
 
-/** So many of the runs of a property that takes long: the commit gives the seed, so that all of them together try the rest. */
+/** A number of runs of a slow property: each commit has another seed, so that other commits try other inputs. */
 export function runsOf(all: number): number {
   return FULL ? all : Math.ceil(all / 4);
 }
 
 /**
- * Whether this run plays the test of a name: `test.runIf(plays('a name'))(...)`. Of tests that take long, and show nearly
- * the same of different ways, each run plays others, as `sliceOf` chooses them.
+ * Whether this run plays the named test: `test.runIf(plays('a name'))(...)`. Of slow tests that show nearly the same,
+ * each run plays others, as `sliceOf` chooses them.
  */
 export function inTurn<Name extends string>(
   names: readonly Name[],

@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** A Redis that is further away, and what it is asked. */
+/** A distant Redis, with a count of its commands. */
 export interface SlowRedis {
   readonly url: string;
   /** Commands so far, by name; scripts by their digest. */
   readonly commands: ReadonlyMap<string, number>;
   /** From now on. */
   setRoundTrip(ms: number): void;
-  /** Connections stay open and nothing goes through, until `open`; what was sent meanwhile goes through then. */
+  /** Connections stay open and nothing passes until `open`, which delivers data sent meanwhile. */
   close(): void;
   open(): void;
   stop(): Promise<void>;
 }
 
-/** A TCP proxy that hands on what it gets after half the round trip, in order, and counts the commands in it. */
+/** A TCP proxy that forwards data after half the round trip, in order, and counts the commands in it. */
 export async function startSlowRedis(url: string, firstRoundTripMs: number): Promise<SlowRedis> {
   let roundTripMs = firstRoundTripMs;
   let isClosed = false;
@@ -81,7 +81,7 @@ class CommandCounter {
     for (let end = this.#next(); end > 0; end = this.#next()) this.#rest = this.#rest.subarray(end);
   }
 
-  /** Where the first command ends; 0: not here yet. */
+  /** Where the first command ends; 0 if it is incomplete. */
   #next(): number {
     const line = (from: number): number => this.#rest.indexOf('\r\n', from);
     let at = line(0);
@@ -105,7 +105,7 @@ class CommandCounter {
   }
 }
 
-/** A script is sent whole once, and by its digest from then on. */
+/** A script is sent in full once, and by its digest from then on. */
 function keyOf(name: string, first: string): string {
   if (name === 'evalsha') return first;
   return name === 'eval' ? createHash('sha1').update(first, 'latin1').digest('hex') : name;

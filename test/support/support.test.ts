@@ -10,7 +10,7 @@ import { leftOver, takeFootprint } from './leaks.ts';
 import { hasRedisServer, type RedisServer, startPrivateRedis, startRedisServer } from './redis.ts';
 import { sliceAt } from './slice.ts';
 
-/** Known only once the hooks have run; before that it would match the processes of every test file. */
+/** Set by the hooks; an earlier value would match the processes of every test file. */
 const mark = (): string => `BREAKWATER_TEST_FILE=${process.env['BREAKWATER_TEST_FILE'] ?? 'no mark yet'}`;
 
 describe('the leak check', () => {
@@ -23,7 +23,7 @@ describe('the leak check', () => {
     expect(await leftOver(before, mark())).toEqual([]);
   });
 
-  it('finds a single timer, and says where it was started', async () => {
+  it('finds a single timer, and shows where it was started', async () => {
     const before = takeFootprint(mark());
     const timer = setInterval(() => undefined, 60_000);
     const found = await leftOver(before, mark(), 50);
@@ -42,7 +42,7 @@ describe('the leak check', () => {
     expect(await leftOver(before, mark())).toEqual([]);
   });
 
-  it('finds one that no global function started, and counts none of the test runner or without a hold', async () => {
+  it('finds a timer not started by a global function, but no timer of the test runner or without a ref', async () => {
     const before = takeFootprint(mark());
     const ending = new AbortController();
     const pause = sleep(60_000, undefined, { signal: ending.signal });
@@ -56,7 +56,7 @@ describe('the leak check', () => {
     clearInterval(loose);
   });
 
-  it('finds what other files of the same process would notice', async () => {
+  it('finds state that other files of the same process would notice', async () => {
     const before = takeFootprint(mark());
     const listener = (): void => undefined;
     process.env['LEFT_OVER'] = '1';
@@ -91,7 +91,7 @@ describe('property tests', () => {
 });
 
 describe('a slice', () => {
-  it('takes one at least, and as many seeds in a row as there are shares take each once', () => {
+  it('takes at least one, and as many consecutive seeds as shares take each once', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 40 }),
@@ -112,7 +112,7 @@ describe('a slice', () => {
 });
 
 describe('startPrivateRedis', () => {
-  it('gives a Redis, and removes what was stored', async () => {
+  it('starts a Redis, and removes the stored keys', async () => {
     const redis = await startPrivateRedis();
     const client = new Redis(redis.url);
     await client.set(`${redis.prefix}a`, '1');
@@ -151,7 +151,7 @@ describe.runIf(hasRedisServer())('startRedisServer', () => {
     await server.stop();
   });
 
-  it('holds still while paused', async () => {
+  it('does not answer while paused', async () => {
     const server = await startRedisServer();
     await withClient(server, async (client) => {
       server.pause();

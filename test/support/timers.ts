@@ -1,11 +1,11 @@
 import { createHook } from 'node:async_hooks';
 
-/** Frames above the one that asked for a timer, and vitest's and node's own below it, fit into this. */
+/** Enough for the frames above the caller that started a timer, plus those of vitest and Node below it. */
 const FRAMES = 30;
 
 interface Started {
   readonly timer: NodeJS.Timeout;
-  /** Formatted only when asked for: that is the expensive part. */
+  /** Formatted only on request, because formatting is expensive. */
   readonly trace: { readonly stack?: string };
 }
 
@@ -26,7 +26,7 @@ const hook = createHook({
   },
   trackPromises: false,
 });
-/** Follows every timer of this process until `stopFollowing`, also those of libraries and of Node itself. */
+/** Tracks every timer of this process until `stopFollowing`, including those of libraries and of Node itself. */
 export function followTimers(): void {
   hook.enable();
 }
@@ -36,22 +36,22 @@ export function stopFollowing(): void {
   running.clear();
 }
 
-/** The clock that everybody sleeps by. */
+/** The clock that all code sleeps by. */
 const CLOCK = '/src/exchange/system-clock.ts';
 
-/** Where in a stack the code begins that asked for a timer: past Node's own frames, and those of the clock. */
+/** Index of the frame that started a timer: after those of Node and of the clock. */
 function callerOf(stack: string | undefined): string {
   const frames = (stack ?? '').split('\n').filter((line) => line.startsWith('    at '));
   const caller = frames.find((line) => !line.includes('node:') && !line.includes(CLOCK));
   return (caller ?? 'Node itself').replace('    at ', '').trim();
 }
 
-/** The test runner starts timers at all times, and ends them by itself. */
+/** The test runner starts timers at any time, and ends them itself. */
 function isRunners(caller: string): boolean {
   return /\/node_modules\/(?:vitest|@vitest)\//.test(caller);
 }
 
-/** Timers that keep this process alive and are not the test runner's own, by identity: where each was started. */
+/** Timers that keep this process alive and do not belong to the test runner, by identity: where each was started. */
 export function runningTimers(): Map<number, string> {
   const found = new Map<number, string>();
   for (const [id, { timer, trace }] of running) {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const LONGEST_MS = 30_000;
 
-/** Waits until something holds; what is thrown meanwhile counts as "not yet". For scenes that scripts play as well. */
+/** Waits until a condition holds; an exception counts as "not yet". Also for scenes that scripts play. */
 export async function until(
   holds: () => boolean | Promise<boolean>,
   what: string,

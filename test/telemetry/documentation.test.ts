@@ -10,11 +10,11 @@ import { STATE_METRICS } from '../../src/telemetry/metrics/state-metrics.ts';
 const text = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
 const ALL: readonly MetricSpec[] = [...Object.values(STATE_METRICS), ...Object.values(EVENT_METRICS)];
 
-test('docs/metrics.md is fresh, or run npm run generate', () => {
+test('docs/metrics.md is fresh (else run npm run generate)', () => {
   expect(text).toBe(withGenerated(text, metricTables()));
 });
 
-test('it has every metric once, and every name in it is one', async () => {
+test('it lists every metric once, and no other name', async () => {
   const processMetrics = await createMetrics('x').registry.getMetricsAsJSON();
   const histograms = new Set(
     ALL.filter(({ type }) => type === 'histogram').map(({ name }) => `breakwater_${name}`),
@@ -31,7 +31,7 @@ test('it has every metric once, and every name in it is one', async () => {
   }
 });
 
-test('names are unique and as Prometheus wants them: base units, totals for counters, a help text', () => {
+test("names are unique and follow Prometheus's rules: base units, totals for counters, a help text", () => {
   expect(new Set(ALL.map(({ name }) => name)).size).toBe(ALL.length);
   for (const { name, type, unit, help, buckets } of ALL) {
     expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter']);

@@ -9,7 +9,7 @@ import type { State } from '../../src/state/state.ts';
 import { creditLine, d, list, position } from '../core/rules/fixtures.ts';
 import { configText, OPERATORS_KEY } from '../daemon/config.ts';
 
-/** Many accounts as polls leave them in the store, without anybody polling them. */
+/** Many accounts as polls leave them in the store, without any polls. */
 
 export const FLEET_RULES = `  - id: near
     on: position
@@ -33,7 +33,7 @@ export const FLEET_RULES = `  - id: near
     do: [{ notify: { channels: [log] } }]
 `;
 
-/** Never asked: nobody in a fleet polls. */
+/** Never called: a fleet has no polls. */
 const NOWHERE = { baseUrl: 'http://127.0.0.1:9' };
 
 export function fleetConfig(
@@ -57,7 +57,7 @@ export function fleetConfig(
 
 const MARKETS = ['BTC_PERP', 'ETH_PERP'];
 
-/** One account after enough polls for its forecasts, its last one now. */
+/** One account after enough polls for its forecasts, the last one now. */
 function judged(accountId: string, rules: CompiledRules, positions: number, nowMs: number) {
   let state = emptyAccountState(accountId);
   let figures = undefined as ReturnType<typeof figuresOf> | undefined;
@@ -87,7 +87,7 @@ function judged(accountId: string, rules: CompiledRules, positions: number, nowM
   return { evaluation: state, figures: figures! };
 }
 
-/** Stores every account of the config with so many positions and a credit line, and rules that fire. */
+/** Stores every account of the config with that many positions, a credit line, and firing rules. */
 export async function writeFleet(
   { store }: State,
   config: Pick<CompiledConfig, 'accounts'>,

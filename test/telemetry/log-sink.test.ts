@@ -37,7 +37,7 @@ function openSink(stream: Writable, writeFile?: LogSinkOptions['writeFile']) {
 
 const LINE = `${'x'.repeat(1_023)}\n`;
 
-test('a disk that hangs: no line waits for it, what is too much is lost and counted', async () => {
+test('on a disk that hangs no line waits; excess lines are dropped and counted', async () => {
   const { stream } = openFile();
   const hanging: (() => void)[] = [];
   const { sink, lost, resumed } = openSink(stream, (_fd, bytes, done) => {
@@ -55,7 +55,7 @@ test('a disk that hangs: no line waits for it, what is too much is lost and coun
   expect(resumed).toEqual([lost.length]);
 });
 
-test('a file gets all lines, in their order, and flushing waits for them', async () => {
+test('a file gets all lines in order, and flushing waits for them', async () => {
   const { stream, text } = openFile();
   const { sink, lost } = openSink(stream);
   const lines = Array.from(
@@ -68,7 +68,7 @@ test('a file gets all lines, in their order, and flushing waits for them', async
   expect(lost).toEqual([]);
 });
 
-test('a disk that fills up in the middle of a line: the line is lost, and the next one begins anew', async () => {
+test('on a disk that fills up within a line, the line is dropped and the next one starts fresh', async () => {
   const { stream } = openFile();
   let written = '';
   let room = 1_500;
@@ -91,7 +91,7 @@ test('a disk that fills up in the middle of a line: the line is lost, and the ne
   expect(resumed).toEqual([2]);
 });
 
-test('an output that is busy is tried again', async () => {
+test('a busy output is retried', async () => {
   const { stream, text } = openFile();
   let busy = 2;
   const { sink, lost } = openSink(stream, (fd, bytes, done) => {
@@ -104,7 +104,7 @@ test('an output that is busy is tried again', async () => {
   expect([text(), lost]).toEqual(['once\n', []]);
 });
 
-test('a pipe that nobody reads takes so much and no more; when it is read again the log says how much is missing', async () => {
+test('a pipe that nobody reads takes a bounded amount; when it is read again the log reports the number of missing lines', async () => {
   const stream = new PassThrough({ highWaterMark: 1024 });
   const lost: string[] = [];
   const logger = createLogger({ level: 'info', format: 'json', stream, onLost: (why) => lost.push(why) });
@@ -121,7 +121,7 @@ test('a pipe that nobody reads takes so much and no more; when it is read again 
   expect(JSON.parse(last)).toMatchObject({ level: 'warn', event: 'logResumed', lost: lost.length });
 });
 
-test('an output that is gone loses lines, and no more', async () => {
+test('a closed output drops lines, without any other effect', async () => {
   const stream = new PassThrough();
   const { sink, lost } = openSink(stream);
   stream.destroy(new Error('gone'));

@@ -72,7 +72,7 @@ describe('a line', () => {
     expect(lines().map(({ event }) => event)).toEqual(['b']);
   });
 
-  test('cannot have its own keys taken over by fields, nor become two lines', () => {
+  test('cannot have its own keys overwritten by fields, nor become two lines', () => {
     const { logger, text, lines } = capture();
     logger.log('info', 'e', 'one\ntwo', { level: 'fatal', words: 'other', time: 'never', event: 'x' });
     expect(lines()).toHaveLength(1);
@@ -86,7 +86,7 @@ describe('a line', () => {
     expect(text().match(/"level":/g)).toHaveLength(1);
   });
 
-  test('of an error has its causes; cycles and depth end somewhere', () => {
+  test('of an error has its causes; cycles and depth are bounded', () => {
     const { logger, lines } = capture();
     const error = Object.assign(new Error('outer', { cause: new TypeError('inner') }), { code: 'E' });
     const circle: Record<string, unknown> = { error };
@@ -107,7 +107,7 @@ describe('a line', () => {
     });
   });
 
-  test('of a refused connection has no stack, which came back every ten seconds without saying anything', async () => {
+  test('of a refused connection has no stack', async () => {
     const { logger, lines } = capture();
     const refused = await new Promise<Error>((resolve) => {
       connect({ host: '127.0.0.1', port: 1 }).once('error', resolve);
@@ -122,7 +122,7 @@ describe('a line', () => {
     expect(error.cause).not.toHaveProperty('stack');
   });
 
-  test('however long is still JSON', () => {
+  test('of any length is valid JSON', () => {
     const { logger, lines } = capture({ secrets: ['planted-secret'] });
     logger.log('info', 'long', 'x'.repeat(20_000), {
       list: Array.from({ length: 500 }, () => 'y'.repeat(100)),
@@ -132,7 +132,7 @@ describe('a line', () => {
 });
 
 describe('on a terminal a line', () => {
-  test('is for people: time, level, words, fields; then the stack', () => {
+  test('is human-readable: time, level, words, fields; then the stack', () => {
     const { logger, text } = capture({ format: 'pretty' });
     logger.log('error', 'pollFailed', 'a poll was given up', {
       account: 'desk-1',
@@ -146,7 +146,7 @@ describe('on a terminal a line', () => {
     expect(stack[0]).toMatch(/^ {4}at /);
   });
 
-  test('cannot be forged or coloured by what comes from outside', () => {
+  test('cannot be forged or coloured by external text', () => {
     const { logger, text } = capture({ format: 'pretty' });
     logger.log('info', 'e', 'a\u001b[31m\nfatal b', { market: 'X\u001b[2J\u202e' });
     for (const control of ['\u001b', '\u202e']) expect(text()).not.toContain(control);
@@ -157,7 +157,7 @@ describe('on a terminal a line', () => {
   });
 });
 
-/** What a reader of the line has in hand: its texts and keys, unescaped. */
+/** The texts and keys of a line, unescaped, as its reader has them. */
 function everyText(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value];
   if (typeof value !== 'object' || value === null) return [];
@@ -165,7 +165,7 @@ function everyText(value: unknown): readonly string[] {
 }
 
 describe('secrets', () => {
-  /** Long enough to be told from other text; with characters that JSON and addresses escape. */
+  /** Long enough to be distinct from other text, with characters that JSON and URLs escape. */
   const secretText = fc
     .string({
       unit: fc.constantFrom('a', 'Z', '0', '9', '-', '_', '/', '+', '=', '"', '\\', ' ', 'é', '😀', '%'),
@@ -194,7 +194,7 @@ describe('secrets', () => {
     new Secret(secret),
   ];
 
-  test('that are known appear nowhere, however they are wrapped', () => {
+  test('that are known never appear, in any encoding', () => {
     fc.assert(
       fc.property(secretText, fc.nat(13), fc.constantFrom('json', 'pretty'), (secret, index, format) => {
         const { logger, text } = capture({ format, secrets: [secret] });
@@ -215,14 +215,14 @@ describe('secrets', () => {
     );
   });
 
-  test('of a new config are hidden from then on, and the old ones too', () => {
+  test('of a new config are hidden from then on, and the old ones stay hidden', () => {
     const { logger, text } = capture({ secrets: ['old-secret-1'] });
     logger.hide(['new-secret-2']);
     logger.log('info', 'e', 'old-secret-1 new-secret-2');
     expect(text()).not.toMatch(/old-secret|new-secret/);
   });
 
-  test('a password within an address is hidden by itself', () => {
+  test('include the password within a URL, even where it stands alone', () => {
     const { logger, text } = capture({ secrets: ['redis://user:p%40ssword-1@db:6379/0'] });
     logger.log('info', 'e', 'NOAUTH p@ssword-1', {
       url: 'redis://user:p%40ssword-1@db:6379/0',
@@ -231,13 +231,13 @@ describe('secrets', () => {
     expect(text()).not.toMatch(/ssword-1/);
   });
 
-  test('the signature within an address is hidden by itself', () => {
+  test('include the signature within a URL, even where it stands alone', () => {
     const { logger, text } = capture({ secrets: ['https://flow.example/invoke?v=1&sig=Zm9vYmFy-cXV4_0123'] });
     logger.log('info', 'e', 'refused: Zm9vYmFy-cXV4_0123, version v=1');
     expect(text()).toContain('refused: [redacted], version v=1');
   });
 
-  test('that nobody knows are hidden by where they stand and what they look like', () => {
+  test('that are unknown are hidden by their position and shape', () => {
     const logged = {
       apiKey: 'abcdef',
       'X-TXC-SIGNATURE': 'f00',
@@ -271,7 +271,7 @@ describe('secrets', () => {
     });
   });
 
-  test('whatever is thrown or handed over, writing a line never throws', () => {
+  test('writing a line never throws, whatever value it gets', () => {
     const hostile = new Proxy(
       {},
       {

@@ -14,7 +14,7 @@ import { promtool } from '../support/promtool.ts';
 import { textOf } from './parts.ts';
 import { seriesOf, viewOf } from './views.ts';
 
-// One of its own: the process's is used by the files that come after.
+// A separate registry: the process's one is used by the following files.
 const dispatcher = new Agent();
 afterAll(() => dispatcher.close());
 
@@ -30,7 +30,7 @@ function setUp(): { telemetry: DaemonTelemetry; clock: ManualClock; log: () => s
   return { telemetry: createTelemetry({ logger, version: '9.9.9', clock }), clock, log };
 }
 
-/** The value of one series as it is scraped; undefined when there is none. */
+/** The scraped value of one series; undefined if there is none. */
 function valueOf(text: string, series: string): number | undefined {
   const line = text.split('\n').find((one) => one.startsWith(`${series} `));
   return line === undefined ? undefined : Number(line.slice(series.length + 1));
@@ -103,7 +103,7 @@ const audited = (changes: object = {}): EventOf<'audited'> => ({
 
 const text = (value: string): DecimalString => value as DecimalString;
 
-/** Sold for more than the mark at which its rule fired, at a fee that nobody knows; the price came back. */
+/** Sold above the mark at which its rule fired, at an unknown fee; the price came back. */
 const COST: ActionCost = {
   id: 'bw.1@1',
   clientOrderId: 'bw.1',
@@ -120,7 +120,9 @@ const COST: ActionCost = {
 };
 const NEXT_HOUR = { markPrice: text('60100'), passedLiquidation: false };
 
-/** At least one event of each kind. The types ask for each: the log must forget none, and none may break a scrape. */
+/**
+ * At least one event of each kind; the types enforce this. The log must cover each kind, and none may break a scrape.
+ */
 const EVENTS: { readonly [K in DaemonEvent['kind']]: readonly [EventOf<K>, ...EventOf<K>[]] } = {
   ticked: [{ kind: 'ticked', bucket: 3, lagMs: 4, durationMs: 20, due: 5, inFlight: 2 }],
   read: [
@@ -257,7 +259,7 @@ const EVENTS: { readonly [K in DaemonEvent['kind']]: readonly [EventOf<K>, ...Ev
 };
 const EVERY_EVENT: readonly DaemonEvent[] = Object.values(EVENTS).flat();
 
-/** Of the catalogue, those of which no event has added anything. */
+/** Metrics of the catalogue to which no event has added anything. */
 function notCounted(text: string): readonly string[] {
   return Object.values(EVENT_METRICS)
     .filter(({ type }) => type !== 'gauge')
@@ -265,8 +267,8 @@ function notCounted(text: string): readonly string[] {
     .filter((name) => !new RegExp(`^${name}(\\{.*\\})? (?!0$)`, 'm').test(text));
 }
 
-describe('what happens', () => {
-  test('is counted, and none of it is missing in the log', async () => {
+describe('events', () => {
+  test('are counted, and each of them is in the log', async () => {
     const { telemetry, clock, log } = setUp();
     for (const event of EVERY_EVENT) telemetry.emit(event);
     clock.advance(10_000);
@@ -321,7 +323,7 @@ describe('what happens', () => {
     expect(notCounted(text)).toEqual([]);
     expect(text).not.toContain('step="readPositions"');
     const lines = log().trim().split('\n');
-    // Of `logLost` there is none: the output may take no lines.
+    // `logLost` is missing: the output may accept no lines.
     expect(lines).toHaveLength(EVERY_EVENT.length + 2);
     expect(log()).not.toContain('telemetryFailed');
     expect(lines.find((line) => line.includes('"event":"ruleChanged"'))).toMatch(
@@ -329,7 +331,7 @@ describe('what happens', () => {
     );
   });
 
-  test('what fails at every poll is said now and then, with how often it was not', () => {
+  test('that fail at every poll are logged now and then, with the number of skipped ones', () => {
     const { telemetry, clock, log } = setUp();
     const failed: DaemonEvent = {
       kind: 'read',
@@ -351,7 +353,7 @@ describe('what happens', () => {
     expect(lines.map(({ repeated }) => repeated)).toEqual([undefined, 9, 9]);
   });
 
-  test('40,000 wrong tokens are counted, and said once with the address of each who sends them', async () => {
+  test('40,000 wrong tokens are counted, and logged once per sender address', async () => {
     const { telemetry, log } = setUp();
     for (let index = 0; index < 20_000; index++) {
       for (const client of ['192.0.2.7', '2001:db8:0:0::/64'])
@@ -369,7 +371,7 @@ describe('what happens', () => {
     expect(valueOf(text, 'breakwater_web_refused_total{reason="wrongToken"}')).toBe(40_000);
   });
 
-  test('messages are counted by channel and outcome; series of channels that are gone are removed', async () => {
+  test('messages are counted by channel and outcome; series of removed channels disappear', async () => {
     const { telemetry } = setUp();
     const report = (channel: string, delivery: object) =>
       telemetry.emit({
@@ -401,7 +403,7 @@ describe('what happens', () => {
     expect([valueOf(after, fine), valueOf(after, 'breakwater_accounts')]).toEqual([1, 1]);
   });
 
-  test('a breach is measured once, to its first accepted order, and not when it cleared before', async () => {
+  test('a breach is measured once, to its first accepted order, and not if it cleared before', async () => {
     const { telemetry } = setUp();
     const count = async () =>
       valueOf(textOf(await telemetry.metrics.scrape()), 'breakwater_breach_to_order_seconds_count');
@@ -416,7 +418,7 @@ describe('what happens', () => {
     expect(await count()).toBe(1);
   });
 
-  test('labels from outside are bounded', async () => {
+  test('external labels are bounded', async () => {
     const { telemetry } = setUp();
     for (let index = 0; index < 1000; index++)
       telemetry.emit(call({ outcome: 'failed', error: `e${index}` }));
@@ -426,7 +428,7 @@ describe('what happens', () => {
     expect(text).toContain('error="other"} 700');
   });
 
-  test('what all processes share is asked for at a scrape; when it cannot be had there are no series, not old ones', async () => {
+  test('shared figures are read at each scrape; if that fails there are no series, rather than stale ones', async () => {
     const { telemetry } = setUp();
     const available = 'breakwater_shared_state_available';
     expect(valueOf(textOf(await telemetry.metrics.scrape()), available)).toBe(0);
@@ -463,7 +465,7 @@ describe('what happens', () => {
     );
   });
 
-  test('what is wrong with the process is told until it is right again', () => {
+  test('a problem of the process is reported until it is resolved', () => {
     const { telemetry, clock } = setUp();
     const { metrics } = telemetry;
     const deliver = (kind: string, reason = 'rejected') =>
@@ -475,7 +477,7 @@ describe('what happens', () => {
     const store = (accountId: string, available: boolean) =>
       telemetry.emit({ kind: 'exchangeStore', store: 'nonce', available, accountId });
     expect(metrics.degraded()).toEqual([]);
-    // A channel that was taken out of the config: nothing that anybody could mend.
+    // A channel removed from the config: nothing to fix.
     deliver('failed', 'noSuchChannel');
     expect(metrics.degraded()).toEqual([]);
     telemetry.emit({ kind: 'redis', available: false });
@@ -500,7 +502,7 @@ describe('what happens', () => {
     expect(metrics.degraded()).toEqual([]);
   });
 
-  test('a shared store that was slow once made "not everything works" of the first seconds', () => {
+  test('an unavailable shared store does not count as degraded in the first seconds', () => {
     const { telemetry, clock } = setUp();
     const store = (available: boolean) =>
       telemetry.emit({ kind: 'exchangeStore', store: 'nonce', available, accountId: 'a' });
@@ -515,7 +517,7 @@ describe('what happens', () => {
     expect(telemetry.metrics.degraded()).toEqual(['exchange_store']);
   });
 
-  test('a tick that was due before the start made "the schedule of polls was disturbed" of every restart', () => {
+  test('a tick that was due before the start does not count as a disturbed schedule', () => {
     const { telemetry, clock } = setUp();
     const tick = (lagMs: number) =>
       telemetry.emit({ kind: 'ticked', bucket: 1, lagMs, durationMs: 1, due: 1, inFlight: 0 });
@@ -526,13 +528,13 @@ describe('what happens', () => {
     expect(telemetry.metrics.degraded()).toEqual(['schedule']);
   });
 
-  test('an event that cannot be recorded harms nobody', () => {
+  test('an event that cannot be recorded does no harm', () => {
     const { telemetry, log } = setUp();
     expect(() => telemetry.emit({ kind: 'evaluated' } as never)).not.toThrow();
     expect(log()).toContain('telemetryFailed');
   });
 
-  test('two registries in one process do not meet', async () => {
+  test('two registries in one process do not collide', async () => {
     const [one, two] = [setUp(), setUp()];
     one.telemetry.emit(call());
     expect(textOf(await two.telemetry.metrics.scrape())).not.toContain('endpoint="openPositions"');
@@ -565,7 +567,7 @@ describe('the text of a scrape', () => {
     expect(found).toEqual({ code: 0, output: '' });
   });
 
-  test('every metric is ours by its prefix and explains itself', async () => {
+  test("every metric has the project's prefix and a help text", async () => {
     const text = textOf(await setUp().telemetry.metrics.scrape());
     for (const [, name, help] of text.matchAll(/^# HELP (\S+) (.*)$/gm)) {
       expect(name).toMatch(/^breakwater_[a-z0-9_]+$/);

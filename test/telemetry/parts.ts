@@ -1,5 +1,5 @@
-/** The whole text of what is made in parts. */
+/** The whole text of output that is produced in parts. */
 export function textOf(parts: Iterable<Uint8Array>): string {
-  // A part holds only until the next one is asked for.
+  // A part is valid only until the next one is requested.
   return Buffer.concat(Array.from(parts, (part) => Buffer.from(part))).toString();
 }

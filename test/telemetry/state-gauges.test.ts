@@ -109,7 +109,7 @@ function samples(of: string): Record<string, string> {
 const AT = 'account="desk-1",market="BTC_PERP",position="42",direction="long"';
 const OF = 'account="desk-1",asset="USDT",loan="1700000000"';
 
-test('everything that is so is said, each series once', () => {
+test('all current state is exposed, each series once', () => {
   const account = viewOf('desk-1', {
     danger: 3.5,
     jointDistance: 0.041,
@@ -191,7 +191,7 @@ test('everything that is so is said, each series once', () => {
   });
 });
 
-test('none, unknown and zero are three things', () => {
+test('none, unknown and zero are distinct', () => {
   const far = {
     ...POSITION,
     liquidationDistance: 'none',
@@ -225,7 +225,7 @@ test('none, unknown and zero are three things', () => {
   expect(away[`credit_line_debt{${OF}}`]).toBeUndefined();
 });
 
-test('of an account that cannot be read nothing is made up, and it is said', () => {
+test('an unreadable account has no invented series, and is reported', () => {
   const account = viewOf('desk-1', { refused: { document: 'evaluation', message: 'newer' } });
   expect(samples(text([account]))).toEqual({
     paused: '0',
@@ -237,14 +237,14 @@ test('of an account that cannot be read nothing is made up, and it is said', () 
   });
 });
 
-test('what is gone from the state is gone from the scrape', () => {
+test('removed state disappears from the scrape', () => {
   const before = text([viewOf('desk-1', { positions: [POSITION], rules: [RULE] }), viewOf('desk-2')]);
   const after = text([viewOf('desk-1')]);
   expect(before).toContain('position="42"');
   expect(after).not.toMatch(/position="42"|rule="near"|desk-2/);
 });
 
-test('accounts are in their order, however they came, and all series of a metric together', () => {
+test('accounts come in a fixed order, and all series of a metric together', () => {
   const accounts = ['c', 'a', 'b'].map((id) => viewOf(id, { positions: [POSITION], rules: [RULE] }));
   const inOrder = textOf(stateGaugesText(seriesOf(accounts, TIMES)));
   expect(textOf(stateGaugesText(seriesOf(accounts, TIMES, [2, 0, 1])))).toBe(inOrder);
@@ -255,7 +255,7 @@ test('accounts are in their order, however they came, and all series of a metric
     'a',
     'b',
   ]);
-  // An account that is never told of is simply not there.
+  // An account without data simply has no series.
   const without = textOf(stateGaugesText(seriesOf(accounts, TIMES, [0, 2])));
   expect(without).toBe(
     inOrder
@@ -265,7 +265,7 @@ test('accounts are in their order, however they came, and all series of a metric
   );
 });
 
-test('text longer than a part comes whole, with names of any length and script', () => {
+test('text longer than a part arrives complete, with names of any length and script', () => {
   const long = 'ü€😀'.repeat(20_000);
   const accounts = Array.from({ length: 300 }, (_, index) =>
     viewOf(`desk-${index}`, { positions: [POSITION] }),
@@ -281,7 +281,7 @@ test('text longer than a part comes whole, with names of any length and script',
   expect(Object.keys(found).filter((series) => series.startsWith('position_notional{'))).toHaveLength(301);
 });
 
-test("an account with more positions than anybody has fills nobody's memory", () => {
+test('an account with an extreme number of positions has bounded memory', () => {
   const positions = Array.from({ length: MOST_SUBJECTS + 100 }, (_, index) => ({
     ...POSITION,
     positionId: String(index),
@@ -297,7 +297,7 @@ test("an account with more positions than anybody has fills nobody's memory", ()
   });
 });
 
-test('names that need it are escaped, and no name breaks the format', async ({ skip }) => {
+test('names are escaped if necessary, and no name breaks the format', async ({ skip }) => {
   const odd = fc.string({
     unit: fc.constantFrom('"', '\\', '\n', '{', '}', ',', ' ', 'é', '=', 'a'),
     minLength: 1,
@@ -321,7 +321,7 @@ test('names that need it are escaped, and no name breaks the format', async ({ s
   expect(quoted).toContain('market="a\\"b\\\\c\\nd"');
 });
 
-test('each metric is explained once, also when nothing can be read', () => {
+test('each metric is explained once, even if nothing can be read', () => {
   for (const each of [text([]), textOf(stateGaugesText(undefined))]) {
     for (const { name, help } of Object.values(STATE_METRICS)) {
       expect(each.split('\n').filter((line) => line === `# HELP breakwater_${name} ${help}`)).toHaveLength(1);

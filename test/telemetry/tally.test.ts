@@ -5,7 +5,7 @@ import { Tally } from '../../src/telemetry/tally.ts';
 
 const NAMES = ['a', 'b', 'c'] as const;
 
-test('what was counted is what a counter asked each time would say, whenever somebody looks', async () => {
+test('a tally reads at any time like a counter incremented each time', async () => {
   const step = fc.oneof(
     {
       weight: 5,

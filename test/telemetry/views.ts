@@ -2,14 +2,14 @@ import { type AccountFigures, type AccountView, emptyView } from '../../src/core
 import { StateSeries, type ViewTimes } from '../../src/telemetry/metrics/state-gauges.ts';
 import { CALM } from '../support/account-view.ts';
 
-/** An account of which nothing is known but what is said here. */
+/** The view of an account with only the given data. */
 export const viewOf = (accountId: string, changes: Partial<AccountView> = {}): AccountView => ({
   ...emptyView(accountId, CALM),
   mode: 'enforce',
   ...changes,
 });
 
-/** The series of accounts that are taken in the order of `places`. */
+/** Series of the accounts, taken in the order of `places`. */
 export function seriesOf(
   accounts: readonly AccountFigures[],
   times: ViewTimes,

@@ -16,10 +16,10 @@ export interface OtherTree {
   readonly remove: () => Promise<void>;
 }
 
-/** The version asked for cannot run here; the message says why. */
+/** The requested version cannot run here; the message says why. */
 export class NoSuchVersionError extends Error {}
 
-/** Puts the sources of a commit of this repository into a folder. @throws NoSuchVersionError */
+/** Writes the sources of a commit of this repository into a folder. @throws NoSuchVersionError */
 export async function openOtherTree(ref: string): Promise<OtherTree> {
   const git = async (...args: readonly string[]): Promise<string> => {
     const { stdout } = await run('git', ['-C', ROOT, ...args], { maxBuffer: MOST_BYTES });
@@ -57,7 +57,7 @@ interface LockedPackage {
   readonly optional?: true;
 }
 
-/** What it runs with and this version has not, or in another version. */
+/** Dependencies that it needs and this version lacks, or has in another version. */
 async function otherPackages(text: string): Promise<readonly string[]> {
   const here = packagesIn(await readFile(path.join(ROOT, 'package-lock.json'), 'utf8'));
   return [...packagesIn(text)].flatMap(([name, { version = '', dev, devOptional, optional }]) => {

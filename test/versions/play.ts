@@ -15,23 +15,23 @@ import type { OtherTree } from './other-tree.ts';
 
 const PREFIX = 'bw';
 const HERE = path.join(import.meta.dirname, '../..');
-/** Compiling the sources is most of a start. */
+/** Compile cache: compiling the sources takes most of a start. */
 const COMPILED = path.join(HERE, 'node_modules/.cache/node-compile');
 const STARTED_WITHIN_MS = 120_000;
 
 export interface Mixed {
   readonly played: MixedCase;
-  /** In words; empty: everything held. */
+  /** Violations in words; empty: everything held. */
   readonly violations: readonly string[];
-  /** What each version warned of, and how often. */
+  /** Warnings of each version, with their number. */
   readonly warnings: Readonly<Record<string, number>>;
   readonly orders: number;
   readonly durationMs: number;
 }
 
 /**
- * Plays one case: both versions at once through a reduction in which one may be killed, then each of them alone through
- * one more, on the documents that the others left.
+ * Plays one case: both versions together through a reduction in which one may be killed, then each of them alone
+ * through another one, on the documents that the other left.
  */
 export async function play(played: MixedCase, tree: OtherTree): Promise<Mixed> {
   const closers = new Closers();
@@ -84,7 +84,7 @@ async function live(
 async function aloneThrough(step: number, child: Child, crash: Crash): Promise<void> {
   crash.begin(step);
   await crash.end(step);
-  // What would be done twice shows within some polls.
+  // A repeated action would show within some polls.
   await sleep(1_500);
   await child.end('SIGTERM');
 }
@@ -184,6 +184,6 @@ function note(version: Version, line: string, warnings: Map<string, number>): vo
     const words = `${version}: ${said.replace(/\d+/g, 'N').slice(0, 160)}`;
     warnings.set(words, (warnings.get(words) ?? 0) + 1);
   } catch {
-    // No line of the log.
+    // Not a line of the log.
   }
 }

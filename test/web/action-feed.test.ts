@@ -29,7 +29,7 @@ const living = (accountId: string, epoch: string, acted: number) => ({
   acted,
 });
 
-test('what is done after Redis was emptied is shown: its trail begins at 1 again', async () => {
+test('actions after Redis was emptied are shown: the trail starts at 1 again', async () => {
   let state = openState();
   const audit: Pick<AuditReader, 'read' | 'tail'> = {
     read: (...given) => state.audit.read(...given),
@@ -48,7 +48,7 @@ test('what is done after Redis was emptied is shown: its trail begins at 1 again
   expect(feed.after(cursor).map(({ atMs }) => atMs)).toEqual([40]);
 });
 
-test('an account whose trail cannot be read hides nothing of the others', async () => {
+test('an account with an unreadable trail hides no others', async () => {
   const state = openState();
   let isLost = true;
   const feed = new ActionFeed({

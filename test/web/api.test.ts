@@ -30,7 +30,7 @@ async function start(...options: Parameters<typeof startFixture>): Promise<Fixtu
   return fixture;
 }
 
-/** What the description says of an operation's reply has to hold for what came. */
+/** Checks a reply against the operation's description. */
 function expectReply(id: string, answer: Answer): unknown {
   const route = API_ROUTES.find((one) => one.id === id);
   const shape: z.ZodType | undefined = answer.status < 400 ? route?.reply : errorReply;
@@ -42,8 +42,8 @@ function expectReply(id: string, answer: Answer): unknown {
   return answer.json;
 }
 
-describe('what is read', () => {
-  test('the overview counts what fires and names what is held back', async () => {
+describe('reading', () => {
+  test('the overview counts firing rules and names what is held back', async () => {
     const { server, state } = await start();
     await state.controls.put({
       kind: 'pause',
@@ -81,7 +81,7 @@ describe('what is read', () => {
     });
   });
 
-  test('accounts come most endangered first, found by text, by firing, in parts', async () => {
+  test('accounts are listed most endangered first, searchable by text and by firing, in pages', async () => {
     const accounts = ['a', 'b', 'c', 'd'].map((id, index) =>
       accountView(id, {
         danger: index / 10,
@@ -126,7 +126,7 @@ describe('what is read', () => {
     '/api/v1/actions?limit=501',
     `/api/v1/events?accounts=${Array.from({ length: 101 }, (_, index) => `a${index}`).join(',')}`,
     '/api/v1/events?accounts=a,,b',
-  ])('%s is refused with what is wrong', async (url) => {
+  ])('%s is refused with the error', async (url) => {
     const { server, errors } = await start();
     const answer = await ask(server, url);
     expect(answer).toMatchObject({ status: 400 });
@@ -149,7 +149,7 @@ describe('what is read', () => {
     expect([answer.status, answer.json]).toMatchObject([404, { error: { code: 'notFound' } }]);
   });
 
-  test('an account and its history', async () => {
+  test('an account and its history are returned', async () => {
     const { server, state } = await start();
     expectReply('getAccount', await ask(server, '/api/v1/accounts/desk-1'));
     const { load } = await state.store.read('desk-1');
@@ -168,7 +168,7 @@ describe('what is read', () => {
     });
   });
 
-  test('the state store that does not answer is said so, and the log hears why', async () => {
+  test('a state store that does not answer is reported, with the reason in the log', async () => {
     const lost = new StoreLostError('reading', new Error('ECONNREFUSED redis://:password@host'));
     const { server, errors } = await start({
       sources: { history: { read: () => Promise.reject(lost) } },
@@ -190,7 +190,7 @@ const ORDER = {
   positionSide: 'BOTH',
 } as unknown as AuditEvent['order'];
 
-/** Of a lane's own making. */
+/** An event of the lane itself. */
 function action(event: Partial<AuditEvent> & Pick<AuditEvent, 'kind' | 'atMs'>): AuditDraft {
   return {
     kind: 'action',
@@ -228,8 +228,8 @@ const PLACED: readonly AuditDraft[] = [
   }),
 ];
 
-describe('what happened', () => {
-  test('the story of a position has its own orders and its market’s cancels, newest first, with the time they took', async () => {
+describe('history', () => {
+  test('the story of a position has its own orders and its market’s cancels, newest first, with their durations', async () => {
     const { server, state } = await start();
     await record(state, PLACED);
     const whole = expectReply('getStory', await ask(server, '/api/v1/accounts/desk-1/story'));
@@ -260,7 +260,7 @@ describe('what happened', () => {
     ]);
   });
 
-  test('a long story is told in parts without a gap, also when the subject is quiet for long', async () => {
+  test('a long story is paged without a gap, even if the subject is quiet for long', async () => {
     const { server, state } = await start();
     const note = (index: number): AuditDraft => ({
       kind: 'note',
@@ -294,7 +294,7 @@ describe('what happened', () => {
     expect(parts).toBeGreaterThan(10);
   });
 
-  test('orders that observe mode held back, newest first, with what they would have come to by now', async () => {
+  test('orders that observe mode held back are listed newest first, with their result so far', async () => {
     const { server, state } = await start();
     const would = (atMs: number, activationPrice: string) =>
       action({
@@ -334,7 +334,7 @@ describe('what happened', () => {
     });
   });
 
-  test('one record is shown without what is personal', async () => {
+  test('a record is returned without personal data', async () => {
     const { server, state } = await start();
     const detail = { address: 'bc1-secret-place', memo: 'memo-secret', ticker: 'BTC' };
     await record(state, [{ kind: 'note', atMs: 1, about: 'test', words: 'w', detail }]);
@@ -344,7 +344,7 @@ describe('what happened', () => {
     expect(answer.body).not.toMatch(/bc1-secret-place|memo-secret/);
   });
 
-  test('actions of all accounts, newest first, with their outcome; a later one is found', async () => {
+  test('actions of all accounts are listed newest first, with their outcome; a later one is found', async () => {
     const { server, state, set } = await start();
     await record(state, PLACED);
     const list = async () => {
@@ -368,12 +368,12 @@ describe('what happened', () => {
 });
 
 const BY = { author: 'ann', reason: 'moving collateral' };
-/** As who shares the control token is recorded. */
+/** The recorded author for the shared control token. */
 const SIGNED = 'ann (control token, 127.0.0.1)';
 const asControl = (body: unknown, method = 'POST') => ({ method, body, token: CONTROL_TOKEN });
 
-describe('what is changed', () => {
-  test('a pause holds when the answer comes, is in the audit, and is lifted', async () => {
+describe('changes', () => {
+  test('a pause is in force when the answer comes, is in the audit, and can be lifted', async () => {
     const { server, state } = await start();
     const body = { accountId: 'desk-1', forMs: 60_000, ...BY };
     const put = expectReply('pause', await ask(server, '/api/v1/pauses', asControl(body))) as { id: string };
@@ -397,7 +397,7 @@ describe('what is changed', () => {
     ]);
   });
 
-  test('a silence is of a rule that there is, and is not lifted as a pause', async () => {
+  test('a silence needs an existing rule, and is not lifted as a pause', async () => {
     const { server, state } = await start();
     const body = { accountId: 'desk-1', ruleId: 'near', subject: 'position:42', forMs: 60_000, ...BY };
     const put = expectReply('silence', await ask(server, '/api/v1/silences', asControl(body))) as {
@@ -424,7 +424,7 @@ describe('what is changed', () => {
     acknowledged: null,
   };
 
-  test('what people were told is acknowledged once, by whoever comes first, and lifted', async () => {
+  test('a notice is acknowledged once, by the first caller, and lifted', async () => {
     const accounts = [accountView('desk-1', { notices: [told] }), accountView('desk-2')];
     const { server, state } = await start({ accounts });
     const said = { accountId: 'desk-1', ruleId: 'near', author: 'ann', episode: 1, stage: 0 };
@@ -441,7 +441,7 @@ describe('what is changed', () => {
     expect(await state.controls.list()).toEqual([]);
   });
 
-  test('what is over, has got worse since it was shown, or was never told is not acknowledged', async () => {
+  test('an ended, worsened or never sent notice is not acknowledged', async () => {
     const accounts = [accountView('desk-1', { notices: [{ ...told, stage: 1 }] })];
     const { server, state } = await start({ accounts });
     const status = async (body: object) =>
@@ -485,7 +485,7 @@ describe('what is changed', () => {
     expect(await state.controls.list()).toEqual([]);
   });
 
-  test('when the store is lost nobody is told that it holds', async () => {
+  test('when the store is lost no success is reported', async () => {
     const { server } = await start({
       sources: {
         controls: {
@@ -512,7 +512,7 @@ describe('a top-up', () => {
   const subject = 'creditLine:USDT@1700000000';
   const url = '/api/v1/accounts/desk-1/top-ups';
 
-  test('is offered where it is configured, and makes a link', async () => {
+  test('is offered if configured, and makes a link', async () => {
     const { server, topUps } = await start({ offer });
     expect(expectReply('getTopUpOffer', await ask(server, url))).toEqual({ offer });
     const made = await ask(server, url, asControl({ subject, amount: '99.5', author: 'ann' }));
@@ -526,7 +526,7 @@ describe('a top-up', () => {
     expect((await ask(server, '/api/v1/overview')).json).toMatchObject({ may: { topUp: true } });
   });
 
-  test('is not offered elsewhere', async () => {
+  test('is not offered otherwise', async () => {
     const { server } = await start();
     expect(expectReply('getTopUpOffer', await ask(server, url))).toEqual({ offer: null });
     const made = await ask(server, url, asControl({ subject, amount: '100' }));
@@ -554,7 +554,7 @@ describe('a top-up', () => {
     [{ kind: 'refused', code: 'exchange', words: 'too little' }, 422, 'depositRefused'],
     [{ kind: 'refused', code: 'stateLost', words: 'not recorded' }, 503, 'depositRefused'],
     [{ kind: 'unknown', code: 'exchange', words: 'no answer' }, 502, 'depositUnknown'],
-  ] as const)('that ends as %j says so', async (outcome, status, code) => {
+  ] as const)('that ends as %j is reported so', async (outcome, status, code) => {
     const { server } = await start({ offer, topUp: async () => outcome });
     const answer = await ask(server, url, asControl({ subject, amount: '100' }));
     expect([answer.status, answer.json]).toEqual([status, { error: { code, message: outcome.words } }]);
@@ -562,7 +562,7 @@ describe('a top-up', () => {
 });
 
 describe('the description', () => {
-  test('has every operation with its parameters, and every reference leads somewhere', async () => {
+  test('has every operation with its parameters, and every reference resolves', async () => {
     const { server } = await start();
     const answer = await ask(server, '/api/v1/openapi.json');
     const { openapi, paths, components } = answer.json as {

@@ -5,10 +5,10 @@ import { systemClock } from '../../src/exchange/system-clock.ts';
 import { createMemoryState } from '../../src/state/state.ts';
 import { CONNECTION_TIMEOUT_MS } from '../../src/web/server.ts';
 
-/** Of each of the two records of a link, at most (a store that does not answer). */
+/** For each of the two records of a link, at most (a store that does not answer). */
 const STORE_MS = 2_000;
 
-test('the server does not hang up on whoever waits for a deposit link before the exchange has to answer', async () => {
+test('the server waits for a deposit link longer than the exchange may take', async () => {
   const state = createMemoryState({ clock: systemClock });
   const given: (number | undefined)[] = [];
   const settings = {

@@ -30,8 +30,8 @@ async function listen(...given: Parameters<typeof listenTo>): Promise<EventListe
 const about = (event: string, accountId?: string) => (sent: SentEvent) =>
   sent.event === event && (accountId === undefined || sent.data['accountId'] === accountId);
 
-describe('listening', () => {
-  test('begins with everything asked for, and goes on with what changed only', async () => {
+describe('a listener', () => {
+  test('first gets everything requested, then only changes', async () => {
     const { server, set } = await start();
     const listener = await listen(server, '?accounts=desk-1,nobody');
     expect([listener.status, listener.headers['content-type']]).toEqual([
@@ -52,7 +52,7 @@ describe('listening', () => {
     expect(listener.events.filter(about('account', 'desk-2'))).toEqual([]);
   });
 
-  test('has a row of every account for those who want them, then what changed, and after a break only what is new', async () => {
+  test('gets a row of every account on request, then changes, and after a break only what is new', async () => {
     const { server, set, views } = await start();
     const other = await listen(server);
     const listener = await listen(server, '?rows=true');
@@ -65,7 +65,7 @@ describe('listening', () => {
     const next = await listener.until((sent) => about('rows')(sent) && sent !== first);
     expect(rowsOf(next)).toEqual(['desk-2']);
     expect(next.data).not.toHaveProperty('ids');
-    // Figures that nobody would see change no row.
+    // Invisible changes of figures change no row.
     set(accountView('desk-2', { nearest: 0.300_001, judgedAtMs: 7 }));
     set(accountView('desk-1', { nearest: 0.2 }));
     const third = await listener.until((sent) => about('rows')(sent) && sent !== first && sent !== next);
@@ -81,7 +81,7 @@ describe('listening', () => {
     expect((await ask(server, '/api/v1/events?rows=%22')).status).toBe(400);
   });
 
-  test('the overview comes again with what changed, and not because time passes', async () => {
+  test('gets the overview again when it changes, not when time passes', async () => {
     const { server, set, state, reads } = await start();
     const listener = await listen(server);
     const first = await listener.until(about('overview'));
@@ -97,7 +97,7 @@ describe('listening', () => {
     );
   });
 
-  test('an account that leaves the config is gone, and complete when it comes back', async () => {
+  test('learns that an account has left the config, and gets it in full when it comes back', async () => {
     const { server, views } = await start();
     const listener = await listen(server, '?accounts=desk-1');
     await listener.until(about('account', 'desk-1'));
@@ -113,7 +113,7 @@ describe('listening', () => {
     );
   });
 
-  test('actions come when they are recorded, and again with their outcome', async () => {
+  test('gets actions when they are recorded, and again with their outcome', async () => {
     const { server, state, set } = await start();
     const listener = await listen(server);
     await listener.until(about('overview'));
@@ -141,7 +141,7 @@ describe('listening', () => {
     expect(done.data).toMatchObject({ id: pending.data['id'], tookMs: 5 });
   });
 
-  test('many listeners share one reader, and without any nothing is read', async () => {
+  test('shares one reader with all others, and without listeners nothing is read', async () => {
     const { server, reads } = await start();
     const listeners = await Promise.all(
       Array.from({ length: 20 }, () => listen(server, '?accounts=desk-1,desk-2')),
@@ -150,7 +150,7 @@ describe('listening', () => {
     const before = reads();
     const from = performance.now();
     await expect.poll(reads, { timeout: 20_000 }).toBeGreaterThan(before + 4);
-    // Two reads per tick, whoever listens: one of the feed, one of the overview.
+    // Two reads per tick for any number of listeners: one of the feed, one of the overview.
     const ticks = (performance.now() - from) / 500 + 1;
     expect(reads() - before).toBeLessThanOrEqual(2 * ticks + 2);
     await Promise.all(listeners.map((listener) => listener.close()));
@@ -162,7 +162,7 @@ describe('listening', () => {
     await expect.poll(settled, { timeout: 15_000 }).toBe(0);
   });
 
-  test('closing the server ends all of them', async () => {
+  test('ends when the server closes', async () => {
     const fixture = await startFixture();
     const listener = await listen(fixture.server, '?accounts=desk-1');
     await listener.until(about('overview'));
@@ -170,7 +170,7 @@ describe('listening', () => {
     await listener.closed;
   });
 
-  test('what hangs while the overview is made keeps nothing else from being told', async () => {
+  test('is not blocked by an overview that hangs', async () => {
     const never = new Promise<never>(() => undefined);
     const { server, set } = await start({
       sources: {
@@ -194,7 +194,7 @@ describe('listening', () => {
     expect(data['changed']).toMatchObject({ health: { ready: false }, queues: [] });
   });
 
-  test('what fails while reading does not end the others', async () => {
+  test('is not ended by a failed read', async () => {
     let isLost = true;
     const { server, errors } = await start({
       sources: {
@@ -215,13 +215,12 @@ describe('listening', () => {
   });
 });
 
-/** An account of about so many bytes. */
 function large(accountId: string, bytes: number, mark: string) {
   return accountView(accountId, { labels: { desk: mark.padEnd(bytes, 'x') } });
 }
 
 describe('a listener that does not read', () => {
-  test('costs no more than what its connection buffers, however much changes', async () => {
+  test('costs at most the buffer of its connection, however much changes', async () => {
     const ids = Array.from({ length: 10 }, (_, index) => `a${index}`);
     const { server, set, reads } = await start({ accounts: ids.map((id) => large(id, 100_000, '0')) });
     const sockets: Socket[] = [];
@@ -243,7 +242,7 @@ describe('a listener that does not read', () => {
     await change(2);
     globalThis.gc?.();
     const before = process.memoryUsage();
-    // 1 MB per round and listener, were it put aside: 160 MB in all.
+    // 1 MB per round and listener, if it were queued: 160 MB in all.
     for (let round = 3; round < 11; round++) await change(round);
     globalThis.gc?.();
     const after = process.memoryUsage();
@@ -258,7 +257,7 @@ describe('a listener that does not read', () => {
 });
 
 describe('a listener that stays slow', () => {
-  test('is closed, and one that only hears nothing new is not', async () => {
+  test('is closed, but one without news is not', async () => {
     const { server, port, responses } = await rawServer();
     const stalled = connect(port, '127.0.0.1');
     stalled.on('error', () => undefined);
@@ -283,7 +282,7 @@ describe('a listener that stays slow', () => {
         times: { heartbeatMs: 20, stalledMs: 300 },
       }).start();
     };
-    // More than the connection of one that does not read can take.
+    // More than the connection of a listener that does not read can take.
     start(first as ServerResponse, 'stalled', 30_000_000);
     start(second as ServerResponse, 'quiet', 10);
     await expect.poll(() => left, { timeout: 15_000 }).toEqual(['stalled']);
@@ -305,7 +304,7 @@ async function rawServer() {
 }
 
 describe('the difference between two states', () => {
-  test('is what has another text', () => {
+  test('consists of the entries with another text', () => {
     const first = encode({ a: 1, b: { c: [1, 2] }, d: null });
     expect(changedText(undefined, first)).toBe('{"a":1,"b":{"c":[1,2]},"d":null}');
     const same = encode({ a: 1, b: { c: [1, 2] }, d: null }, first);

@@ -79,14 +79,14 @@ export function accountView(accountId: string, changes: Partial<AccountView> = {
   });
 }
 
-/** A server over a state in memory, whose accounts a test sets by hand. */
+/** A server over an in-memory state, whose accounts a test sets directly. */
 export interface Fixture {
   readonly server: WebServer;
   readonly state: State;
   readonly views: Map<string, SourcedView>;
   readonly errors: unknown[];
   readonly topUps: TopUpOrder[];
-  /** How often all or some accounts were read. */
+  /** Number of reads of all or some accounts. */
   readonly reads: () => number;
   readonly set: (view: AccountView, acted?: number) => void;
   close(): Promise<void>;
@@ -204,13 +204,13 @@ export interface Asking {
   readonly method?: string;
   readonly token?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The address that it comes from, of this machine. */
+  /** The local address that the request comes from. */
   readonly from?: string;
-  /** Sent as JSON; a text as it is. */
+  /** Sent as JSON; a text is sent as it is. */
   readonly body?: unknown;
 }
 
-/** Over a connection of its own, with whatever headers. */
+/** Over a separate connection, with any headers. */
 export async function ask(
   server: Pick<WebServer, 'port'>,
   url: string,
@@ -262,7 +262,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The pause that an account is under, as the view source of the daemon finds it. */
+/** The pause of an account, as the daemon's view source finds it. */
 export async function pauseOf(state: State, accountId: string) {
   const { controls } = await state.store.read(accountId);
   return controlsInForce(controls, accountId, systemClock.nowMs()).pause;

@@ -7,7 +7,7 @@ describe('wrong tokens of a client', () => {
   const verdicts = (guesses: TokenGuesses, client: string, count: number) =>
     Array.from({ length: count }, () => guesses.judge(client, undefined));
 
-  test('are twenty at once and one more every 3 s; the right one waits like them', () => {
+  test('are limited to twenty at once and one more every 3 s; the right one waits like them', () => {
     const clock = manualClock(0);
     const guesses = new TokenGuesses(clock);
     expect(verdicts(guesses, 'a', 22).filter((verdict) => verdict === 'wrong')).toHaveLength(20);
@@ -16,14 +16,14 @@ describe('wrong tokens of a client', () => {
     expect(guesses.judge('a', 'ann')).toBe('slowedDown');
     clock.advance(1);
     expect(guesses.judge('a', 'ann')).toBe('right');
-    // From now on ann is known there, however many wrong ones come from the same place.
+    // From now on ann is known there, whatever the number of wrong ones from the same address.
     expect(verdicts(guesses, 'a', 30)).toContain('slowedDown');
     expect([guesses.judge('a', 'ann'), guesses.judge('a', 'bob')]).toEqual(['right', 'slowedDown']);
     clock.advance(3_600_000);
     expect(verdicts(guesses, 'a', 25).filter((verdict) => verdict === 'wrong')).toHaveLength(20);
   });
 
-  test('are remembered for 5,000 clients, the quietest is forgotten', () => {
+  test('are remembered for 5,000 clients; the least recently active is forgotten', () => {
     const guesses = new TokenGuesses(manualClock(0));
     verdicts(guesses, 'a', 20);
     verdicts(guesses, 'b', 20);
@@ -47,7 +47,7 @@ test.each([
   expect(clientOf(address)).toBe(client);
 });
 
-test('a proxy is known by its address in either notation, or by its network', () => {
+test('a proxy is recognized by its address in either notation, or by its network', () => {
   const proxies = proxyList(['10.0.0.2', '10.1.0.0/16', '2001:db8::/48']);
   const found = ['10.0.0.2', '::ffff:10.1.2.3', '2001:db8:0:9::1', '10.0.0.3', '2001:db9::1', undefined];
   expect(found.map((address) => proxies.has(address))).toEqual([true, true, true, false, false, false]);

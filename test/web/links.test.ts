@@ -45,7 +45,7 @@ interface World extends Fixture {
   readonly acknowledgements: () => Promise<
     readonly { readonly accountId: string | null; readonly author: string }[]
   >;
-  /** As a browser sends the form. */
+  /** As a browser submits the form. */
   readonly press: (link: string, author?: string, headers?: Record<string, string>) => ReturnType<typeof ask>;
 }
 
@@ -80,7 +80,7 @@ async function start(notices: Readonly<Record<string, readonly NoticeLine[]>>): 
   };
 }
 
-test('a preview that follows a link changes nothing, however often and however it asks', async () => {
+test('a preview that follows a link changes nothing, with any method and any number of times', async () => {
   const world = await start({ 'desk-1': [told()] });
   const link = linkTo(TARGET);
   for (const method of ['GET', 'HEAD', 'GET']) {
@@ -98,7 +98,7 @@ test('a preview that follows a link changes nothing, however often and however i
   expect(world.refused).toEqual([]);
 });
 
-test('the button acknowledges, with who, by which channel and from where; a replay says who and when', async () => {
+test('the button acknowledges with user, channel and address; a replay shows who did it and when', async () => {
   const world = await start({ 'desk-1': [told()] });
   const link = linkTo(TARGET);
   const done = await world.press(link, ' ann\n\u2028{"x":1}  ');
@@ -116,7 +116,7 @@ test('the button acknowledges, with who, by which channel and from where; a repl
   expect(await world.acknowledgements()).toHaveLength(1);
 });
 
-test('a secret that somebody types as a name is not stored with the link, nor shown', async () => {
+test('a secret that somebody types as a name is neither stored with the link nor shown', async () => {
   const world = await start({ 'desk-1': [told()] });
   const link = linkTo(TARGET);
   expect((await world.press(link, 'ann a-secret-of-the-config')).body).toContain('Acknowledged');
@@ -125,7 +125,7 @@ test('a secret that somebody types as a name is not stored with the link, nor sh
   expect(again.body).not.toContain('a-secret-of-the-config');
 });
 
-test('of two people at once one has it, and both learn who', async () => {
+test('of two people at once one succeeds, and both learn who', async () => {
   const world = await start({ 'desk-1': [told()] });
   const link = linkTo(TARGET);
   await Promise.all(['ann', 'bob', 'cem'].map((name) => world.press(link, name)));
@@ -135,7 +135,7 @@ test('of two people at once one has it, and both learn who', async () => {
   expect((await world.press(link, 'dee')).body).toContain(`By ${name}, by a link sent to ops`);
 });
 
-test('a link of a message that has been overtaken does nothing, and is not used up by that', async () => {
+test('a link of an overtaken message does nothing, and is not used up', async () => {
   const world = await start({ 'desk-1': [told({ stage: 1 })], 'desk-2': [told({ episode: 8 })] });
   const [worse, over] = [linkTo(TARGET), linkTo({ ...TARGET, accountId: 'desk-2' })];
   for (const link of [worse, over, worse]) {
@@ -145,7 +145,7 @@ test('a link of a message that has been overtaken does nothing, and is not used 
   expect(await world.acknowledgements()).toEqual([]);
 });
 
-test('a link of one message about many accounts acknowledges those it told of, and no later outage', async () => {
+test('a link of one message about many accounts acknowledges those in it, and no later outage', async () => {
   const blind = (sinceMs: number) =>
     told({ ruleId: 'built-in/blind', subject: 'account', episode: sinceMs, sinceMs });
   const world = await start({ a: [blind(1_000)], b: [blind(2_000), told()], c: [blind(9_000)] });
@@ -162,7 +162,7 @@ test('a link of one message about many accounts acknowledges those it told of, a
   );
 });
 
-test('a link that is wrong or has expired says so, is counted, and slows down who tries', async () => {
+test('a wrong or expired link is reported and counted, and slows down its client', async () => {
   const world = await start({ 'desk-1': [told()] });
   const expired = await ask(world.server, linkTo(TARGET, -1));
   expect([expired.status, expired.body]).toEqual([410, expect.stringContaining('This link has expired')]);
@@ -175,11 +175,11 @@ test('a link that is wrong or has expired says so, is counted, and slows down wh
   expect([slowed.status, Number(slowed.headers['retry-after']) > 0]).toEqual([429, true]);
   expect(world.refused).toContain('slowedDown');
   expect(await world.acknowledgements()).toEqual([]);
-  // Who is somewhere else is not held up by that.
+  // Clients elsewhere are not slowed down.
   expect((await ask(world.server, linkTo(TARGET), { from: '127.0.0.2' })).status).toBe(200);
 });
 
-test('pages of other sites cannot press the button; the form is the only thing that a link takes', async () => {
+test('pages of other sites cannot press the button; a link accepts only its form', async () => {
   const world = await start({ 'desk-1': [told()] });
   const link = linkTo(TARGET);
   for (const headers of [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }]) {
@@ -201,7 +201,7 @@ test('pages of other sites cannot press the button; the form is the only thing t
   expect(await world.acknowledgements()).toHaveLength(1);
 });
 
-test('the page has no script, loads nothing and cannot be framed, whatever the names in it are', async () => {
+test('the page has no script, loads nothing and cannot be framed, with any names in it', async () => {
   const evil = '"><script>alert(1)</script>&';
   const world = await start({ 'desk-1': [told({ subject: evil })] });
   const shown = await ask(world.server, linkTo({ ...TARGET, subject: evil }));

@@ -8,14 +8,14 @@ export interface SentEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** A client of `/api/v1/events` that keeps what it was sent. */
+/** A client of `/api/v1/events` that records what it receives. */
 export interface EventListener {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
   readonly events: SentEvent[];
   readonly comments: string[];
   readonly closed: Promise<void>;
-  /** Waits until an event is there that fits, and returns the first. */
+  /** Waits for a matching event, and returns the first. */
   until(fits: (event: SentEvent) => boolean): Promise<SentEvent>;
   close(): Promise<void>;
 }

@@ -3,7 +3,7 @@ import { StoreLostError } from '../../src/core/ports/state-store.ts';
 import { account, CALM, text } from '../support/account-view.ts';
 import { type Asking, accountView, ask, CONTROL_TOKEN, type Fixture, startFixture } from './fixture.ts';
 
-/** Orders by hand through the API: shown, made once, taken back; and what they are refused for. */
+/** Operator orders through the API: previewed, made once, withdrawn; and their refusals. */
 
 const open: Fixture[] = [];
 afterEach(async () => {
@@ -39,8 +39,8 @@ async function inbox({ state }: Fixture) {
   return load.kind === 'loaded' ? (load.account.documents.inbox?.orders ?? []) : [];
 }
 
-describe('an order by hand', () => {
-  test('is shown before it is made, in the words of the command line, and showing it orders nothing', async () => {
+describe('an operator order', () => {
+  test('is previewed in the words of the command line, and the preview orders nothing', async () => {
     const fixture = await start({
       sources: {
         orders: { proof: () => 'none', gapOf: () => 0.002, moneyOf: () => 'USDT', maxSlippage: 0.05 },
@@ -68,7 +68,7 @@ describe('an order by hand', () => {
     expect(await inbox(fixture)).toEqual([]);
   });
 
-  test('to close whichever way the market moves says so, and is for full closes only', async () => {
+  test('that closes in either direction says so, and exists for full closes only', async () => {
     const fixture = await start();
     const order = { kind: 'flatten', urgent: true };
     const shown = await ask(fixture.server, `${PATH}/preview`, post({ order }));
@@ -88,7 +88,7 @@ describe('an order by hand', () => {
     expect(partly.status).toBe(400);
   });
 
-  test('is made once, however often it is sent, by whom and from where, and is in the audit', async () => {
+  test('is made once, however often it is sent, and audited with author and address', async () => {
     const fixture = await start();
     const body = { order: HALF, ...BY, withinMs: 60_000 };
     const answers = await Promise.all([1, 2, 3].map(() => ask(fixture.server, PATH, post(body))));
@@ -113,7 +113,7 @@ describe('an order by hand', () => {
     expect([refused.status, refused.body]).toEqual([409, expect.stringContaining('take a new one')]);
   });
 
-  test('beyond operators.maxSlippage is refused at once: it was taken, and no daemon carried it out', async () => {
+  test('beyond operators.maxSlippage is refused at once', async () => {
     const fixture = await start();
     const order = { ...HALF, slippageSteps: [0.01, 0.5] };
     for (const [path, more] of [
@@ -131,7 +131,7 @@ describe('an order by hand', () => {
     expect(await inbox(fixture)).toEqual([]);
   });
 
-  test('closes every position where it flattens, and is taken back by its id', async () => {
+  test('closes every position if it flattens, and is withdrawn by its id', async () => {
     const fixture = await start();
     const made = await ask(fixture.server, PATH, post({ order: { kind: 'flatten' }, ...BY }));
     expect(made.json).toMatchObject({
@@ -187,7 +187,7 @@ describe('an order by hand', () => {
     expect(await inbox(fixture)).toEqual([]);
   });
 
-  test('is not known to be made while the store is lost, and may be sent again', async () => {
+  test('has an unknown result while the store is lost, and may be sent again', async () => {
     const fixture = await start();
     const lost = async () => {
       throw new StoreLostError('Redis is lost', undefined);
@@ -199,7 +199,7 @@ describe('an order by hand', () => {
 });
 
 describe('the price of protection', () => {
-  test('is summed up by money currency, as the newest record of each order has it', async () => {
+  test('is summed up by currency, using the newest record of each order', async () => {
     const fixture = await start();
     const { load } = await fixture.state.store.read('desk-1');
     if (load.kind === 'refused') throw new Error(load.problem.message);
@@ -252,8 +252,8 @@ describe('the price of protection', () => {
   });
 });
 
-describe('every account in one line', () => {
-  test('has what it takes to sort, group and find it', async () => {
+describe('a one-line row per account', () => {
+  test('has the fields to sort, group and find it', async () => {
     const { server } = await start({
       accounts: [
         account('calm'),

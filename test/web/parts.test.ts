@@ -38,7 +38,7 @@ async function ask(
   return { sent, reply };
 }
 
-/** In one piece of memory that is used again, as scrapes are made. */
+/** In one reused piece of memory, as scrapes are made. */
 function* inOneBuffer(parts: number): Generator<Uint8Array> {
   const bytes = Buffer.alloc(50_000);
   for (let part = 0; part < parts; part += 1) {
@@ -50,7 +50,7 @@ function* inOneBuffer(parts: number): Generator<Uint8Array> {
 const whole = (parts: number): string =>
   Array.from({ length: parts }, (_, part) => `${part % 10}`.repeat(50_000)).join('');
 
-test('what is made part by part in one piece of memory comes whole, compressed or not', async () => {
+test('output made in parts in one buffer arrives complete, compressed or not', async () => {
   const server = await serve(() => inOneBuffer(30));
   expect((await ask(server, {}, 'HEAD')).reply.headers).toMatchObject({ 'content-type': 'text/plain' });
   const plain = await ask(server);
@@ -85,14 +85,14 @@ test('a slow reader gets the same', async () => {
   }
 });
 
-test.each(['identity', 'gzip'])('who goes away stops the work (%s)', async (encoding) => {
+test.each(['identity', 'gzip'])('a reader that goes away stops the work (%s)', async (encoding) => {
   let made = 0;
   const ended = Promise.withResolvers<void>();
   const server = await serve(function* () {
     try {
       for (;;) {
         made += 1;
-        // Noise, so that compressing does not make it small.
+        // Noise, so that compression does not make it small.
         yield crypto.getRandomValues(new Uint8Array(60_000));
       }
     } finally {
@@ -105,7 +105,7 @@ test.each(['identity', 'gzip'])('who goes away stops the work (%s)', async (enco
   sent.destroy();
   await ended.promise;
   expect(made).toBeGreaterThan(0);
-  // The next one is served as ever.
+  // The next request is served as usual.
   expect((await ask(server, {}, 'HEAD')).reply.statusCode).toBe(200);
 });
 
@@ -122,7 +122,7 @@ test('others are served while a long text is made', async () => {
   await once(reply, 'end');
 });
 
-test('what breaks in the middle is no whole answer, and is reported', async () => {
+test('a failure in the middle breaks the answer off, and is reported', async () => {
   const server = await serve(function* () {
     yield Buffer.from('a_metric 1\n');
     throw new Error('a bug');
@@ -147,6 +147,6 @@ test.each([
   ['br', false],
   ['xgzip', false],
   ['gzip;q=nonsense', false],
-])('asked with accept-encoding %j it compresses: %s', (header, compresses) => {
+])('with accept-encoding %j it compresses: %s', (header, compresses) => {
   expect(acceptsGzip(header)).toBe(compresses);
 });

@@ -34,7 +34,7 @@ interface Got {
   readonly body: string;
 }
 
-/** Over a real connection, with whatever headers. */
+/** Over a real connection, with any headers. */
 async function get(
   server: WebServer,
   path: string,
@@ -63,7 +63,7 @@ async function get(
 }
 
 describe('a server on the loopback', () => {
-  test('says that the process lives, that it is ready, and its metrics', async () => {
+  test('serves liveness, readiness and metrics', async () => {
     const server = await start();
     expect(server.url).toBe(`http://127.0.0.1:${server.port}`);
     expect(await get(server, '/healthz')).toMatchObject({ status: 200, body: 'ok\n' });
@@ -81,7 +81,7 @@ describe('a server on the loopback', () => {
     expect((await get(server, '/metrics', {}, 'HEAD')).status).toBe(200);
   });
 
-  test('is not ready with its reasons, also when they cannot be found out; it lives all the same', async () => {
+  test('is not ready with its reasons, even if they cannot be determined; it is live nevertheless', async () => {
     const errors: unknown[] = [];
     const why: Readiness = {
       ready: false,
@@ -99,7 +99,7 @@ describe('a server on the loopback', () => {
     expect((await get(broken, '/healthz')).status).toBe(200);
   });
 
-  test('does not say why metrics could not be had, but to the log', async () => {
+  test('tells only the log why metrics failed', async () => {
     const errors: unknown[] = [];
     const server = await start({
       metrics: { contentType: 'text/plain', scrape: () => Promise.reject(new Error('secret inside')) },
@@ -118,7 +118,7 @@ describe('a server on the loopback', () => {
     ['evil.example', 403],
     ['127.0.0.1.evil.example', 403],
     ['192.168.0.9', 403],
-  ])('asked for as %j answers %i', async (host, status) => {
+  ])('answers the host name %j with %i', async (host, status) => {
     const server = await start({ names: ['breakwater.internal'] });
     for (const path of ['/metrics', '/healthz', '/nothing']) {
       const expected = status === 200 && path === '/nothing' ? 404 : status;
@@ -126,7 +126,7 @@ describe('a server on the loopback', () => {
     }
   });
 
-  test('asked for under no name it does not answer either', async () => {
+  test('does not answer a request without a host name', async () => {
     const server = await start();
     const socket = connect(server.port, '127.0.0.1');
     const chunks: Buffer[] = [];
@@ -136,7 +136,7 @@ describe('a server on the loopback', () => {
     expect(Buffer.concat(chunks).toString()).toMatch(/^HTTP\/1\.1 403 /);
   });
 
-  test('takes nothing: no other method, no large header, no path it does not know', async () => {
+  test('accepts nothing else: no other method, no large header, no unknown path', async () => {
     const server = await start();
     for (const method of ['POST', 'PUT', 'DELETE']) {
       expect(
@@ -150,7 +150,7 @@ describe('a server on the loopback', () => {
     expect((await get(server, '/%')).status).toBe(400);
   });
 
-  test('closes although somebody holds a connection open, and its port is free then', async () => {
+  test('closes although a connection is held open, and frees its port', async () => {
     const server = await start();
     const idle = connect(server.port, '127.0.0.1');
     idle.on('error', () => undefined);
@@ -165,7 +165,7 @@ describe('a server on the loopback', () => {
     expect(again.port).toBe(server.port);
   });
 
-  test('answers whoever has asked before it closes', async () => {
+  test('answers pending requests before it closes', async () => {
     const asked = Promise.withResolvers<void>();
     const text = Promise.withResolvers<Buffer[]>();
     const server = await start({
@@ -186,7 +186,7 @@ describe('a server on the loopback', () => {
     await expect(get(server, '/healthz')).rejects.toThrow();
   });
 
-  test('does not wait for an answer that does not come', async () => {
+  test('does not wait for an answer that never comes', async () => {
     const asked = Promise.withResolvers<void>();
     const server = await start({
       metrics: {
@@ -203,7 +203,7 @@ describe('a server on the loopback', () => {
     expect(await answer).toBe('ECONNRESET');
   });
 
-  test('says what to change when it cannot listen', async () => {
+  test('says what to change if it cannot listen', async () => {
     const server = await start();
     await expect(start({ port: server.port })).rejects.toMatchObject({
       code: 'WEB_ADDRESS_IN_USE',
@@ -242,11 +242,11 @@ describe('with a token', () => {
     expect(got.status).toBe(status);
     expect(got.body.includes('a_metric')).toBe(status === 200);
     if (status === 401) expect(got.headers['www-authenticate']).toBe('Bearer');
-    // A path that does not exist is no way to find out which do.
+    // A missing path does not reveal which paths exist.
     if (status === 401) expect((await get(server, '/nothing', headers)).status).toBe(401);
   });
 
-  test('probes need none and learn only yes or no', async () => {
+  test('probes need no token and learn only yes or no', async () => {
     const server = await start({ token: TOKEN });
     expect((await get(server, '/healthz')).status).toBe(200);
     expect(JSON.parse((await get(server, '/readyz')).body)).toEqual({ ready: true });

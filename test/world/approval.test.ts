@@ -3,7 +3,7 @@ import type { Notice } from '../../src/core/ports/notifier.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { PriceSpec, TimedEvent, WorldSpec } from '../../src/world/spec.ts';
 
-/** People are asked before a rule acts: who answers what, and what the exchange's ledger then shows. */
+/** People are asked before a rule acts: their answers, and the exchange's ledger afterwards. */
 
 interface Asking {
   readonly within?: string;
@@ -41,7 +41,7 @@ rules:
 `;
 }
 
-/** From 10 % away to 8.3 % at 5 s, where it stays but for small waves, in which stops trigger. */
+/** From 10 % away to 8.3 % at 5 s, then constant except for small waves, in which stops trigger. */
 const FALL_AT_MS = 5_000;
 function prices(further: readonly (readonly [number, string])[] = []): readonly PriceSpec[] {
   const waves = Array.from({ length: 120 }, (_, index): readonly [number, string] => [
@@ -97,7 +97,7 @@ async function play(played: Played): Promise<World> {
 const sizeOf = ({ exchange }: World): number =>
   exchange.model.openPositions('desk')[0]?.amount.toNumber() ?? 0;
 
-/** When orders of the account were placed, milliseconds since the start, by the ledger. */
+/** When orders of the account were placed, in milliseconds since the start, by the ledger. */
 function placedAt(world: World): readonly number[] {
   return world.exchange.model
     .ledger({ afterSeq: 0, limit: 10_000 })
@@ -114,11 +114,11 @@ const answer = (
   changes: Partial<Extract<TimedEvent, { kind: 'answer' }>> = {},
 ): TimedEvent => ({ atMs, kind: 'answer', account: 'desk', decision, ...changes });
 
-/** The rule fires with the fall; what is asked then is asked at this time. */
+/** The rule fires with the fall, and asks at this time. */
 const ASKED_BY_MS = FALL_AT_MS + 1_000;
 
-describe('what people are asked about', () => {
-  test('approved: it acts then, not before, and tells that it does', async () => {
+describe('a question to people', () => {
+  test('approved: it acts then, not before, and says so', async () => {
     const world = await play({ events: [answer(12_000, 'approve')] });
     expect(Math.min(...placedAt(world))).toBeGreaterThan(12_000);
     expect(Math.min(...placedAt(world))).toBeLessThan(14_000);
@@ -128,19 +128,19 @@ describe('what people are asked about', () => {
     expect(asked?.approval?.orders).toEqual([expect.stringMatching(/^sell 0\.25 BTC_PERP once/)]);
     expect((asked?.approval?.untilMs ?? 0) - (asked?.atMs ?? 0)).toBe(20_000);
     expect(settled?.words).toContain('operator approved');
-    // No order was accepted when that was said.
+    // No order had been accepted when that was said.
     expect(settled?.atMs).toBeLessThan(world.startMs + Math.min(...placedAt(world)));
     expect(settled?.doing).toMatchObject({ state: 'watching', cause: 'ruleFiring' });
   });
 
-  test('vetoed: no order leaves, however long the rule fires', async () => {
+  test('vetoed: no order is sent, however long the rule fires', async () => {
     const world = await play({ events: [answer(12_000, 'veto')], durationMs: 100_000 });
     expect(placedAt(world)).toEqual([]);
     expect(sizeOf(world)).toBe(0.5);
     expect(noticesOf(world).at(-1)?.words).toContain('operator vetoed');
   });
 
-  test('silence: it acts at the deadline, and neither before nor much later', async () => {
+  test('no answer: it acts at the deadline, neither before nor much later', async () => {
     const world = await play({});
     const first = Math.min(...placedAt(world));
     expect(first).toBeGreaterThanOrEqual(FALL_AT_MS + 20_000);
@@ -148,7 +148,7 @@ describe('what people are asked about', () => {
     expect(sizeOf(world)).toBe(0.25);
   });
 
-  test('silence where nothing may be done without an answer: nothing is, until somebody approves', async () => {
+  test('no answer where one is required: it does nothing until somebody approves', async () => {
     const config: Asking = { withoutAnswer: 'hold' };
     const world = await play({ config, events: [answer(50_000, 'approve')], durationMs: 70_000 });
     expect(Math.min(...placedAt(world))).toBeGreaterThan(50_000);
@@ -157,14 +157,14 @@ describe('what people are asked about', () => {
     expect(alarms.some(({ words }) => words.includes('nobody has approved it in time'))).toBe(true);
   });
 
-  test('too short a time: at the speed of the worst minutes no answer could come, so it does not wait', async () => {
+  test('too little time: at the speed of the worst minutes no answer could come, so it does not wait', async () => {
     // 8.8 % last 53 s at 10 % a minute; the answer may take 60 s.
     const world = await play({ config: { within: '60s' } });
     expect(Math.min(...placedAt(world))).toBeLessThan(ASKED_BY_MS + 500);
     expect(noticesOf(world)).toEqual([]);
   });
 
-  test('the time that is left is judged again at every poll: a fall while people think ends the wait', async () => {
+  test('the remaining time is recomputed at every poll: a fall during the wait ends it', async () => {
     const fall = [
       [15_000, '58700'],
       [16_000, '55600'],
@@ -177,14 +177,14 @@ describe('what people are asked about', () => {
     expect(sizeOf(world)).toBe(0.25);
   });
 
-  test('a notice that reaches nobody: nobody is waited for', async () => {
+  test('a notice that reaches nobody: it does not wait', async () => {
     const events: TimedEvent[] = [{ atMs: 0, kind: 'people', state: 'unreachable' }];
     const world = await play({ events });
     expect(Math.min(...placedAt(world))).toBeLessThan(ASKED_BY_MS + 2_000);
     expect(noticesOf(world).at(-1)?.words).toContain('no notice of it has reached anybody');
   });
 
-  test('vetoed, and then liquidation comes near: it asks again, and does not wait where there is no time', async () => {
+  test('vetoed, then liquidation comes near: it asks again, and does not wait if there is no time', async () => {
     const called = [
       [30_000, '58700'],
       [32_000, '54700'],
@@ -196,7 +196,7 @@ describe('what people are asked about', () => {
     expect(sizeOf(world)).toBeLessThanOrEqual(0.25);
   });
 
-  test('standing stops and orders by hand ask nobody', async () => {
+  test('standing stops and operator orders ask nobody', async () => {
     const stop: Asking = { action: 'protect: { at: 60%, slippage: 1% }' };
     const protectedAt = placedAt(await play({ config: stop, durationMs: 20_000 }));
     expect(Math.min(...protectedAt)).toBeLessThan(ASKED_BY_MS + 500);
@@ -213,8 +213,8 @@ describe('what people are asked about', () => {
   });
 });
 
-describe('more than one answer', () => {
-  test('two people at once: the first answer counts, and the other one is told of it', async () => {
+describe('several answers', () => {
+  test('two people at once: the first answer counts, and the other person learns of it', async () => {
     const world = open({});
     await world.run(10_000);
     const { load } = await world.store.read('desk');
@@ -231,8 +231,8 @@ describe('more than one answer', () => {
     expect(world.errors).toEqual([]);
   });
 
-  test('a replayed approval: the same answer again approves nothing that came later', async () => {
-    // Vetoed; asked again as the position gets worse; the first approval was of what was asked before.
+  test('a replayed approval: the same answer approves nothing later', async () => {
+    // Vetoed; asked again when the position gets worse; the first approval belonged to the earlier question.
     const worse = [
       [30_000, '58700'],
       [32_000, '57800'],
@@ -258,7 +258,7 @@ describe('more than one answer', () => {
     expect(world.errors).toEqual([]);
   });
 
-  test('a target is approved: what falls further is asked about again, and only the approved part is done', async () => {
+  test('an approved target: a further fall is asked about again, and only the approved part is done', async () => {
     const deeper = [
       [20_000, '58600'],
       [22_000, '56700'],
@@ -282,7 +282,7 @@ describe('more than one answer', () => {
   });
 });
 
-describe('what happens in between', () => {
+describe('events during the wait', () => {
   const RESTART: readonly TimedEvent[] = [
     { atMs: 10_000, kind: 'kill', daemon: 'north' },
     { atMs: 14_000, kind: 'start', daemon: 'north' },
@@ -299,7 +299,7 @@ describe('what happens in between', () => {
     expect(placedAt(world)).toEqual([]);
   });
 
-  test('an answer while no daemon runs counts when one is back', async () => {
+  test('an answer while no daemon runs counts once one is back', async () => {
     const events = [...RESTART, answer(12_000, 'veto')].toSorted((a, b) => a.atMs - b.atMs);
     expect(placedAt(await play({ events }))).toEqual([]);
   });
@@ -313,7 +313,7 @@ describe('what happens in between', () => {
     expect(first).toBeLessThan(ASKED_BY_MS + 30_000);
   });
 
-  test('a pause: nobody is asked meanwhile, and people are asked anew when it ends', async () => {
+  test('a pause: nobody is asked meanwhile, and people are asked again when it ends', async () => {
     const events: TimedEvent[] = [
       { atMs: 10_000, kind: 'pause', account: 'desk' },
       { atMs: 40_000, kind: 'unpause', account: 'desk' },
@@ -325,7 +325,7 @@ describe('what happens in between', () => {
     expect(noticesOf(world).filter(({ approval }) => approval !== undefined)).toHaveLength(2);
   });
 
-  test('a clock set ahead lets no time pass: it acts when the time has really passed', async () => {
+  test('a clock set ahead does not shorten the wait: it acts when the time has really passed', async () => {
     const events: TimedEvent[] = [{ atMs: 10_000, kind: 'stepStoreClock', byMs: 3_600_000 }];
     const first = Math.min(...placedAt(await play({ events })));
     expect(first).toBeGreaterThanOrEqual(FALL_AT_MS + 19_000);
@@ -344,7 +344,7 @@ describe('what happens in between', () => {
     expect(sizeOf(world)).toBe(0);
   });
 
-  test('from observe to approve: what was only watched is asked about', async () => {
+  test('from observe to approve: an observed breach is asked about', async () => {
     const events: TimedEvent[] = [{ atMs: 15_000, kind: 'reload', daemon: 'north', config: configOf() }];
     const world = await play({ config: { mode: 'observe' }, events });
     const first = Math.min(...placedAt(world));
@@ -353,7 +353,7 @@ describe('what happens in between', () => {
   });
 });
 
-describe('what was approved bounds what is done', () => {
+describe('an approval bounds the action', () => {
   const DEEPER = [
     [20_000, '58600'],
     [22_000, '56700'],
@@ -381,7 +381,7 @@ describe('what was approved bounds what is done', () => {
   });
 
   test.each(['veto', undefined] as const)(
-    'the rest is refused (%s): the intent is not opened and ended again with every poll',
+    'the rest is refused (%s): the intent is not reopened and ended with every poll',
     async (decision) => {
       const further = decision === undefined ? [] : [answer(26_000, decision)];
       const events = [answer(10_000, 'approve'), ...further];
@@ -393,7 +393,7 @@ describe('what was approved bounds what is done', () => {
     },
   );
 
-  test('a cancel that was held without an answer is sent when it is approved late', async () => {
+  test('a cancel held without an answer is sent when it is approved late', async () => {
     const config: Asking = { withoutAnswer: 'hold', action: 'cancelAll: { types: [spot], scope: account }' };
     const world = await play({ config, events: [answer(80_000, 'approve')], durationMs: 90_000 });
     const cancels = world.exchange.model
@@ -404,7 +404,9 @@ describe('what was approved bounds what is done', () => {
 });
 
 describe('a margin call asks nobody', () => {
-  /** The exchange calls at 9.5 %: nearer by 3 % than where people were asked, as no fall of the distance asks again. */
+  /**
+   * The exchange calls at 9.5 %: within 3 % of where people were asked, so that the fall itself asks no second time.
+   */
   const CALLED = { markets: { BTC_PERP: { maintenanceMargin: '0.16' } } };
   const config: Asking = { below: '9.85%', within: '20s' };
   const fallsTo = (price: string): Partial<WorldSpec> => ({
@@ -443,7 +445,7 @@ describe('a margin call asks nobody', () => {
   test.each([
     ['vetoed', [answer(12_000, 'veto')]],
     ['not answered yet', []],
-  ] as const)('%s: an order is there at once when the exchange calls, and not before', async (_, events) => {
+  ] as const)('%s: an order is sent at once when the exchange calls, and not before', async (_, events) => {
     const world = await play({ events: [...events], spec: fallsTo('59650'), durationMs: 22_000 });
     const [called = Number.NaN] = calledAt(world);
     const first = Math.min(...placedAt(world));
@@ -465,14 +467,14 @@ describe('two daemons', () => {
     ['half a second after the veto', 12_500],
     ['three seconds after it', 15_000],
     ['well after it', 20_000],
-  ])('the store is lost %s: none of them acts on what was vetoed', async (_, lostMs) => {
+  ])('the store is lost %s: neither acts on a vetoed question', async (_, lostMs) => {
     const events: TimedEvent[] = [answer(12_000, 'veto'), { atMs: lostMs, kind: 'store', state: 'down' }];
     const world = open({ events, spec: { daemons: BOTH }, durationMs: 70_000 });
     await world.run();
     expect(placedAt(world)).toEqual([]);
   });
 
-  test('silence: one of them acts, once', async () => {
+  test('no answer: one of them acts, once', async () => {
     const world = await play({ spec: { daemons: BOTH } });
     const first = Math.min(...placedAt(world));
     expect(first).toBeGreaterThanOrEqual(FALL_AT_MS + 20_000);

@@ -4,12 +4,12 @@ import { createRandom, type SeededRandom } from '../../src/simulator/scenarios/r
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { TimedEvent } from '../../src/world/spec.ts';
 
-/** What somebody answered, and what the exchange showed then. Times are milliseconds since the start. */
+/** An answer, and the state of the exchange at that time. Times are milliseconds since the start. */
 interface Given {
   readonly atMs: number;
   readonly stageKey: string;
   readonly decision: 'approve' | 'veto';
-  /** At most so much was to be left, as it was shown. */
+  /** The size that was to be left at most, as shown. */
   readonly targetBase: number;
   readonly distance: number;
 }
@@ -40,7 +40,7 @@ export interface AskedWorld {
   readonly samples: readonly Sample[];
   readonly unreachable: readonly Span[];
   readonly paused: readonly Span[];
-  /** Nothing but prices and answers. */
+  /** Without any other trouble than prices and answers. */
   readonly isUntroubled: boolean;
 }
 
@@ -125,7 +125,7 @@ function troublesOf(random: SeededRandom, daemons: number): Plan {
 
 const NAMES = ['north', 'south'];
 
-/** Plays a world in which people are asked, and answer now and then; all from its seed. */
+/** Plays a world in which people are asked, and sometimes answer; all from its seed. */
 export async function playAsked(seed: number): Promise<AskedWorld> {
   const random = createRandom(seed * 6_007 + 5);
   const withoutAnswer = pick(random, ['act', 'act', 'hold'] as const);
@@ -150,7 +150,7 @@ export async function playAsked(seed: number): Promise<AskedWorld> {
     daemons: NAMES.slice(0, count).map((name) => ({ name, config })),
     events,
   });
-  // In some they answer soon, in some seldom.
+  // In some worlds they answer soon, in some seldom.
   const answersIn = pick(random, [16, 80, 4_000]);
   const given: Given[] = [];
   const samples: Sample[] = [];
@@ -203,7 +203,7 @@ async function answerOne(world: World, random: SeededRandom, atMs: number): Prom
   return [{ atMs, stageKey: question.stageKey, decision, targetBase, distance }];
 }
 
-/** What people were asked, by the notices that were handed out. */
+/** Questions to people, by the notices that were sent. */
 export function asksIn({ startMs, daemons }: World, events: readonly AuditEvent[]): readonly Ask[] {
   const notices = daemons.flatMap((daemon) => daemon.notices);
   return notices.flatMap(({ approval, atMs }) => {
@@ -216,7 +216,7 @@ export function asksIn({ startMs, daemons }: World, events: readonly AuditEvent[
   });
 }
 
-/** By client order id: which stage an order is of. */
+/** By client order id: the stage that an order belongs to. */
 export function stagesOfOrders(events: readonly AuditEvent[]): ReadonlyMap<string, string> {
   return new Map(
     events.flatMap(({ kind, key, order }) =>

@@ -4,13 +4,13 @@ import { ledgerViolations } from '../faults/ledger-check.ts';
 import { FULL, sliceOf } from '../support/slice.ts';
 import { type AskedWorld, asksIn, isWithin, playAsked, stagesOfOrders } from './asked-world.ts';
 
-/** `WORLDS=300 npm test -- test/world/asked.test.ts` plays as many; otherwise a slice of 64. */
+/** `WORLDS=300 npm test -- test/world/asked.test.ts` plays as many; default: a slice of 64. */
 const ALL = Array.from({ length: Number(process.env['WORLDS'] ?? 64) }, (_, index) => index + 1);
 const SEEDS = process.env['WORLDS'] === undefined ? sliceOf(ALL, 16, 'worlds that ask') : ALL;
 
-/** An order that was on its way, and two hops of the network. */
+/** Delay of an order in flight, plus two network hops. */
 const GRACE_MS = 700;
-/** What acting takes once it may: a look, a fence, an order. */
+/** Duration of an allowed action: a poll, a fence, an order. */
 const ACTS_WITHIN_MS = 8_000;
 /** The share of the distance at which people are asked again after a veto. */
 const WORSE_SHARE = 0.9;
@@ -54,13 +54,13 @@ function placedIn({ world }: AskedWorld, stages: ReadonlyMap<string, string>): r
 
 type Asks = ReturnType<typeof asksIn>;
 
-/** Why an order may have left, by what people and prices did; undefined: nothing allows it. */
+/** Why an order may have been sent, by answers and prices; undefined: nothing allows it. */
 function allowedBy(order: Placed, asked: AskedWorld, asks: Asks): string | undefined {
   const { atMs, stageKey } = order;
   const { given, samples, unreachable, paused, withoutAnswer } = asked;
   const own = given.filter((answer) => answer.stageKey === stageKey && answer.atMs <= atMs);
   const veto = own.findLast(({ decision }) => decision === 'veto');
-  // What was on its way when somebody vetoed could not be called back.
+  // Orders in flight at the time of a veto cannot be recalled.
   const sinceMs = veto === undefined || atMs - veto.atMs < GRACE_MS ? 0 : veto.atMs;
   const before = samples.filter((sample) => sample.atMs <= atMs + 250);
   if (before.slice(-16).some(({ isCalled }) => isCalled)) return 'called';
@@ -106,7 +106,7 @@ function unansweredIn(asked: AskedWorld, placed: readonly Placed[], asks: Asks):
 const TIMEOUT_MS = FULL ? 240_000 : 60_000;
 
 test(
-  `in ${SEEDS.length} worlds in which people answer, or do not, nothing is sent that they did not allow, and all that waits ends`,
+  `in ${SEEDS.length} worlds with and without answers nothing is sent without permission, and every wait ends`,
   async () => {
     const reasons = new Map<string, number>();
     for (const seed of SEEDS) {
@@ -134,7 +134,7 @@ test(
       expect((await world.audit.verify('desk')).kind, `seed ${seed}`).toBe('intact');
     }
     if (process.env['WORLDS'] !== undefined) process.stdout.write(`${JSON.stringify([...reasons])}\n`);
-    // Worlds in which nothing is answered, or nothing waits, prove nothing.
+    // Worlds without answers, or without waits, prove nothing.
     if (SEEDS.length < 24) return;
     for (const why of ['approved', 'deadline', 'short'])
       expect(reasons.get(why) ?? 0, `${why}:`).toBeGreaterThan(0);

@@ -3,7 +3,7 @@ import { openWorld } from '../../src/world/open-world.ts';
 import type { TimedEvent, WorldSpec } from '../../src/world/spec.ts';
 import { sliceOf } from '../support/slice.ts';
 
-/** A machine that sleeps, or a processor that is taken away for a while: the daemon as a process that is suspended. */
+/** A machine that sleeps, or a throttled processor: the daemon's process is suspended for a while. */
 
 const FALL_MS = 60_000;
 
@@ -60,7 +60,7 @@ async function play(spec: WorldSpec) {
 }
 
 test.each(sliceOf([30_000, 600_000, 2 * 3_600_000], 3, 'times asleep'))(
-  'machine asleep for %i ms while the market falls: it acts when it wakes, on what it reads then',
+  'the machine sleeps for %i ms while the market falls: on waking the daemon acts on a new read',
   async (lastsMs) => {
     const wakesMs = FALL_MS + lastsMs;
     const points: Points = [
@@ -80,7 +80,7 @@ test.each(sliceOf([30_000, 600_000, 2 * 3_600_000], 3, 'times asleep'))(
   },
 );
 
-test('machine asleep while nothing happens: nothing is done, and nobody is told of a rule', async () => {
+test('the machine sleeps while nothing happens: no action, and no notice of a rule', async () => {
   const points: Points = [
     [0, '60000'],
     [3_600_000, '60000'],
@@ -91,8 +91,8 @@ test('machine asleep while nothing happens: nothing is done, and nobody is told 
   expect(told).toEqual([]);
 });
 
-test('asleep between the read that showed the breach and the order: what leaves on waking is priced by a new read', async () => {
-  // A gap through the threshold; the daemon sees it at its next poll and is suspended while it is about to act.
+test('asleep between the read that showed the breach and the order: the order on waking is priced by a new read', async () => {
+  // A gap through the threshold; the daemon sees it at its next poll and is suspended just before it acts.
   const points: Points = [
     [0, '60000'],
     [FALL_MS, '60000'],
@@ -114,7 +114,7 @@ test('asleep between the read that showed the breach and the order: what leaves 
 });
 
 test.each([200, 1_000, 3_000])(
-  'processor throttled: stalls of %i ms, one after the other with as much time between, and the account lives',
+  'throttled processor: the account survives stalls of %i ms with pauses as long in between',
   async (stallMs) => {
     const points: Points = [
       [0, '60000'],

@@ -5,7 +5,7 @@ import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { AccountSpec, TimedEvent, TimedFault, WorldSpec } from '../../src/world/spec.ts';
 import { sliceOf } from '../support/slice.ts';
 
-/** Cancels serve reductions: what they do to the orders of the daemon and of the owner, by the exchange's ledger. */
+/** Cancels make way for reductions: their effect on orders of the daemon and of the owner, by the exchange's ledger. */
 
 const BREACH_MS = 60_000;
 const START = 60_000;
@@ -42,13 +42,13 @@ interface Scene {
   readonly account?: AccountSpec;
   readonly readings?: Readonly<Record<string, unknown>>;
   readonly events?: readonly TimedEvent[];
-  /** Share of the price at the start that is lost per second from the breach on. */
+  /** Share of the start price lost per second from the breach on. */
   readonly speed?: number;
 }
 
 const DURATION_MS = BREACH_MS + 60_000;
 
-/** A fall to the breach at once, then at a steady pace. */
+/** A sudden fall to the breach, then a steady one. */
 function worldOf({
   config,
   faults = [],
@@ -100,14 +100,14 @@ function entries(world: World, kind: Kind) {
 const isOurs = ({ clientOrderId }: { clientOrderId?: string | undefined }): boolean =>
   clientOrderId?.startsWith('bw') === true;
 
-/** When the first read after the breach reached the exchange, which comes all at once: nobody foresees it. */
+/** When the first read after the breach reached the exchange; the breach is sudden, so nobody foresees it. */
 function shownMs({ exchange, startMs }: World): number {
   const reads = exchange.log.list({ endpoint: 'openPositions', outcome: 'served' });
   const first = reads.find(({ atMs }) => atMs - startMs > BREACH_MS + 100);
   return (first?.atMs ?? Number.NaN) - startMs;
 }
 
-/** When our first order after the breach was placed, since a read showed it. */
+/** Time from the read that showed the breach to the daemon's first order. */
 function firstOrderMs(world: World): number {
   const first = entries(world, 'order_placed').find((entry) => isOurs(entry) && entry.atMs > BREACH_MS);
   return (first?.atMs ?? Number.POSITIVE_INFINITY) - shownMs(world);
@@ -129,7 +129,7 @@ const OWNERS: TimedEvent = {
   reduceOnly: true,
 };
 
-/** Cancelled by a request of the daemon, not as their position was gone. */
+/** Cancelled by a request of the daemon, not because their position was gone. */
 const cancelsOf = (world: World) =>
   world.exchange.log
     .list()
@@ -139,7 +139,7 @@ test.each([
   ['cancelAll refused (403)', { kind: 'gatewayStatus', status: 403 }],
   ['cancelAll unanswered (503)', { kind: 'status', status: 503 }],
   ['cancelAll never answered', { kind: 'hang' }],
-] as const)('%s: the reduction behind it goes at once', async (_, effect) => {
+] as const)('%s: the following reduction is sent at once', async (_, effect) => {
   const faults = [during(effect, 'cancelAll')];
   const world = worldOf({ config: configOf(CANCEL_THEN_HALVE), faults });
   await world.run();
@@ -151,7 +151,7 @@ test.each([
 });
 
 test.each(['cancelAll', 'stopLimit'])(
-  'one 429 of a gateway with Retry-After 60, for %s: the reduction goes a second later',
+  'one 429 of a gateway with Retry-After 60, for %s: the reduction is sent a second later',
   async (endpoint) => {
     const effect = { kind: 'gatewayStatus', status: 429, retryAfterMs: 60_000 } as const;
     const fault: TimedFault = { atMs: BREACH_MS, fault: { effect, count: 1, target: { endpoint } } };
@@ -170,7 +170,7 @@ test('orders are refused while cancels work: no cancel takes down what stands', 
   expect(entries(world, 'order_cancelled')).toEqual([]);
 });
 
-test('a rule cancels only behind an order that was accepted', async () => {
+test('a rule cancels only after an order was accepted', async () => {
   const world = worldOf({ config: configOf(CANCEL_THEN_HALVE), events: [OWNERS] });
   await world.run();
   const [cancelled] = entries(world, 'order_cancelled');
@@ -202,7 +202,7 @@ test('two replies lost after their effect: nothing is placed twice', async () =>
 });
 
 test.each(sliceOf([200, 450, 700, 950, 1_200, 1_450], 3, 'moments of a cancel'))(
-  'a process suspended between lease check and send, %i ms after the breach: 50 % is closed, not twice 50 %',
+  'a process suspended between lease check and send, %i ms after the breach: 50 % is closed once, not twice',
   async (suspendMs) => {
     const world = openWorld({
       seed: 5,
@@ -225,7 +225,7 @@ test.each(sliceOf([200, 450, 700, 950, 1_200, 1_450], 3, 'moments of a cancel'))
   },
 );
 
-test('a healthy hedged account under the balanced set keeps its owner’s orders', async () => {
+test('a healthy hedged account with the balanced set keeps its owner’s orders', async () => {
   const account: AccountSpec = {
     id: 'desk-1',
     collateral: { USDT: '9000' },
@@ -257,7 +257,7 @@ test('observe mode with untilDistance records the orders that it would have sent
 });
 
 test.each(['position', 'trimmed', 'refused'])(
-  'a full stop stands and reduce-only orders have to fit the %s: the reduction still protects',
+  'with a full stop in place and reduce-only orders limited to the %s, the reduction still protects',
   async (reduceOnlyRoom) => {
     const rule = '[{ reduce: { by: 50%, slippage: 1% } }]';
     const config = configOf(rule)

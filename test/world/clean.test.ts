@@ -4,7 +4,7 @@ import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { DaemonSpec, WorldSpec } from '../../src/world/spec.ts';
 import { sliceOf } from '../support/slice.ts';
 
-/** `WORLDS=100 npm test -- test/world/clean` runs as many; otherwise a slice of 6. */
+/** `WORLDS=100 npm test -- test/world/clean` runs as many; default: a slice of 6. */
 const WORLDS = Number(process.env['WORLDS'] ?? 6);
 const ALL = Array.from({ length: WORLDS }, (_, index) => index + 1);
 const SEEDS = process.env['WORLDS'] === undefined ? sliceOf(ALL, 6, 'clean worlds') : ALL;
@@ -18,7 +18,7 @@ accounts:
   - { id: desk-1, apiKey: { env: KEY }, apiSecret: { env: SECRET }, rules: [balanced] }
 `;
 
-/** A crash that ends every account of these whom nobody protects, while nothing else goes wrong. */
+/** A crash that liquidates every unprotected account, without other trouble. */
 function cleanWorld(seed: number, daemons: readonly DaemonSpec[]): WorldSpec {
   const random = createRandom(seed);
   const minutes = 15 + random.below(30);
@@ -57,7 +57,7 @@ function isLiquidated(world: World): boolean {
 }
 
 test(
-  'with nothing in its way the daemon saves everybody whom a crash would have ended',
+  'without other trouble the daemon saves every account that a crash would have liquidated',
   async () => {
     for (const seed of SEEDS) {
       const alone = openWorld(cleanWorld(seed, []));

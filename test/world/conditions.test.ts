@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { TimedEvent, WorldSpec } from '../../src/world/spec.ts';
 
-/** Conditions of markets, and the depth of books, in a world that nobody protects. */
+/** Conditions of markets, and the depth of books, in a world without a daemon. */
 
 function unprotected(changes: Partial<WorldSpec['exchange']>, events: readonly TimedEvent[] = []): World {
   const position = { market: 'BTC_PERP', side: 'long', amount: '1' } as const;
@@ -19,7 +19,7 @@ function unprotected(changes: Partial<WorldSpec['exchange']>, events: readonly T
 }
 
 describe('events', () => {
-  it('thin the book, move the mark and deleverage at their times, the same every time', async () => {
+  it('thin the book, move the mark and deleverage at their times, reproducibly', async () => {
     const events: readonly TimedEvent[] = [
       { atMs: 1_000, kind: 'condition', condition: { kind: 'depth', market: 'BTC_PERP', factor: '0' } },
       { atMs: 2_000, kind: 'trade', account: 'main', market: 'BTC_PERP', side: 'sell', amount: '0.5' },
@@ -51,7 +51,7 @@ describe('events', () => {
     expect(await again.hash()).toBe(await world.hash());
   });
 
-  it('that the exchange refuses stand in its ledger, those that name nothing are errors of the world', async () => {
+  it('that the exchange refuses are in its ledger; those with unknown names are errors of the world', async () => {
     const condition = { kind: 'deleverage', account: 'main', market: 'ETH_PERP' } as const;
     const world = unprotected({}, [
       { atMs: 1_000, kind: 'condition', condition },
@@ -65,25 +65,28 @@ describe('events', () => {
   });
 });
 
-describe('the book of a market whose price is given', () => {
-  it.each(['7000', '60000', '120000'])('at %s costs 120,000 of value about as much', async (price) => {
-    const amount = (120_000 / Number(price)).toFixed(3);
-    const position = { market: 'BTC_PERP', side: 'long', amount } as const;
-    const world = unprotected(
-      {
-        accounts: [{ id: 'main', collateral: { USDT: '50000' }, positions: [position] }],
-        prices: { BTC_USDT: price, BTC_PERP: price },
-      },
-      [{ atMs: 0, kind: 'trade', account: 'main', market: 'BTC_PERP', side: 'sell', amount }],
-    );
-    await world.run(500);
-    const fills = world.exchange.model.ledger({ kinds: ['fill'] });
-    const closed = fills.reduce((sum, fill) => sum + Number(fill.amount), 0);
-    const paid = fills.reduce((sum, fill) => sum + Number(fill.amount) * Number(fill.price), 0);
-    expect(closed).toBeCloseTo(Number(amount), 9);
-    // Four levels of 30,000, the first 1 / 24,000 and the others 1 / 12,000 of the price apart.
-    const slippage = 1 - paid / closed / Number(price);
-    expect(slippage).toBeGreaterThan(0.0001);
-    expect(slippage).toBeLessThan(0.0003);
-  });
+describe('the book of a market with a given price', () => {
+  it.each(['7000', '60000', '120000'])(
+    'at %s costs an order of value 120,000 about as much',
+    async (price) => {
+      const amount = (120_000 / Number(price)).toFixed(3);
+      const position = { market: 'BTC_PERP', side: 'long', amount } as const;
+      const world = unprotected(
+        {
+          accounts: [{ id: 'main', collateral: { USDT: '50000' }, positions: [position] }],
+          prices: { BTC_USDT: price, BTC_PERP: price },
+        },
+        [{ atMs: 0, kind: 'trade', account: 'main', market: 'BTC_PERP', side: 'sell', amount }],
+      );
+      await world.run(500);
+      const fills = world.exchange.model.ledger({ kinds: ['fill'] });
+      const closed = fills.reduce((sum, fill) => sum + Number(fill.amount), 0);
+      const paid = fills.reduce((sum, fill) => sum + Number(fill.amount) * Number(fill.price), 0);
+      expect(closed).toBeCloseTo(Number(amount), 9);
+      // Four levels of 30,000, the first 1 / 24,000 and the others 1 / 12,000 of the price apart.
+      const slippage = 1 - paid / closed / Number(price);
+      expect(slippage).toBeGreaterThan(0.0001);
+      expect(slippage).toBeLessThan(0.0003);
+    },
+  );
 });

@@ -2,16 +2,16 @@ import type { Readings } from '../../src/simulator/model/readings.ts';
 import { createRandom, type SeededRandom } from '../../src/simulator/scenarios/random.ts';
 import type { TimedEvent, TimedFault, WorldSpec } from '../../src/world/spec.ts';
 
-/** Later than this nothing arrives that was sent. */
+/** Requests arrive no later than this. */
 const LATE_ARRIVAL_MS = 3_000;
-/** A change that is under way when a pause begins is completed, in at most so many rounds of timeout and fence. */
+/** A change in progress when a pause begins completes within this many rounds of timeout and fence. */
 export const CONTENDED_GRACE_MS = 5 * (LATE_ARRIVAL_MS + 3_000) + 2_000;
 const MINUTE_MS = 60_000;
 
 /**
- * Two daemons that act on one account again and again, over a slow store, while hosts are suspended for longer than a
- * lease, replies are lost and requests arrive late: whatever keeps two orders from adding up is needed in it. The
- * position is far from liquidation, so nothing justifies more than was asked for.
+ * Two daemons that repeatedly act on one account, over a slow store, while hosts are suspended for longer than a lease,
+ * replies are lost and requests arrive late: every mechanism that keeps two orders from adding up is exercised. The
+ * position is far from liquidation, so nothing justifies closing more than requested.
  */
 export function contendedWorld(
   seed: number,
@@ -20,7 +20,7 @@ export function contendedWorld(
 ): WorldSpec {
   const random = createRandom(seed * 104_729 + 5);
   const durationMs = 3 * MINUTE_MS;
-  // A client whose nonces increase relies on an exchange that refuses smaller ones.
+  // A client with increasing nonces relies on an exchange that refuses smaller ones.
   const nonceRule = random.below(3) === 0 ? 'increasing' : 'unique';
   const config = configOf(nonceRule, overshoot);
   return {
@@ -77,7 +77,7 @@ rules:
 `;
 }
 
-/** Every few seconds an operator asks for a little less. */
+/** Every few seconds an operator requests a slightly smaller size. */
 function eventsOf(random: SeededRandom, durationMs: number): TimedEvent[] {
   const events: TimedEvent[] = [];
   for (let atMs = 3_000; atMs < durationMs; atMs += 3_000 + random.below(9_000)) {

@@ -10,11 +10,11 @@ const FIRST_SEED = Number(process.env['FIRST_SEED'] ?? 1);
 const SEEDS = Array.from({ length: WORLDS }, (_, index) => FIRST_SEED + index);
 
 test(
-  `in ${SEEDS.length} worlds of daemons that contend nothing adds up that must not`,
+  `in ${SEEDS.length} worlds of contending daemons no orders add up that must not`,
   async () => {
     let orders = 0;
     for (const seed of SEEDS) {
-      // Where ids are unique among open orders only, one that has filled is no proof against a late arrival.
+      // If ids are unique among open orders only, a filled one is no proof against a late arrival.
       const clientOrderIdUniqueness = seed % 2 === 0 ? 'openOrders' : 'forever';
       const overshoot = seed % 4 < 2 ? 'never' : 'audited';
       const world = openWorld(contendedWorld(seed, { clientOrderIdUniqueness }, overshoot));
@@ -24,15 +24,15 @@ test(
       expect((await world.audit.verify('desk-1')).kind, `seed ${seed}`).toBe('intact');
       orders += world.exchange.model.ledger({ kinds: ['order_placed'] }).length;
     }
-    // A world in which nothing is done proves nothing.
+    // A world without actions proves nothing.
     expect(orders).toBeGreaterThan(5 * SEEDS.length);
   },
   60_000 + 2_000 * WORLDS,
 );
 
-/** A process that goes on where it stopped, with a lane that it has lost, placed a second order in these. */
+/** Seeds in which a resumed process that had lost its lane placed a second order. */
 test.each(sliceOf([190, 253, 282], 3, 'worlds where a suspended process sent'))(
-  'what a suspended process was about to send does not leave any more: seed %i',
+  'a resumed process does not send what it was about to send: seed %i',
   async (seed) => {
     const world = openWorld(contendedWorld(seed));
     await world.run();

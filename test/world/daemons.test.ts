@@ -21,7 +21,7 @@ rules:
     severity: critical
 `;
 
-/** Distance to liquidation falls below 3 % when the price is set, at 60 s, and stays there unless something is done. */
+/** The distance to liquidation falls below 3 % when the price is set, at 60 s, and stays there without an action. */
 function scene(events: readonly TimedEvent[], daemons?: readonly DaemonSpec[]): WorldSpec {
   return {
     seed: 7,
@@ -76,14 +76,14 @@ test('a suspended daemon does nothing until it is resumed, then acts', async () 
   );
   await world.run(119_999);
   expect(world.daemon('north').state).toBe('suspended');
-  // One that was on its way may have arrived.
+  // A request in flight may have arrived.
   expect(requestsBetween(world, 50_100, 119_999)).toBe(0);
   await world.run(() => ordersOf(world).length > 0);
   expect(world.elapsedMs()).toBeGreaterThan(120_000);
   expect(world.elapsedMs()).toBeLessThan(130_000);
 });
 
-test('a killed daemon is gone, whatever it was doing; its successor takes up what is stored', async () => {
+test('a killed daemon disappears at any point; its successor continues from the stored state', async () => {
   const world = openWorld(scene([]));
   await world.run(() => ordersOf(world).length > 0);
   world.daemon('north').kill();
@@ -98,7 +98,7 @@ test('a killed daemon is gone, whatever it was doing; its successor takes up wha
   expect(world.errors).toEqual([]);
 });
 
-test('a daemon that is stopped in order ends, and one that is started again goes on', async () => {
+test('a gracefully stopped daemon ends, and one that is started again continues', async () => {
   const world = openWorld(
     scene([
       { atMs: 30_000, kind: 'stop', daemon: 'north' },
@@ -111,14 +111,14 @@ test('a daemon that is stopped in order ends, and one that is started again goes
   expect(ordersOf(world).length).toBeGreaterThan(0);
 });
 
-test('one that is started while it stops starts when that is over', async () => {
+test('a daemon started while it stops starts afterwards', async () => {
   const events = [
     { atMs: 29_000, kind: 'suspend', daemon: 'north' },
     { atMs: 30_000, kind: 'stop', daemon: 'north' },
     { atMs: 31_000, kind: 'start', daemon: 'north' },
     { atMs: 35_000, kind: 'resume', daemon: 'north' },
   ] as const;
-  // It has begun a poll, and cannot end it.
+  // It has begun a poll that cannot end.
   const fault = {
     effect: { kind: 'latency', delayMs: 4_000 },
     target: { endpoint: 'openPositions' },
@@ -130,7 +130,7 @@ test('one that is started while it stops starts when that is over', async () => 
   expect(world.daemon('north').state).toBe('running');
 });
 
-test('two daemons share the work and the account; either goes on when the other is killed', async () => {
+test('two daemons share the work and the account; each continues when the other is killed', async () => {
   const daemons = [
     { name: 'north', config: CONFIG, clock: { skewMs: 2_000, driftPpm: 50 } },
     { name: 'south', config: CONFIG, clock: { skewMs: -1_500 } },
@@ -144,7 +144,7 @@ test('two daemons share the work and the account; either goes on when the other 
   expect(world.errors).toEqual([]);
 });
 
-test('paused it sends nothing; when the pause is lifted it acts', async () => {
+test('a paused daemon sends nothing; when the pause is lifted it acts', async () => {
   const world = openWorld(
     scene([
       { atMs: 30_000, kind: 'pause', account: null },
@@ -157,12 +157,12 @@ test('paused it sends nothing; when the pause is lifted it acts', async () => {
   expect(world.elapsedMs()).toBeLessThan(160_000);
 });
 
-test('an operator reduces by hand, and the owner trades past the daemon', async () => {
+test('an operator reduces by order, and the owner trades without the daemon', async () => {
   const target = { kind: 'by', fraction: 0.5 } as const;
   const world = openWorld(
     scene([
       { atMs: 10_000, kind: 'reduce', account: 'desk-1', markets: ['BTC_PERP'], target, slippage: 0.01 },
-      // What it has placed is a stop a step below the price.
+      // The daemon has placed a stop one step below the price.
       { atMs: 20_000, kind: 'setPrice', market: 'BTC_USDT', price: '59800' },
       {
         atMs: 40_000,
@@ -181,7 +181,7 @@ test('an operator reduces by hand, and the owner trades past the daemon', async 
   expect(sizeOf(world)).toBe(0.2);
 });
 
-test('a reload is adopted; one that cannot be used is refused and changes nothing', async () => {
+test('a reload is adopted; an invalid one is refused and changes nothing', async () => {
   const observing = CONFIG.replace('mode: enforce', 'mode: observe');
   const world = openWorld(
     scene([
@@ -196,7 +196,7 @@ test('a reload is adopted; one that cannot be used is refused and changes nothin
   expect(kinds.filter((kind) => kind === 'configRefused')).toHaveLength(1);
 });
 
-test('the exchange fails over to the second address when the first goes down', async () => {
+test('requests use the second address when the first goes down', async () => {
   const world = openWorld(scene([{ atMs: 20_000, kind: 'region', index: 0, state: { mode: 'down' } }]));
   await world.run();
   expect(ordersOf(world).length).toBeGreaterThan(0);

@@ -3,7 +3,7 @@ import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { PriceSpec, TimedEvent, WorldSpec } from '../../src/world/spec.ts';
 import { sliceOf } from '../support/slice.ts';
 
-/** The exchange closes positions itself, also healthy ones: what the daemon makes of it, by the exchange's ledger. */
+/** The exchange deleverages positions, including healthy ones: the daemon's reaction, by the exchange's ledger. */
 
 const BREACH_MS = 60_000;
 
@@ -84,17 +84,17 @@ const soldByUs = ({ exchange }: World): number =>
     .reduce((sum, { amount }) => sum + Number(amount), 0);
 
 test.each(sliceOf(['0.1', '0.2', '0.25'], 3, 'amounts that are taken away'))(
-  'auto-deleveraging of %s while an order of ours waits: no more is sold than the target leaves',
+  "auto-deleveraging of %s while a daemon's order waits: no more is sold than the target allows",
   async (amount) => {
     const world = await play(FALLS, BREACH_MS + 5_000, amount);
     const left = 0.25 - Number(amount);
-    // What is left of 0.5 may be far enough away.
+    // The rest of 0.5 may be far enough away.
     expect(soldByUs(world) === 0 || Math.abs(soldByUs(world) - left) < 1e-9).toBe(true);
     expect(sizeOf(world)).toBeGreaterThanOrEqual(0.25);
   },
 );
 
-test('auto-deleveraging of a part while nothing fires: the stop is fitted to what is left', async () => {
+test('auto-deleveraging of a part while nothing fires: the stop is resized to the rest', async () => {
   const world = await play(STANDS, BREACH_MS, '0.3');
   expect(soldByUs(world)).toBe(0);
   expect(sizeOf(world)).toBe(0.2);
@@ -102,7 +102,7 @@ test('auto-deleveraging of a part while nothing fires: the stop is fitted to wha
   expect(stops.map(({ amount }) => amount.toNumber())).toEqual([0.2]);
 });
 
-test('auto-deleveraging of a whole position: nothing of ours is left behind, and nothing is opened', async () => {
+test('auto-deleveraging of a whole position: no order of the daemon is left, and nothing is opened', async () => {
   const world = await play(STANDS, BREACH_MS);
   expect(sizeOf(world)).toBe(0);
   expect(soldByUs(world)).toBe(0);

@@ -13,13 +13,13 @@ import { readWorldFile } from './read-spec.ts';
 
 /** `WORLDS=200 npm test -- test/world/determinism` runs them all. */
 const WORLDS = Number(process.env['WORLDS'] ?? (FULL ? 5 : 2));
-/** With FULL=1 the first ones; else others in each run, which FC_SEED replays, of those that are over soon. */
+/** With FULL=1 the first ones; otherwise short ones, others in each run, which FC_SEED replays. */
 const SEEDS = seedsOf(
   FULL || process.env['WORLDS'] !== undefined
     ? { first: 1, mostMinutes: Number.POSITIVE_INFINITY }
     : { first: 1 + (inject('fastCheckSeed') % 300), mostMinutes: 4 },
 );
-/** Of which so many are played by other processes too. */
+/** Number of worlds that other processes play too. */
 const SEEDS_ELSEWHERE = SEEDS.slice(0, FULL ? 3 : 1);
 const MINUTES = 60_000;
 
@@ -39,7 +39,7 @@ async function hashOf(spec: WorldSpec): Promise<string> {
 
 const hashes = new Map<number, string>();
 
-/** What the tests compare with: of each random world once. */
+/** Reference results: one of each random world. */
 async function hashOfSeed(seed: number): Promise<string> {
   const hash = hashes.get(seed) ?? (await hashOf(randomWorld(seed)));
   hashes.set(seed, hash);
@@ -47,12 +47,12 @@ async function hashOfSeed(seed: number): Promise<string> {
 }
 
 test(
-  `${WORLDS} random worlds give the same ledger and audit twice, and each its own`,
+  `${WORLDS} random worlds each give the same ledger and audit twice, and differ from each other`,
   async () => {
     const seen = new Set<string>();
     for (const [index, seed] of SEEDS.entries()) {
       const first = await hashOfSeed(seed);
-      // A second time half of them: the others are there to differ.
+      // Half of them a second time: the others only have to differ.
       if (FULL || index % 2 === 0) expect(await hashOf(randomWorld(seed)), `seed ${seed}`).toBe(first);
       seen.add(first);
     }
@@ -73,7 +73,7 @@ async function hashesElsewhere(
 }
 
 test(
-  'other processes, in another time zone and locale and without clocks or chance of their own, agree',
+  'other processes agree, in another time zone and locale and without access to clocks or chance',
   async () => {
     const here: string[] = [];
     for (const seed of SEEDS_ELSEWHERE) {
@@ -81,7 +81,7 @@ test(
     }
     const far = { TZ: 'Asia/Kathmandu', LANG: 'tr_TR.UTF-8', LC_ALL: 'tr_TR.UTF-8' };
     expect(await hashesElsewhere(far, 'poisoned')).toEqual(here);
-    // Each by itself too: it says which of the two is to blame.
+    // Also separately, to tell which of the two is to blame.
     if (!FULL) return;
     expect(await hashesElsewhere(far)).toEqual(here);
     expect(await hashesElsewhere({ TZ: 'America/St_Johns' }, 'poisoned')).toEqual(here);
@@ -105,7 +105,7 @@ async function run(...args: readonly string[]): Promise<Ended> {
   );
 }
 
-describe('a world by itself', () => {
+describe('a single world', () => {
   let folder: string;
   beforeAll(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'breakwater-world-'));
@@ -113,7 +113,7 @@ describe('a world by itself', () => {
   afterAll(() => rm(folder, { recursive: true }));
 
   test(
-    'replays from its seed and from the JSON file that was saved of it',
+    'replays from its seed and from its saved JSON file',
     async () => {
       const seed = SEEDS.at(-1) ?? expect.fail();
       const file = path.join(folder, 'world.json');
@@ -125,7 +125,7 @@ describe('a world by itself', () => {
     5 * MINUTES,
   );
 
-  test('random and contended worlds can be saved and read', async () => {
+  test('is saved and read, random or contended', async () => {
     const file = path.join(folder, 'any.json');
     const all = Array.from({ length: 300 }, (_, index) => index + 1);
     for (const seed of sliceOf(all, 6, 'seeds of worlds that are saved')) {
@@ -163,7 +163,7 @@ describe('a world by itself', () => {
     await expect(readWorldFile(file)).rejects.toThrow(words);
   });
 
-  test('what is refused, when read or when played, ends with 1', async () => {
+  test('exits with 1 if it is refused, when read or when played', async () => {
     const file = path.join(folder, 'world.json');
     await writeFile(file, '{');
     expect(await run('--file', file)).toMatchObject({
@@ -178,7 +178,7 @@ describe('a world by itself', () => {
     });
   });
 
-  test('options that make no sense end with 2', async () => {
+  test('exits with 2 for invalid options', async () => {
     expect((await run()).code).toBe(2);
     expect((await run('--seed', 'one')).code).toBe(2);
   });

@@ -3,7 +3,7 @@ import type { FaultEffect } from '../../src/simulator/http/faults.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { AccountSpec, TimedEvent, WorldSpec } from '../../src/world/spec.ts';
 
-/** Invariant 13: what fails elsewhere delays no reduction, by the times in the exchange's ledger. */
+/** Invariant 13: a failure elsewhere delays no reduction, by the times in the exchange's ledger. */
 
 const BREACH_MS = 60_000;
 
@@ -76,7 +76,7 @@ const sizeOf = ({ exchange }: World): number | undefined =>
 
 let aloneMs: number | undefined;
 
-/** When nothing is wrong elsewhere: played once for all cases. */
+/** The reference without trouble elsewhere: played once for all cases. */
 async function placedAloneMs(): Promise<number> {
   const alone = worldOf(undefined);
   await alone.run();
@@ -105,13 +105,13 @@ test.each<[string, Elsewhere]>([
     'another account whose key is refused',
     { effect: { kind: 'status', status: 401 }, target: { account: 'desk-2' } },
   ],
-])('%s: the reduction leaves no later', async (_, elsewhere) => {
+])('%s: the reduction is not sent later', async (_, elsewhere) => {
   aloneMs ??= await placedAloneMs();
   const world = worldOf(elsewhere);
   await world.run();
   expect(placedMs(world)).toBeLessThanOrEqual(aloneMs + 100);
   expect(sizeOf(world)).toBe(0.25);
-  // It was asked for, and in vain.
+  // The failing requests were made, without success.
   const asked = world.exchange.log.list(elsewhere.target);
   expect(asked.length).toBeGreaterThan(0);
   expect(asked.filter(({ delivered }) => delivered && elsewhere.effect.kind === 'hang')).toEqual([]);

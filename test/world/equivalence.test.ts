@@ -7,9 +7,10 @@ import { GROUPS as ALL_GROUPS } from './equivalence/scenarios.ts';
 import type { Trace } from './equivalence/trace.ts';
 
 /**
- * The world is worth what it has in common with the daemon. Each scenario is played twice, from one specification and
- * one config text: in the world, and by the daemon with its queues on a real Redis against the exchange over HTTP. All
- * real plays run at the same time. A run plays a third of the scenarios with the readings of default, and some readings.
+ * The world is valid as far as it agrees with the real daemon. Each scenario is played twice, from one specification
+ * and one config text: in the world, and by the daemon with its queues on a real Redis against the exchange over HTTP.
+ * All real plays run at the same time. A run plays a third of the scenarios with the default readings, and some of the
+ * other readings.
  */
 
 const [BY_DEFAULT, ...UNDER_READINGS] = ALL_GROUPS;
@@ -37,7 +38,7 @@ function traceOf(played: ReadonlyMap<string, Played>, group: string, scenario: S
   return trace;
 }
 
-/** Of the orders of the real plays: from the read before them, and behind those of the world. */
+/** For orders of the real plays: the time since the read before, and the time behind the world's orders. */
 function latencies() {
   const pairs = GROUPS.flatMap(({ name, scenarios }) =>
     scenarios.flatMap((scenario) =>
@@ -62,7 +63,7 @@ test('there are at least 30 scenarios', () => {
 });
 
 describe.each(GROUPS)('$name', (group) => {
-  test('nothing failed that should not', () => {
+  test('nothing failed unexpectedly', () => {
     expect(inWorld.get(group.name)?.errors).toEqual([]);
     expect(forReal.get(group.name)?.errors).toEqual([]);
   });
@@ -75,7 +76,7 @@ describe.each(GROUPS)('$name', (group) => {
   });
 });
 
-/** So that two plays are not equal because both of them did nothing. */
+/** So that two plays are not equal because both did nothing. */
 function outcomesOf({ orders, ledger, actions }: Trace): readonly Scenario['leadsTo'][] {
   const said = Object.values(actions).flat();
   const outcomes: Scenario['leadsTo'][] = [

@@ -27,20 +27,20 @@ rules:
 const CONFIG = configOf(PRICE_STEP);
 
 interface Conditions {
-  /** Part of the price at the start that is lost per second. */
+  /** Part of the start price lost per second. */
   readonly speed: number;
   readonly roundTripMs: number;
-  /** Mark less last price, of the price at the start. */
+  /** Mark less last price, as a part of the start price. */
   readonly basis: number;
   readonly readings?: Readonly<Record<string, unknown>>;
-  /** Where the price is during the first half minute. */
+  /** The price during the first half minute. */
   readonly before?: number;
   readonly priceStep?: string;
 }
 
 const START = 60_000;
 
-/** A steady fall that ends the account unless it is reduced. */
+/** A steady fall that liquidates the account unless it is reduced. */
 function fallingWorld(
   { speed, roundTripMs, basis, before = START, readings = {}, priceStep = PRICE_STEP }: Conditions,
   isGuarded = true,
@@ -106,11 +106,11 @@ const CONDITIONS: readonly Conditions[] = [
   { speed: 0.0016, roundTripMs: 400, basis: -0.01 },
 ];
 
-/** Orders of one fall: what is learned from those that were passed, and from those that filled, bounds them. */
+/** Bound on orders of one fall, from the adjustments learned by passed and by filled orders. */
 const MOST_ORDERS = 15;
 
 test.each(sliceOf(CONDITIONS, 4, 'conditions of a fall'))(
-  'a fall of $speed a second, requests of $roundTripMs ms, mark and last $basis apart: orders trigger, and the account lives',
+  'a fall of $speed a second, requests of $roundTripMs ms, mark and last $basis apart: orders trigger, and the account survives',
   async (conditions) => {
     const alone = openWorld(fallingWorld(conditions, false));
     await alone.run();
@@ -129,11 +129,11 @@ test.each(sliceOf(CONDITIONS, 4, 'conditions of a fall'))(
 test.each([
   [0.003, '0.1'],
   [0.01, '0.1'],
-  // As most coins have it: a step that is 0.02 % of the price leaves little room for coarser ones.
+  // Like most coins: a step of 0.02 % of the price leaves little room for coarser ones.
   [0.003, '10'],
   [0.01, '10'],
 ])(
-  'an exchange that refuses activations on the wrong side, mark and last %s apart, price step %s: the gap widens until one is taken',
+  'an exchange that refuses activations on the wrong side, mark and last %s apart, price step %s: the gap widens until one is accepted',
   async (basis, priceStep) => {
     for (const speed of [0.001, 0.003]) {
       const readings = { wrongSideActivation: 'refused' };
@@ -148,7 +148,7 @@ test.each([
 );
 
 test('a lane that had nothing to do knows how fast the market falls: its first order triggers', async () => {
-  // Above 61,000 a stop comes, and goes again: what is open in the market is known when the fall begins.
+  // Above 61,000 a stop comes and goes, so that the open orders of the market are known when the fall begins.
   const conditions = { speed: 0.0016, roundTripMs: 800, basis: 0, before: 61_200 };
   const world = openWorld(fallingWorld(conditions));
   await world.run();
@@ -157,10 +157,10 @@ test('a lane that had nothing to do knows how fast the market falls: its first o
   expect(fills[0]).toBeLessThan(orders[1] ?? Number.POSITIVE_INFINITY);
 });
 
-/** Of the account above, with its maintenance margin of 3 %. */
+/** Liquidation price of the account above, with its maintenance margin of 3 %. */
 const LIQUIDATION = (START * 0.85) / 0.97;
 
-/** How far liquidation was when the first order after the beginning of the fall arrived. */
+/** Distance to liquidation when the first order after the beginning of the fall arrived. */
 async function firstOrderDistance(speed: number): Promise<number> {
   const spec = fallingWorld({ speed, roundTripMs: 400, basis: 0 }, false);
   const config = CONFIG.slice(0, CONFIG.indexOf('rules:\n')).replace('[near, high]', '[last-resort]');
@@ -172,18 +172,18 @@ async function firstOrderDistance(speed: number): Promise<number> {
   return (mark - LIQUIDATION) / mark;
 }
 
-test('`last-resort` waited for 3 % while the market fell there: the first order came 13 s after 5 % was passed', async () => {
+test('`last-resort` acts in time when the market falls fast', async () => {
   expect(await firstOrderDistance(0.0016)).toBeGreaterThan(0.042);
   expect(await firstOrderDistance(0.005)).toBeGreaterThan(0.037);
 });
 
-test('`last-resort` leaves a market alone that slides slowly, until 3 %', async () => {
+test('`last-resort` ignores a slowly falling market until 3 %', async () => {
   const distance = await firstOrderDistance(0.0002);
   expect(distance).toBeLessThan(0.0301);
   expect(distance).toBeGreaterThan(0.028);
 });
 
-test('a stop at 90 % of the way was not reached: the exchange liquidated by the mark, 0.9 % below the last price', async () => {
+test('a stop at 90 % of the way is reached before the exchange liquidates by the mark, 0.9 % below the last price', async () => {
   const spec = fallingWorld({ speed: 0.003, roundTripMs: 400, basis: -0.009 }, false);
   const accounts = spec.exchange.accounts.map((account) => ({ ...account, collateral: { USDT: '2900' } }));
   const falling: WorldSpec = { ...spec, exchange: { ...spec.exchange, accounts } };

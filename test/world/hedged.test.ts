@@ -83,12 +83,12 @@ function outcomeOf({ exchange }: World) {
 }
 
 const SMALL_SHORT = '0.167';
-/** Both sides' margins fit, and the pool is used up within the fall. */
+/** The margins of both sides fit, and the pool is exhausted within the fall. */
 const POOL = '4200';
 const MARGINS = '4500';
 
 test.each([true, false])(
-  'a daemon that had just started never acted in a hedged market (cancels cover stops: %s)',
+  'a daemon that just started acts in a hedged market (cancels cover stops: %s)',
   async (cancelCoversStops) => {
     const scene = { marginModel: 'cross', short: SMALL_SHORT, collateral: POOL, cancelCoversStops } as const;
     const alone = openWorld(sceneOf(scene));
@@ -99,12 +99,12 @@ test.each([true, false])(
     const { liquidations, long = 0, short = 0 } = outcomeOf(world);
     expect([liquidations, short]).toEqual([0, 0.167]);
     expect(long).toBeLessThan(0.5);
-    // What no cancel reaches may take it past flat, never to more than there was.
+    // An order that no cancel reaches may take it past flat, but never above the initial exposure.
     expect(long - short).toBeGreaterThanOrEqual(cancelCoversStops ? 0 : -0.333);
   },
 );
 
-test('a hedged side with a margin of its own was reduced to the net exposure only, and liquidated', async () => {
+test('a hedged side with isolated margin is reduced beyond the net exposure, and not liquidated', async () => {
   const scene = { marginModel: 'isolated', short: SMALL_SHORT, collateral: MARGINS } as const;
   const alone = openWorld(sceneOf(scene));
   await alone.run();
@@ -114,7 +114,7 @@ test('a hedged side with a margin of its own was reduced to the net exposure onl
   expect(outcomeOf(world)).toEqual({ liquidations: 0, short: 0.167 });
 });
 
-test('a ladder on a hedged side with a margin of its own closed half of it, and left a rest that could not be closed', async () => {
+test('a ladder closes a hedged side with isolated margin completely', async () => {
   const scene = { marginModel: 'isolated', short: SMALL_SHORT, collateral: MARGINS } as const;
   const world = openWorld(sceneOf({ ...scene, rules: 'ladder' }));
   await world.run(CALM_MS);

@@ -4,7 +4,7 @@ import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import type { World } from '../../src/world/open-world.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
 
-/** Ours, by the ids that the daemon gives them. */
+/** Prefix of the daemon's order ids. */
 const OURS = 'bw';
 
 interface OpenOrder {
@@ -13,24 +13,24 @@ interface OpenOrder {
 }
 
 interface Book {
-  /** Client order ids of what was audited as overshoot when it was sent: orders that may add up with others. */
+  /** Client order ids of orders audited as overshoot when they were sent: they may add up with others. */
   readonly addedUp: ReadonlySet<string>;
-  /** The smallest orders, far from the market, that show before a cancel whether the exchange takes orders. */
+  /** The smallest orders, far from the market, which test before a cancel whether the exchange accepts orders. */
   readonly trials: ReadonlySet<string>;
-  /** Positions for which one of those was placed. */
+  /** Positions with an audited overshoot. */
   readonly mayOvershoot: Set<number>;
   readonly sizes: Map<number, Decimal>;
   readonly orders: Map<number, OpenOrder>;
-  /** Accounts of which somebody else closed something too: what we asked for then says nothing. */
+  /** Accounts in which somebody else traded too: earlier requests then prove nothing. */
   readonly disturbed: Set<string>;
   readonly violations: string[];
 }
 
 /**
- * What must hold in the ledger of every world, whatever went wrong in it, in words where it does not: every order of
- * ours only reduces; positions are never reduced below the lowest target so far, nor could they be by what is open, but
- * for what the audit trail calls overshoot;
- * nothing is sent while paused; no order is placed again and again. `graceMs`: how long what was sent before may still arrive.
+ * Violations, in words, of the invariants that hold in the ledger of every world, whatever failed in it: every order of
+ * the daemon only reduces; positions are never reduced below the lowest target so far, nor could open orders do so,
+ * except for audited overshoot; nothing is sent while paused; no order is placed again and again. `graceMs`: how long
+ * earlier requests may still arrive.
  */
 export async function violationsOf(
   world: World,
@@ -59,11 +59,11 @@ export async function violationsOf(
   return [...book.violations, ...churnOf(world)];
 }
 
-/** Each needs a cancel, a read and an order, and time to be filled in between. */
+/** Each needs a cancel, a read and an order, with time to fill in between. */
 const MOST_ORDERS_A_MINUTE = 40;
 const MINUTE_MS = 60_000;
 
-/** An order that is forgotten is placed again, and again. */
+/** A forgotten order would be placed again and again. */
 function churnOf({ exchange, startMs, spec }: World): readonly string[] {
   return spec.exchange.accounts.flatMap(({ id }) => {
     const placed = exchange.model.ledger({ accountId: id, kinds: ['order_placed'] });
@@ -85,7 +85,7 @@ interface Target {
   readonly base: Decimal;
 }
 
-/** As committed, and so whatever became of the daemon that set them. */
+/** Committed targets hold whatever happened to the daemon that set them. */
 function targetsOf(events: readonly AuditEvent[]): readonly Target[] {
   return events.flatMap(({ kind, atMs, accountId, positionId, targetBase }): Target[] =>
     kind === 'targetSet' && positionId !== undefined && targetBase !== undefined
@@ -152,7 +152,7 @@ function place(
   const { orderId, accountId, details, amount = '0' } = entry;
   if (!isOurs(entry) || orderId === undefined || accountId === null) return;
   if (details?.['reduceOnly'] !== true) say(`order ${orderId} is not reduce-only`);
-  // In one-way mode an account has one position per market; the tests of worlds use one.
+  // In one-way mode an account has one position per market; the tests of worlds use one market.
   const [positionId] = [...book.sizes.keys()];
   if (positionId === undefined) return;
   if (book.addedUp.has(entry.clientOrderId ?? '')) {
@@ -206,7 +206,7 @@ interface ClosedTime {
   readonly why: string;
 }
 
-/** When nothing may be sent. */
+/** Periods in which nothing may be sent. */
 function closedTimes({ spec, startMs }: World, graceMs: number): readonly ClosedTime[] {
   const times: ClosedTime[] = [];
   for (const event of spec.events ?? []) {

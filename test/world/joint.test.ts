@@ -19,11 +19,10 @@ accounts:
 interface Scene {
   readonly positions: readonly PositionSpec[];
   readonly collateral: string;
-  /** Where every price goes, as a part of itself. */
+  /** Every price as a part of its start. */
   readonly fallsTo: number;
   readonly fallMs: number;
   readonly rules?: string;
-  /** Rules of the config itself. */
   readonly ownRules?: string;
   readonly leverage?: number;
   readonly hedgeMode?: boolean;
@@ -96,7 +95,7 @@ const TEN = Array.from(
   (_, index): PositionSpec => ({ market: `C${index}_PERP`, side: 'long', amount: '10' }),
 );
 
-/** Each is 61 % from liquidation, the account 6.1 %. */
+/** Each position is 61 % from liquidation, the account 6.1 %. */
 const correlated = (rules?: string): WorldSpec =>
   sceneOf({
     positions: TEN,
@@ -107,7 +106,7 @@ const correlated = (rules?: string): WorldSpec =>
   });
 
 test.each(sliceOf(['balanced', 'conservative', 'last-resort'], 3, 'rule sets for ten longs'))(
-  'ten correlated longs under cross margin: each shows 61 % distance, the account is 6 % away (%s)',
+  'ten correlated longs under cross margin: each shows a distance of 61 %, the account is 6 % away (%s)',
   async (rules) => {
     const alone = openWorld(correlated());
     await alone.run();
@@ -123,7 +122,7 @@ test.each(sliceOf(['balanced', 'conservative', 'last-resort'], 3, 'rule sets for
   60_000,
 );
 
-test('an order of the tenth market waited until one of the other nine had been answered, after three seconds', async () => {
+test('an order of the tenth market does not wait for answers in the other nine', async () => {
   const world = openWorld({
     ...correlated('balanced'),
     faults: [
@@ -151,7 +150,7 @@ const JOINT_ONLY = `rules:
     severity: critical
 `;
 
-test('ten correlated longs, 61 % away each, under a rule that asks for the joint distance alone: all are reduced, and the account lives', async () => {
+test('ten correlated longs, 61 % away each, under a rule on the joint distance only: all are reduced, and the account survives', async () => {
   const spec = { positions: TEN, collateral: '892', fallsTo: 0.93, fallMs: 90_000 };
   const alone = openWorld(sceneOf(spec));
   await alone.run();
@@ -169,10 +168,10 @@ const HEDGED: readonly PositionSpec[] = [
   { market: 'C0_PERP', side: 'short', amount: '25' },
 ];
 
-/** By then the daemon has begun: what stood before that is another matter. */
+/** The daemon has begun by then: orders from before its start are a separate case. */
 const OWNER_MS = 20_000;
 
-/** The owner has a stop for the long and takes profit on the short. */
+/** The owner has a stop for the long and a take-profit for the short. */
 function placeOwnersOrders(world: World): void {
   world.exchange.change((model) => {
     const stop = model.placeCollateralOrder('desk-1', {
@@ -197,7 +196,7 @@ function placeOwnersOrders(world: World): void {
 }
 
 test.each(sliceOf(['balanced', 'conservative', 'last-resort', 'circuit-breaker'], 4, 'rule sets'))(
-  "a hedged, healthy account under the `balanced` set: owner's stop cancelled, reduction refused (%s)",
+  "a hedged, healthy account is left alone under the set %s: the owner's orders stay, nothing fills, no alarm",
   async (rules) => {
     const world = openWorld(
       sceneOf({
@@ -230,7 +229,7 @@ const WITH_HEDGE: readonly PositionSpec[] = [
   { market: 'C0_PERP', side: 'short', amount: '30' },
 ];
 
-test('a reduction for the account leaves the short alone that hedges its longs', async () => {
+test('a reduction for the account does not touch the short that hedges its longs', async () => {
   const world = openWorld(
     sceneOf({ positions: WITH_HEDGE, collateral: '860', fallsTo: 0.88, fallMs: 60_000, rules: 'balanced' }),
   );
@@ -248,7 +247,7 @@ const USAGE = `rules:
     do: [{ reduce: { until: { marginUsage: 60%, asset: USDT }, slippage: 1% } }]
 `;
 
-test('until a share of the funds is margin: so it is by the ledger, in every market', async () => {
+test('a reduction until a share of the funds is margin reaches it by the ledger, in every market', async () => {
   const world = openWorld(
     sceneOf({
       positions: TEN,
@@ -270,7 +269,7 @@ test('until a share of the funds is margin: so it is by the ledger, in every mar
   expect(new Set(ledgerOf(world).fills.map(({ market }) => market)).size).toBe(10);
 });
 
-test('ten equal positions with margins of their own are not taken for one pool', async () => {
+test('ten equal positions with isolated margin are not taken for one pool', async () => {
   const spec = sceneOf({
     positions: TEN,
     collateral: '2000',
@@ -286,7 +285,7 @@ test('ten equal positions with margins of their own are not taken for one pool',
   expect(liquidations).toEqual([]);
 });
 
-test('ten correlated longs whose orders nobody takes any more are closed by stops that stand before the account is gone', async () => {
+test('ten correlated longs whose orders are refused from some point on are closed by earlier stops before liquidation', async () => {
   const rule = `rules:
   - id: stops
     on: account

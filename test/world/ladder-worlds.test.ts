@@ -7,20 +7,20 @@ import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { TimedEvent, TimedFault } from '../../src/world/spec.ts';
 import { sliceOf } from '../support/slice.ts';
 
-/** Random ladders through random markets, looked at as the exchange has them, ten times a second. */
+/** Random ladders in random markets, checked at the exchange ten times a second. */
 
 const ALL = Array.from({ length: Number(process.env['LADDER_SEEDS'] ?? 30) }, (_, index) => index + 1);
-/** LADDER_SEEDS asks for so many; otherwise a run plays some of them, and FULL=1 all. */
+/** LADDER_SEEDS sets their number; by default a run plays some of them, and FULL=1 all. */
 const SEEDS = process.env['LADDER_SEEDS'] === undefined ? sliceOf(ALL, 6, 'worlds of ladders') : ALL;
 const DURATION_MS = 240_000;
 const LOOK_MS = 100;
 const PRICE_STEP = 0.1;
 const BASIS = 0.001;
-/** From the read that a stop is reckoned from until it stands. */
+/** From the read that a stop is computed from until it stands. */
 const MOST_LATE_MS = 8_000;
 
 test.each(SEEDS)(
-  'a ladder takes no more than the position twice, stands on the right side and clear of liquidation, and loses no stop while orders are refused: seed %i',
+  'a ladder takes no more than twice the position, stands on the right side and clear of liquidation, and loses no stop while orders are refused: seed %i',
   async (seed) => {
     const random = createRandom(seed * 104_729 + 3);
     const spec = specOf(random);
@@ -107,7 +107,7 @@ function restart(atMs: number): readonly TimedEvent[] {
 function configOf(random: SeededRandom, cancelCoversStops: string): string {
   const count = 1 + random.below(5);
   const ways = Array.from({ length: count }, () => 0.3 + random.uniform() * 0.65).toSorted((a, b) => a - b);
-  // Nearer than a stop may be: it has to keep clear.
+  // Nearer than a stop may be: it must keep its distance.
   ways[count - 1] = 0.995;
   const rungs = [...new Set(ways.map((way) => (way * 100).toFixed(1)))].map((at, index, all) => {
     const close = index === all.length - 1 ? 'rest' : `${Math.floor(90 / all.length)}%`;
@@ -131,7 +131,7 @@ ${reduces ? '  - { id: near, on: position, when: { liquidationDistance: { below:
 
 const numberOf = (value: Decimal): number => Number(formatDecimal(value));
 
-/** What is wrong with the open stops, once for each order. */
+/** Errors of the open stops, reported once for each order. */
 function watch(world: World): readonly string[] {
   const found: string[] = [];
   const seen = new Set<number>();
@@ -154,7 +154,7 @@ function watch(world: World): readonly string[] {
     for (const { orderId, activationPrice, reduceOnly, side: orderSide } of stops) {
       if (seen.has(orderId)) continue;
       seen.add(orderId);
-      // What stood before a part of the position went stands on until calm: placing adds up to two generations at most.
+      // Stops from before a partial close stay until a calm: placing adds up to two generations at most.
       if (sum.gt(most)) say(`${formatDecimal(sum)} in stops over ${formatDecimal(position.amount)}`);
       const sign = side === 'long' ? 1 : -1;
       const at = numberOf(activationPrice ?? ZERO);
@@ -171,7 +171,7 @@ function watch(world: World): readonly string[] {
   return found;
 }
 
-/** Whoever cancels then may not be able to place what was there before. */
+/** A cancel then may leave nothing in place, because orders are refused. */
 function cancelledWhileRefused(world: World, faults: readonly TimedFault[]): readonly string[] {
   const cancelled = world.exchange.model.ledger({ kinds: ['order_cancelled'], accountId: 'desk-1' });
   return cancelled

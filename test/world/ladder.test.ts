@@ -6,7 +6,7 @@ import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { TimedEvent, TimedFault } from '../../src/world/spec.ts';
 import { sliceOf } from '../support/slice.ts';
 
-/** Ladders of standing stops, by the ledger of the exchange. */
+/** Ladders of standing stops, by the exchange's ledger. */
 
 type Kind = LedgerEntry['kind'];
 
@@ -87,7 +87,7 @@ function readBy(cancelCoversStops: string, config = CONFIG): string {
 }
 
 test.each(SOME)(
-  'each stop of a ladder closes its part in a fall, and the account comes through: $reduceOnlyRoom, cancel covers stops: $cancelCoversStops',
+  'each stop of a ladder closes its part in a fall, and the account survives: $reduceOnlyRoom, cancel covers stops: $cancelCoversStops',
   async ({ reduceOnlyRoom, cancelCoversStops }) => {
     const world = worldOf({
       config: readBy(cancelCoversStops),
@@ -106,7 +106,7 @@ test.each(SOME)(
     const triggered = audited.filter(
       ({ record: { content } }) => content.kind === 'action' && content.event.kind === 'coverTriggered',
     );
-    // A stop that triggered is followed up once.
+    // A triggered stop is followed up once.
     expect(triggered.length).toBeLessThanOrEqual(3);
   },
 );
@@ -116,11 +116,11 @@ const HALVE = `${CONFIG.replace('rules: [stops]', 'rules: [stops, near]')}  - id
     when: { liquidationDistance: { below: 9%, clearAbove: 14% } }
     do: [{ reduce: { by: 50%, slippage: 2% } }]
 `;
-/** Two hours by `LADDER_REFUSED_MS=7200000`; the suite runs a slice of it. */
+/** `LADDER_REFUSED_MS=7200000` plays two hours; the suite runs a slice of it. */
 const REFUSED_MS = Number(process.env['LADDER_REFUSED_MS'] ?? 150_000);
 
 test.each(SOME)(
-  'orders refused for long from before the rule fires: the ladder alone brings the account through, and nothing is sent twice: $reduceOnlyRoom, $cancelCoversStops',
+  'orders are refused from before the rule fires: the ladder alone saves the account, and nothing is sent twice: $reduceOnlyRoom, $cancelCoversStops',
   async ({ reduceOnlyRoom, cancelCoversStops }) => {
     const refused: TimedFault = {
       atMs: 30_000,
@@ -136,7 +136,7 @@ test.each(SOME)(
     await world.run();
     expect(world.errors).toEqual([]);
     expect(entriesOf(world, 'liquidation_started')).toEqual([]);
-    // By the ledger: the three stops from before, each filled once, and nothing else.
+    // By the ledger: the three earlier stops, each filled once, and nothing else.
     expect(entriesOf(world, 'order_placed').map(({ amount }) => amount)).toEqual(['0.15', '0.2', '0.15']);
     expect(entriesOf(world, 'order_cancelled')).toEqual([]);
     expect(entriesOf(world, 'fill').map(({ details }) => details?.['sizeAfter'])).toEqual([
@@ -167,13 +167,13 @@ test.each(SOME)(
     const placed = entriesOf(world, 'order_placed').map(({ amount }) => amount);
     expect(placed.slice(0, 3)).toEqual(['0.15', '0.2', '0.15']);
     const fits = reduceOnlyRoom === 'position';
-    // Where no cancel makes room, the ladder goes on covering all of it.
+    // If no cancel makes room, the ladder still covers the whole position.
     const isStuck = !fits && cancelCoversStops === 'no';
     expect(entriesOf(world, 'fill').map(({ details }) => details?.['sizeAfter'])).toEqual(
       isStuck ? [] : ['0.25'],
     );
     if (isStuck) expect(placed.length).toBe(3);
-    // What makes room takes the nearest stop's place: all orders together fit the position.
+    // The order that gets the room replaces the nearest stop: all orders together fit the position.
     else if (!fits) expect(placed.slice(3, 6)).toEqual(['0.25', '0.1', '0.15']);
     else expect(placed[3]).toBe('0.25');
     const isRelaid = cancelCoversStops === 'yes';
@@ -183,7 +183,7 @@ test.each(SOME)(
   },
 );
 
-test('the owner trades: the ladder follows the size, up and down', async () => {
+test('the ladder follows the size when the owner trades, up and down', async () => {
   const events: TimedEvent[] = [
     { atMs: 40_000, kind: 'trade', account: 'desk-1', market: 'BTC_PERP', side: 'buy', amount: '0.100' },
     { atMs: 100_000, kind: 'trade', account: 'desk-1', market: 'BTC_PERP', side: 'sell', amount: '0.300' },
@@ -195,14 +195,14 @@ test('the owner trades: the ladder follows the size, up and down', async () => {
     clientOrderId?.startsWith('bw'),
   );
   const placed = ours.map(({ amount }) => amount);
-  // Grown: first the new ones beside the old, then one ladder in the place of both. Shrunk: replaced at once.
+  // Grown: first the new stops beside the old, then one ladder instead of both. Shrunk: replaced at once.
   expect(placed.slice(0, 3)).toEqual(['0.15', '0.2', '0.15']);
   expect(placed.slice(3, 6)).toEqual(['0.18', '0.24', '0.18']);
   expect(placed.slice(-3)).toEqual(['0.09', '0.12', '0.09']);
   expect(placed.length).toBe(12);
 });
 
-test('after a restart the ladder that stands is known, and nothing is placed again', async () => {
+test('after a restart the standing ladder is recognized, and nothing is placed again', async () => {
   const events: TimedEvent[] = [
     { atMs: 20_000, kind: 'kill', daemon: 'north' },
     { atMs: 26_000, kind: 'start', daemon: 'north' },

@@ -5,7 +5,7 @@ import type { WorldSpec } from '../../src/world/spec.ts';
 const RETRY_AFTER_MS = 4_000;
 const CALM_MS = 4_000;
 const DURATION_MS = 90_000;
-/** A wait is a tenth longer at most, so that not all come at once. */
+/** A wait is at most a tenth longer, to spread the retries. */
 const LONGEST_GAP_MS = CALM_MS + RETRY_AFTER_MS * 1.2 + 500;
 
 const IDS = ['limited', 'other', 'third'];
@@ -23,7 +23,7 @@ rules:
     do: [{ reduce: { by: 50%, slippage: 1% } }]
 `;
 
-/** The exchange says of one key alone that its limit is reached, again and again. */
+/** The exchange reports the limit of one key as reached, again and again. */
 function limitedWorld(seed: number): WorldSpec {
   return {
     seed,
@@ -51,7 +51,7 @@ function limitedWorld(seed: number): WorldSpec {
 }
 
 test.each([1, 2, 3, 4])(
-  'an account that is refused for its limit again and again leaves the others their turns (seed %d)',
+  'an account that is rate-limited again and again leaves the others their turns (seed %d)',
   async (seed) => {
     const world = openWorld(limitedWorld(seed));
     await world.run();

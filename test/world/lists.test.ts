@@ -5,7 +5,7 @@ import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { PositionSpec, PriceSpec, TimedEvent, TimedFault, WorldSpec } from '../../src/world/spec.ts';
 
-/** Lists that are incomplete, or that do not show what is open: by the ledger of the exchange. */
+/** Lists that are incomplete, or that omit open positions; checked by the exchange's ledger. */
 
 const RULES = `
   - id: near
@@ -45,7 +45,7 @@ rules:${rules}`;
 
 const BREACH_MS = 60_000;
 const LONG: PositionSpec = { market: 'BTC_PERP', side: 'long', amount: '0.500' };
-/** A jump to 2.4 % before liquidation, and on down by 0.03 % a second, so that orders are reached. */
+/** A jump to 2.4 % before liquidation, then down by 0.03 % a second, so that orders are reached. */
 const breachAt = (breachMs: number): PriceSpec => ({
   market: 'BTC_USDT',
   points: [
@@ -111,7 +111,7 @@ async function events({ audit }: World, kind: AuditEvent['kind']): Promise<reado
   );
 }
 
-describe('a list with a record that cannot be judged', () => {
+describe('a list with an invalid record', () => {
   test.each<[string, readonly PositionSpec[], TimedFault]>([
     [
       'one record with nulls (a position being opened) in the list',
@@ -128,7 +128,7 @@ describe('a list with a record that cannot be judged', () => {
       [LONG, { market: 'ETH_PERP', side: 'long', amount: '0.1' }],
       inPositions({ kind: 'badRecord', market: 'ETH_PERP' }),
     ],
-  ])('%s: the position is reduced as in a complete list', async (_, positions, fault) => {
+  ])('%s: the position is reduced as with a complete list', async (_, positions, fault) => {
     const world = await run({ positions, faults: [fault] });
     expect(soldAfter(world, BREACH_MS)).toBeCloseTo(0.25, 9);
     const first = ledger(world, 'order_placed').find(({ atMs }) => atMs >= world.startMs + BREACH_MS);
@@ -168,7 +168,7 @@ describe('a list with a record that cannot be judged', () => {
     expect(soldAfter(world, 0)).toBeLessThanOrEqual(0.25);
   });
 
-  test('nulls in a position that is known are no closure: its stop stays', async () => {
+  test('nulls in a known position do not count as its closure: its stop stays', async () => {
     const fault = inPositions({ kind: 'nullRecord', inPlace: true }, 20_000, 260_000);
     const world = await run({ rules: COVER, events: [], faults: [fault], durationMs: 280_000 });
     expect(ledger(world, 'order_placed')).toHaveLength(1);
@@ -203,7 +203,7 @@ describe('an empty but valid list for some seconds', () => {
     expect(soldAfter(world, 45_000)).toBeCloseTo(0.5, 9);
   });
 
-  test('an episode goes on after it with the target that it had', async () => {
+  test('an episode continues afterwards with its target', async () => {
     // Nothing fills while the market stands above the activation.
     const events_: readonly TimedEvent[] = [
       { atMs: 25_000, kind: 'setPrice', market: 'BTC_USDT', price: '54900' },
@@ -216,7 +216,7 @@ describe('an empty but valid list for some seconds', () => {
     expect(soldAfter(world, 0)).toBeCloseTo(0.25, 9);
   });
 
-  test('while a rule acts, the owner is told that its position is not shown', async () => {
+  test('while a rule acts, the owner is notified that the position is missing from the list', async () => {
     const fault = inPositions({ kind: 'emptyList' }, 29_500, 75_000);
     const still: readonly TimedEvent[] = [
       { atMs: 27_000, kind: 'setPrice', market: 'BTC_USDT', price: '54900' },
@@ -228,7 +228,7 @@ describe('an empty but valid list for some seconds', () => {
 });
 
 describe('a position that is closed', () => {
-  test('by the owner: no alarm; its stop is cancelled after three reads and 3 minutes', async () => {
+  test('by the owner causes no alarm; its stop is cancelled after three reads and 3 minutes', async () => {
     const close: TimedEvent = {
       atMs: 30_000,
       kind: 'trade',
@@ -250,7 +250,7 @@ describe('a position that is closed', () => {
     ]);
   });
 
-  test('by the owner, who opens another one: what stood for it goes at once', async () => {
+  test('by the owner, who opens another one, loses its stop at once', async () => {
     const trade = (atMs: number, side: 'buy' | 'sell', amount: string): TimedEvent => ({
       atMs,
       kind: 'trade',
@@ -268,7 +268,7 @@ describe('a position that is closed', () => {
     expect(open.map(({ amount }) => String(amount))).toEqual(['0.2']);
   });
 
-  describe('by an order of ours', () => {
+  describe('by an order of the daemon', () => {
     const endsOf = async (world: World): Promise<readonly number[]> => {
       const filledMs = ledger(world, 'fill').at(-1)?.atMs ?? Number.NaN;
       const records = await world.audit.tail('desk-1', 10_000);
@@ -280,7 +280,7 @@ describe('a position that is closed', () => {
       return [...intents, ...closed].map(({ atMs }) => atMs - filledMs);
     };
 
-    test('beside another position: done at once, without waiting and without a word', async () => {
+    test('beside another position, is done at once, without a wait or an alarm', async () => {
       const beside: PositionSpec = { market: 'ETH_PERP', side: 'long', amount: '0.010' };
       const world = await run({ rules: CLOSING, positions: [LONG, beside], durationMs: BREACH_MS + 20_000 });
       expect(soldAfter(world, BREACH_MS)).toBeCloseTo(0.5, 9);
@@ -289,7 +289,7 @@ describe('a position that is closed', () => {
       expect(await events(world, 'positionAbsent')).toEqual([]);
     });
 
-    test('alone, and the process began anew within the three minutes: resolved, and not gone', async () => {
+    test('alone, with a restart within the three minutes, is resolved, not missing', async () => {
       const events_: TimedEvent[] = [
         { atMs: BREACH_MS + 60_000, kind: 'kill', daemon: 'north' },
         { atMs: BREACH_MS + 66_000, kind: 'start', daemon: 'north' },

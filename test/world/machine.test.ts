@@ -10,7 +10,7 @@ function open(clock = {}) {
   return { queue, machine, process: new MachineProcess(queue, machine) };
 }
 
-test('events come in order of time, then of arrival, and between two of them all promises have run', async () => {
+test('events run in order of time, then of arrival, and all promises run between two of them', async () => {
   const { queue } = open();
   const seen: string[] = [];
   const chain = async (name: string, length: number) => {
@@ -27,7 +27,7 @@ test('events come in order of time, then of arrival, and between two of them all
   expect(queue.nowMs).toBe(30);
 });
 
-test('a condition stops time where it holds, and what an event throws ends the run', async () => {
+test('a condition stops time where it holds, and an exception in an event ends the run', async () => {
   const { queue } = open();
   let count = 0;
   for (let atMs = 1; atMs <= 5_000; atMs++) queue.at(atMs, () => (count += 1));
@@ -70,14 +70,14 @@ test('clocks of a machine are skewed, drift and step; the monotonic one never st
   machine.stepWall(-60_000);
   expect(machine.wallMs() - START_MS).toBe(10_000_000 - 500 - 60_000);
   expect(machine.monotonicMs() - bootMs).toBeCloseTo(10_001_000, 3);
-  // What waits by a clock that is fast waits for less time.
+  // With a fast clock a wait is shorter.
   let firedMs = 0;
   machine.after(1_000_100, () => (firedMs = queue.nowMs));
   await queue.run(20_000_000, () => false);
   expect(firedMs).toBe(10_000_000 + 1_000_000);
 });
 
-test('what is due to a suspended process waits, in its order; what is due to a dead one is dropped', async () => {
+test('events of a suspended process wait in order; those of a dead one are dropped', async () => {
   const { queue, process } = open();
   const seen: [string, number][] = [];
   process.timers.after(10, () => seen.push(['a', queue.nowMs]));

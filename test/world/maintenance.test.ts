@@ -3,14 +3,14 @@ import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { TimedEvent, TimedFault, WorldSpec } from '../../src/world/spec.ts';
 
-/** Outages in which stops vanish without a word, and markets that end or change their name. */
+/** Outages in which stops silently disappear, and markets that end or change their name. */
 
 const OUTAGE_MS = 60_000;
 const OUTAGE_LASTS_MS = 120_000;
 const AFTER_MS = OUTAGE_MS + OUTAGE_LASTS_MS + 60_000;
 const CRASH_MS = AFTER_MS + 1_000;
 
-/** A standing stop, and a rule that would act too late to matter: what saves the account is the stop. */
+/** A standing stop, and a rule that would act too late: only the stop saves the account. */
 const config = (markets: string, rules: string): string => `mode: enforce
 exchange: { baseUrls: ["https://one.example", "https://two.example"] }
 markets:
@@ -131,7 +131,7 @@ test('without an outage the stop stands, and closes the position in the crash', 
 });
 
 test.each(['openOrders', 'forever'])(
-  'nothing answers for two minutes, and the stops vanish silently: afterwards they stand again (ids are unique %s)',
+  'two minutes without replies, and the stops silently disappear: they are placed again (ids are unique %s)',
   async (clientOrderIdUniqueness) => {
     const { of, openStops } = await play({
       events: [VANISH],
@@ -149,7 +149,7 @@ test.each([
   ['forever', 'position'],
   ['forever', 'refused'],
 ])(
-  'nothing answers for two minutes, and the stops stand all the same: sent again under their own ids, at most one is added (ids are unique %s, room: %s)',
+  'two minutes without replies, and the stops stay: sent again under their own ids, at most one is added (ids are unique %s, room: %s)',
   async (clientOrderIdUniqueness, reduceOnlyRoom) => {
     const { openStops, requests, of } = await play({
       faults: [OUTAGE],
@@ -159,14 +159,14 @@ test.each([
     const resent = requests.filter(({ clientOrderId }) => clientOrderId === stop?.clientOrderId);
     expect(resent.map(({ outcome }) => outcome)).toEqual(['served', 'refused']);
     expect(openStops).toHaveLength(reduceOnlyRoom === 'refused' ? 1 : 2);
-    // It does not go on and on.
+    // It does not repeat.
     expect(requests.length).toBeLessThanOrEqual(5);
     expect(of('liquidation_started')).toEqual([]);
     expect(sumOf(of('fill'))).toBe(0.5);
   },
 );
 
-test('maintenance: the market takes no orders for two minutes, stops vanish; when it opens again the reduction goes, and the stop stands', async () => {
+test('maintenance: the market refuses orders for two minutes, stops disappear; when it reopens the reduction is sent, and the stop placed', async () => {
   const reopenMs = OUTAGE_MS + OUTAGE_LASTS_MS;
   const { world, of, openStops, requests } = await play({
     rules: NEAR,
@@ -178,7 +178,7 @@ test('maintenance: the market takes no orders for two minutes, stops vanish; whe
   expect(refused.length).toBeLessThan(80);
   const placed = of('order_placed').find(({ atMs }) => atMs - world.startMs > reopenMs);
   expect((placed?.atMs ?? Number.POSITIVE_INFINITY) - world.startMs - reopenMs).toBeLessThan(7_000);
-  // The reduction by half, and the stop for everything.
+  // The reduction by half, and the stop for the whole position.
   expect(openStops.map(({ amount }) => amount).toSorted((a, b) => a - b)).toEqual([0.25, 0.5]);
   expect(of('liquidation_started')).toEqual([]);
   const alarms = alarmsOf(world).filter((reason) => reason === 'marketClosed');
@@ -186,7 +186,7 @@ test('maintenance: the market takes no orders for two minutes, stops vanish; whe
   expect(requests.length).toBeLessThan(150);
 });
 
-test('a market is renamed, and its stops vanish: the stop stands under the new name', async () => {
+test('a market is renamed, and its stops disappear: the stop is placed under the new name', async () => {
   const { of, openStops } = await play({
     markets: '"*_PERP"',
     events: [VANISH, condition(OUTAGE_MS + 2_000, { kind: 'rename', market: 'BTC_PERP', to: 'XBT_PERP' })],
@@ -196,14 +196,14 @@ test('a market is renamed, and its stops vanish: the stop stands under the new n
   expect(sumOf(of('fill'))).toBe(0.5);
 });
 
-test('a market is renamed to a name that the config does not have: somebody is told', async () => {
+test('a market is renamed to a name that is not in the config: people are notified', async () => {
   const { world } = await play({
     events: [condition(OUTAGE_MS, { kind: 'rename', market: 'BTC_PERP', to: 'XBT_PERP' })],
   });
   expect(alarmsOf(world)).toContain('marketNotConfigured');
 });
 
-test('a market is delisted: what is left to do there is not tried again and again', async () => {
+test('a market is delisted: requests there are not retried again and again', async () => {
   const { of, requests } = await play({
     events: [condition(OUTAGE_MS, { kind: 'delist', market: 'BTC_PERP' })],
   });

@@ -3,7 +3,7 @@ import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
 
-/** What the owner does against a rule, and what the config says wrongly of a market: by the ledger of the exchange. */
+/** An owner who works against a rule, and a config with wrong rates of a market; checked by the exchange's ledger. */
 
 const configOf = (when: string, reduce: string): string => `mode: enforce
 exchange: { baseUrls: ["https://one.example", "https://two.example"] }
@@ -39,7 +39,7 @@ const ours = ({ exchange }: World) =>
     .ledger({ accountId: 'desk-1', kinds: ['fill'] })
     .filter(({ clientOrderId }) => clientOrderId?.startsWith('bw') === true);
 
-test('the owner, or his bot, adds after each reduction: the churn is bounded, and he is told', async () => {
+test('the owner, or a bot, adds after each reduction: the churn is bounded, and the owner notified', async () => {
   const world = openWorld({
     seed: 7,
     durationMs: 240_000,
@@ -53,7 +53,7 @@ test('the owner, or his bot, adds after each reduction: the churn is bounded, an
         },
       ],
     },
-    // A saw, between where the rule fires and where what it sends fills.
+    // A saw between the price at which the rule fires and that at which its orders fill.
     prices: [
       {
         market: 'BTC_USDT',
@@ -83,7 +83,7 @@ test('the owner, or his bot, adds after each reduction: the churn is bounded, an
   expect(world.exchange.model.ledger({ kinds: ['liquidation_started'] })).toEqual([]);
 });
 
-test('a maintenance rate other than in the config: inferred, warned of, and the distance is reached all the same', async () => {
+test('a maintenance rate other than in the config is inferred, warned of, and the distance is reached nevertheless', async () => {
   const world = await run({
     durationMs: 800_000,
     exchange: {
@@ -117,7 +117,8 @@ test('a maintenance rate other than in the config: inferred, warned of, and the 
   expect(told.map(({ reason }) => reason)).toEqual(['higher']);
   expect(told[0]?.words).toMatch(/about (5\.[5-9]|6)/);
   expect(ours(world).length).toBeGreaterThan(0);
-  // Once two trades agree the last order reaches what was asked for, no more: the config's rate would make it 14.5 %.
+  // Once two trades agree, the last order reaches exactly the requested distance: with the config's rate it would be
+  // 14.5 %.
   const last = Number(ours(world).at(-1)?.price);
   const [position] = world.exchange.model.openPositions('desk-1');
   const distance = 1 - (position?.liquidationPrice?.toNumber() ?? Number.NaN) / last;

@@ -11,8 +11,8 @@ const DURATION_MS = 60_000;
 const NAMES = ['north', 'south', 'east'];
 
 /**
- * Two or three daemons lose the store that they share, each by itself or all at once. The price falls below the threshold
- * of a rule that halves the position, and stays below: that is one episode, whoever knows of it.
+ * Two or three daemons lose their shared store, each by itself or all at once. The price falls below the threshold of a
+ * rule that halves the position, and stays below: that is one episode, whichever daemons know of it.
  */
 export function partedWorld(seed: number): WorldSpec {
   const random = createRandom(seed * 7_919 + 13);
@@ -80,7 +80,7 @@ rules:
     do: [{ reduce: { by: 50%, slippage: 1% } }]
 `;
 
-/** Lost for all: mostly the first time while some of them have not met the account yet, or around the breach. */
+/** Lost for all: the first time mostly before some daemons know the account, or around the breach. */
 function storeEvents(random: SeededRandom): readonly TimedEvent[] {
   const events: TimedEvent[] = [];
   let atMs = pick(random, [between(random, 300, 3_000), between(random, 2_000, 14_000)]);
@@ -98,7 +98,7 @@ function storeEvents(random: SeededRandom): readonly TimedEvent[] {
   return events;
 }
 
-/** Lost for one, for a moment or a few seconds; so is the exchange, and a process may stand still. */
+/** Lost for one, for a moment or a few seconds; the exchange may be lost too, and a process may be suspended. */
 function linkEvents(random: SeededRandom, names: readonly string[]): readonly TimedEvent[] {
   const many = (most: number): readonly number[] =>
     Array.from({ length: random.below(most + 1) }, (_, at) => at);

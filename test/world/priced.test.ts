@@ -19,7 +19,7 @@ rules:
 const START = 60_000;
 const FALL_FROM_MS = 60_000;
 const FALL_TO_MS = 120_000;
-/** Where the price is from a quarter of an hour after the fall on. */
+/** The price from a quarter of an hour after the fall on. */
 const LATER = 50_000;
 
 /** A fall of 8.5 %, and a further one later; long enough for the price of an hour after. */
@@ -67,7 +67,7 @@ async function costsOf(
   );
 }
 
-/** What the exchange did for the orders of the daemon. */
+/** The exchange's fills of the daemon's orders. */
 function soldOf(world: World) {
   const fills = world.exchange.model
     .ledger({ kinds: ['fill'], accountId: 'desk-1' })
@@ -79,7 +79,7 @@ function soldOf(world: World) {
 }
 
 test.each(['long', 'short'] as const)(
-  'a %s reduced in part: amount, average price and fee are the ledger’s, and an hour later what it kept',
+  'a %s reduced in part has the ledger’s amount, average price and fee, and an hour later its saving',
   async (side) => {
     const world = openWorld(spec(configOf('{ reduce: { to: 40%, slippage: 1% } }'), side));
     await world.run();
@@ -109,7 +109,7 @@ test.each(['long', 'short'] as const)(
   30_000,
 );
 
-test('a position closed altogether: its price is not known, the bound is, and nothing is taken for zero', async () => {
+test('a position closed completely has an unknown price but a known bound, and nothing counts as zero', async () => {
   const world = openWorld(spec(configOf('{ reduce: { to: 0%, slippage: 1% } }', '')));
   await world.run();
   const sold = soldOf(world);

@@ -12,13 +12,13 @@ import type {
 export interface RandomWorldOptions {
   /** Default 4 to 10 minutes. */
   readonly durationMs?: number;
-  /** How many daemons; default 1 to 2. */
+  /** Number of daemons; default 1 to 2. */
   readonly daemons?: number;
-  /** False: no faults, no trouble with hosts, nobody interferes. */
+  /** False: no faults, no trouble of hosts, no interference by people. */
   readonly troubled?: boolean;
 }
 
-/** A world that follows from its seed: accounts, rules, prices, faults, and what people and hosts do. */
+/** A world generated from its seed: accounts, rules, prices, faults, and actions of people and hosts. */
 export function randomWorld(seed: number, options: RandomWorldOptions = {}): WorldSpec {
   const random = createRandom(seed * 7_919 + 17);
   const { troubled = true } = options;

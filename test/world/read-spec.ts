@@ -4,7 +4,7 @@ import { parseDecimal } from '../../src/core/quantities/decimal.ts';
 import { FAULT_KINDS } from '../../src/simulator/http/faults.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
 
-/** A world file that cannot be used; every line is `file: path: what was expected`. */
+/** An invalid world file; every line is `file: path: what was expected`. */
 export class WorldFileError extends Error {
   readonly code = 'world-file';
 
@@ -104,7 +104,7 @@ const daemon = z.strictObject({
   store: name.optional(),
 });
 
-/** What a fault is made of, the exchange of the world checks when it is injected. */
+/** The contents of a fault are checked by the world's exchange when it is injected. */
 const fault = z.looseObject({
   effect: z.looseObject({
     kind: z.enum(Object.keys(FAULT_KINDS) as [string, ...string[]]),
@@ -205,7 +205,7 @@ export async function readWorldFile(file: string): Promise<WorldSpec> {
     throw new WorldFileError([`${file}: expected JSON: ${(error as Error).message}`]);
   }
   const parsed = worldSpec.safeParse(value);
-  // The optional members of the parsed object may be present and undefined, which means the same here.
+  // Optional members of the parsed object may be present and undefined, which means the same here.
   if (parsed.success) return parsed.data as WorldSpec;
   throw new WorldFileError(
     parsed.error.issues.map(({ path, message }) => `${file}: ${pathText(path)}: ${message}`),

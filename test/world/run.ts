@@ -10,9 +10,9 @@ import { randomWorld } from './random-world.ts';
 import { readWorldFile } from './read-spec.ts';
 
 /**
- * Runs one world and checks what must hold in its ledger, as the tests do:
- * `node test/world/run.ts --seed N [--contended] | --file F [--save F]`. Prints a JSON line; ends with 1 when
- * something does not hold or the file cannot be used, with 2 for options that make no sense.
+ * Runs one world and checks the invariants of its ledger, as the tests do:
+ * `node test/world/run.ts --seed N [--contended] | --file F [--save F]`. Prints a JSON line; ends with 1 on a violation
+ * or an invalid file, with 2 for invalid options.
  */
 const { seed, file, contended, save } = parseArgs({
   options: {

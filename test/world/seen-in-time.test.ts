@@ -20,22 +20,22 @@ rules:
 
 const START = 60_000;
 const FALL_MS = 60_000;
-/** To liquidation, when the fall begins. */
+/** Distance to liquidation when the fall begins. */
 const DISTANCE = 0.135;
 
 interface Scene {
-  /** Part of the price at the start that is lost per second. */
+  /** Part of the start price lost per second. */
   readonly speed: number;
   readonly roundTripMs: number;
-  /** Of the first poll, against the beginning of the fall. */
+  /** Time of the first poll, relative to the beginning of the fall. */
   readonly phaseMs?: number;
   readonly faults?: readonly TimedFault[];
-  /** Far from everything. */
+  /** Far from any threshold. */
   readonly isRich?: boolean;
   readonly hold?: string;
 }
 
-/** A fall that ends the account unless it is reduced. */
+/** A fall that liquidates the account unless it is reduced. */
 function sceneOf({
   speed,
   roundTripMs,
@@ -49,7 +49,7 @@ function sceneOf({
   for (let ms = 100; ms <= (1_000 * 0.3) / speed; ms += 100) {
     points.push([fallMs + ms, (START * (1 - (speed * ms) / 1_000)).toFixed(1)]);
   }
-  // Long 0.5 at START: equity = collateral - 0.5 * fall, maintenance 3 % of what it is worth.
+  // Long 0.5 at START: equity = collateral - 0.5 * fall, maintenance 3 % of its value.
   const liquidationPrice = START * (1 - DISTANCE);
   const collateral = 0.5 * (START - liquidationPrice) + 0.03 * 0.5 * liquidationPrice;
   return {
@@ -74,12 +74,12 @@ function sceneOf({
 const liquidations = ({ exchange }: World): number =>
   exchange.model.ledger({ kinds: ['liquidation_started'] }).length;
 
-/** When requests reached the exchange, milliseconds since the start. */
+/** When requests reached the exchange, in milliseconds since the start. */
 const times = ({ exchange, startMs }: World, endpoint: string, fromMs = 0): readonly number[] =>
   exchange.log.list({ endpoint }).flatMap(({ atMs }) => (atMs - startMs >= fromMs ? [atMs - startMs] : []));
 
 test.each([0, 2_500, 5_000, 7_500])(
-  'a fall of 1 % a second, begun %i ms into a calm interval: the breach was seen when it was over',
+  'a fall of 1 % a second, begun %i ms into a calm interval, is seen in time',
   async (phaseMs) => {
     const world = openWorld(sceneOf({ speed: 0.01, roundTripMs: 800, phaseMs }));
     await world.run();
@@ -88,7 +88,7 @@ test.each([0, 2_500, 5_000, 7_500])(
   },
 );
 
-test('replies that take three seconds: a read each second nevertheless, where a breach is near', async () => {
+test('with replies that take three seconds it still reads each second near a breach', async () => {
   const world = openWorld(sceneOf({ speed: 0.002, roundTripMs: 3_000 }));
   const breachMs = FALL_MS + (1_000 * (DISTANCE - 0.03)) / 0.002;
   await world.run(breachMs + 3_000);
@@ -97,29 +97,29 @@ test('replies that take three seconds: a read each second nevertheless, where a 
   expect(world.errors).toEqual([]);
 });
 
-test('far from any threshold nothing overlaps, however slow the reads are', async () => {
+test('far from any threshold reads never overlap, however slow they are', async () => {
   const world = openWorld(sceneOf({ speed: 0.001, roundTripMs: 3_000, isRich: true }));
   await world.run(FALL_MS);
-  // What it holds is not known before the first reply.
+  // Its holdings are unknown before the first reply.
   const reads = times(world, 'openPositions', 10_000);
   const gaps = reads.slice(1).map((atMs, index) => atMs - (reads[index] ?? 0));
   expect(Math.min(...gaps)).toBeGreaterThan(5_000);
 });
 
-test('one 429 of the gateway with Retry-After 60 in a fall: nobody looked for a minute', async () => {
+test('one 429 of the gateway with Retry-After 60 during a fall does not stop the polls for a minute', async () => {
   const atMs = FALL_MS + 15_000;
   const refusal = { kind: 'gatewayStatus', status: 429, retryAfterMs: 60_000 } as const;
   const fault: TimedFault = { atMs, untilMs: atMs + 11_000, fault: { effect: refusal } };
   const world = openWorld(sceneOf({ speed: 0.003, roundTripMs: 100, faults: [fault] }));
   await world.run();
   expect(liquidations(world)).toBe(0);
-  // While it refuses, reads go more and more seldom.
+  // While it refuses, reads become less frequent.
   const reads = times(world, 'openPositions', atMs).filter((ms) => ms < atMs + 11_000);
   expect(reads.length).toBeLessThanOrEqual(6);
   expect(world.errors).toEqual([]);
 });
 
-test('the same while the account is far from everything: polls keep to the minute', async () => {
+test('the same far from any threshold: polls respect the minute', async () => {
   const refusal = { kind: 'gatewayStatus', status: 429, retryAfterMs: 60_000 } as const;
   const fault: TimedFault = { atMs: 1_000, untilMs: 12_000, fault: { effect: refusal } };
   const world = openWorld(sceneOf({ speed: 0.001, roundTripMs: 100, faults: [fault], isRich: true }));
@@ -130,7 +130,7 @@ test('the same while the account is far from everything: polls keep to the minut
 test.each<[string, Omit<Extract<FaultEffect, { kind: 'gatewayStatus' }>, 'kind' | 'status'>]>([
   ['999,999 seconds', { retryAfterMs: 999_999_000 }],
   ['a date in 2099', { retryAfterMs: 73 * 365 * 86_400_000, retryAfterAs: 'date' }],
-])('one 429 of the gateway that asks for %s: hardly anybody looked until then', async (_what, asks) => {
+])('one 429 of the gateway that asks for %s does not stop the polls until then', async (_what, asks) => {
   const refusal = { kind: 'gatewayStatus', status: 429, ...asks } as const;
   const fault: TimedFault = { atMs: 1_000, untilMs: 12_000, fault: { effect: refusal } };
   const scene = sceneOf({ speed: 0.001, roundTripMs: 100, faults: [fault], isRich: true });
@@ -140,8 +140,8 @@ test.each<[string, Omit<Extract<FaultEffect, { kind: 'gatewayStatus' }>, 'kind' 
   expect(world.errors).toEqual([]);
 });
 
-test('a rule that held its second after the last read that came: its order waited for another read', async () => {
-  // It falls through the threshold at 36.1 s; from 37 s on no read is answered.
+test('a rule whose time is up after the last reply acts without another read', async () => {
+  // The price crosses the threshold at 36.1 s; from 37 s on no read is answered.
   const atMs = FALL_MS + 37_000;
   const outage: TimedFault = {
     atMs,
@@ -154,7 +154,7 @@ test('a rule that held its second after the last read that came: its order waite
   expect(world.errors).toEqual([]);
 });
 
-test('each order gave up the reads under way, which were three seconds old and about to arrive', async () => {
+test('an order does not discard the reads in flight, which are about to arrive', async () => {
   const slow = (at: 'request' | 'reply'): TimedFault => ({
     atMs: 0,
     fault: { effect: { kind: 'latency', delayMs: 1_450, at }, target: { endpoint: 'openPositions' } },

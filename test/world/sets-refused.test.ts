@@ -11,12 +11,12 @@ import type { PriceSpec, TimedFault } from '../../src/world/spec.ts';
 import { crashPrices } from '../rulesets/files.ts';
 import { sliceOf } from '../support/slice.ts';
 
-/** What the sets leave in the exchange's book brings an account through where no order is taken any more. */
+/** The orders that the sets leave in the exchange's book save an account when no further order is accepted. */
 
 const START = 60_000;
-/** Before that the stops are placed; then all orders are refused, and the fall begins. */
+/** Until then the stops are placed; afterwards all orders are refused, and the fall begins. */
 const CALM_MS = 30_000;
-/** Two hours by `SETS_REFUSED_MS=7200000`; the suite runs a slice of it. */
+/** `SETS_REFUSED_MS=7200000` plays two hours; the suite runs a slice of it. */
 const REFUSED_MS = Number(process.env['SETS_REFUSED_MS'] ?? 150_000);
 
 const configOf = (set: string): string => `mode: enforce
@@ -28,7 +28,7 @@ accounts:
   - { id: desk-1, apiKey: { env: KEY }, apiSecret: { env: SECRET }, rules: [${set}] }
 `;
 
-/** Of the wildest stretch of a real crash; the suite takes ten minutes of it. */
+/** Length of the wildest stretch of a real crash; the suite takes ten minutes of it. */
 const CRASH_MS = Number(process.env['SETS_REFUSED_MS'] ?? 600_000);
 
 const SETS = [
@@ -52,14 +52,14 @@ interface Refused {
   readonly side: 'long' | 'short';
   readonly start: number;
   readonly points: readonly (readonly [atMs: number, price: string])[];
-  /** Between two points; absent: there are points enough. */
+  /** Interval between two points; default: there are points enough. */
   readonly tickMs?: number;
   readonly refusedMs: number;
 }
 
 const AFTER_MS = 60_000;
 
-/** Plays an account whose every order is refused from the end of the calm on; `points` begin there. */
+/** Plays an account whose orders are all refused after the calm, where `points` begin. */
 async function playRefused({ set, leverage, side, start, points, tickMs, refusedMs }: Refused) {
   const faults: readonly TimedFault[] = [
     { atMs: CALM_MS, untilMs: CALM_MS + refusedMs, fault: { effect: { kind: 'refusal', of: 'orders' } } },
@@ -101,9 +101,9 @@ async function playRefused({ set, leverage, side, start, points, tickMs, refused
 
 // Five is prime to the sides and the times: a slice has all of them.
 test.each(sliceOf(CASES, 5, 'sets whose orders are refused'))(
-  '$set, $leverage x $side: all orders refused from before a move of $fallMs ms on: it comes through by its standing stops alone',
+  '$set, $leverage x $side: all orders refused from before a move of $fallMs ms on: it survives by its standing stops alone',
   async ({ set, leverage, side, fallMs }) => {
-    // Past where the account would be gone: 60 % at 3x, 30 % at 10x.
+    // Past where the account would be liquidated: 60 % at 3x, 30 % at 10x.
     const share = (1 / leverage) * 1.2 * (side === 'long' ? -1 : 1);
     const points = [
       [0, String(START)],
@@ -113,7 +113,7 @@ test.each(sliceOf(CASES, 5, 'sets whose orders are refused'))(
     const { entries } = await playRefused(scene);
     expect(entries('liquidation_started')).toEqual([]);
     expect(entries('fill').at(-1)?.details?.['sizeAfter']).toBe('0');
-    // Placed while orders were taken, and each filled at most once.
+    // Placed while orders were accepted, and each filled at most once.
     const placed = entries('order_placed');
     expect(placed.every(({ atMs }) => atMs - (placed[0]?.atMs ?? 0) < CALM_MS)).toBe(true);
     expect(entries('fill').length).toBeLessThanOrEqual(placed.length);
@@ -159,7 +159,7 @@ test
     const untilMs = world.startMs + CALM_MS + CRASH_MS;
     expect(placed.filter(({ atMs }) => !ours(atMs) && atMs < untilMs)).toEqual([]);
     expect(entries('order_cancelled').filter(({ atMs }) => atMs < untilMs)).toEqual([]);
-    // What stands in the end takes the position once.
+    // The final stops cover the position once.
     const size = world.exchange.model.openPositions('desk-1')[0]?.amount ?? ZERO;
     const standing = world.exchange.model.openOrders('desk-1', 'BTC_PERP');
     const sum = standing.reduce((total, { left }) => total.plus(left), ZERO);

@@ -24,8 +24,8 @@ rules:
 `;
 
 /**
- * Distance to liquidation falls below 3 % at once and stays there. By then a stop has come and gone, so that what is open
- * in the market is known.
+ * Distance to liquidation falls below 3 % at once and stays there. Earlier a stop has come and gone, so that the open
+ * orders in the market are known.
  */
 function slowWorld(roundTripMs: number): WorldSpec {
   return {
@@ -74,7 +74,7 @@ function measure(world: World, roundTripMs: number): Measured {
 }
 
 test.each(sliceOf([800, 1_500, 3_000], 3, 'round trips of one account'))(
-  'position reads and orders that take %i ms: the account lives through a fall that ends it without the daemon',
+  'position reads and orders that take %i ms: the account survives a fall that liquidates it without the daemon',
   async (roundTripMs) => {
     const spec: WorldSpec = {
       ...slowWorld(roundTripMs),
@@ -103,7 +103,7 @@ test.each(sliceOf([800, 1_500, 3_000], 3, 'round trips of one account'))(
 );
 
 test.each(sliceOf([100, 400, 800, 1_500, 3_000], 3, 'round trips of several accounts'))(
-  'reads and orders that take %i ms: the first order leaves within a round trip of the reply that showed the breach',
+  'reads and orders that take %i ms: the first order is sent within a round trip of the reply that showed the breach',
   async (roundTripMs) => {
     const world = openWorld(slowWorld(roundTripMs));
     await world.run();

@@ -3,7 +3,7 @@ import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
 import { sliceOf } from '../support/slice.ts';
 
-/** Pages of the exchange name 12,000 and 100 requests per 10 s for the positions: what if the smaller one holds? */
+/** Pages of the exchange name both 12,000 and 100 requests per 10 s for positions: what if the smaller one applies? */
 
 const IDS = Array.from({ length: 25 }, (_, index) => `desk-${index}`);
 const FALL_MS = 60_000;
@@ -57,7 +57,7 @@ function worldOf(rateLimitReply: string, isGuarded: boolean): World {
 }
 
 test.each(sliceOf(['json', 'html', 'empty'], 3, 'forms of a refusal'))(
-  'a limit of a hundredth of what the table says, refused in %s: the account in danger is read in time and lives',
+  'with a limit of a hundredth of the documented one, refused in %s, the endangered account is read in time and survives',
   async (rateLimitReply) => {
     const alone = worldOf(rateLimitReply, false);
     await alone.run();

@@ -4,7 +4,7 @@ import type { FaultSpec } from '../../src/simulator/http/faults.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { TimedEvent, WorldSpec } from '../../src/world/spec.ts';
 
-/** What is said of a stop that a reduction has left too near, and how soon it goes, judged by the exchange's ledger. */
+/** The alarm for a stop that a reduction has left too near, and its removal, by the exchange's ledger. */
 
 const CONFIG = `mode: enforce
 exchange: { baseUrls: ["https://one.example", "https://two.example"] }
@@ -17,7 +17,9 @@ accounts:
 
 const FALLS_MS = 75_000;
 
-/** A long of the first hour: cut below 4 % from liquidation, which moves liquidation and so its standing stop. */
+/**
+ * A long of the first hour: cut below 4 % from liquidation, which moves its liquidation price and so its standing stop.
+ */
 async function played(faults: WorldSpec['faults'] = [], to = '54700'): Promise<World> {
   const price = (atMs: number, to: string): TimedEvent => {
     return { atMs, kind: 'setPrice', market: 'BTC_USDT', price: to };
@@ -72,21 +74,21 @@ test('a stop that a cut left 0.24 % from the market is taken down with the read 
   expect(await saidOfStanding(world)).toEqual([]);
 });
 
-test('a stop whose cancels fail is taken down when one arrives, and alarms once it has stood a minute too long', async () => {
+test('a stop whose cancels fail is taken down once one arrives, with an alarm after it stood a minute too long', async () => {
   const fault: FaultSpec = { effect: { kind: 'refusal', of: 'cancels' }, forMs: 180_000 };
   const world = await played([{ atMs: 0, fault }]);
   const said = await saidOfStanding(world);
   expect(said.map(({ alarm }) => alarm)).toEqual([true]);
   expect(said[0]?.words).toMatch(/^this order should have gone 6\d s ago and still stands: /);
-  // Sent again while a cancel was in doubt, it counted as placed for the liquidation price of then, and stayed.
+  // If it was sent again while a cancel was in doubt, it must not count as placed for the liquidation price of then.
   const { cancelledMs, stops } = ledgerOf(world);
   expect(cancelledMs[0]).toBeGreaterThanOrEqual(180_000);
   expect(cancelledMs[0]).toBeLessThan(190_000);
   expect(stops.at(-1)?.[0]).toBe('0.104');
 });
 
-test('asking whether an order still stands was told as placing it again, and the answer as a refusal', async () => {
-  // Not filled within half a minute, the cut is to be placed anew, and a cancel needs proof that orders are taken.
+test('a check whether an order still stands is reported neither as placing it again nor as a refusal', async () => {
+  // Not filled within half a minute, the cut is to be placed anew, and a cancel needs proof that orders are accepted.
   const world = await played([], '55600');
   const events = await eventsOf(world);
   const asked = events.find(({ kind, reason }) => kind === 'placing' && reason === 'resend');

@@ -21,7 +21,9 @@ rules:
 
 type Terms = Partial<Record<'amountStep' | 'priceStep', string>>;
 
-/** The exchange changes its steps while the market is calm; then the price falls to where the rule fires, and on. */
+/**
+ * The exchange changes its steps while the market is calm; then the price falls to where the rule fires, and further.
+ */
 function changedWorld(terms: Terms, reduce: string, readings: Readonly<Record<string, unknown>>): WorldSpec {
   return {
     seed: 11,
@@ -86,7 +88,7 @@ test.each([
       expect(of('order_rejected').length).toBeGreaterThan(0);
       expect(of('order_rejected').length).toBeLessThanOrEqual(3);
       expect(alarms).toContainEqual(expect.stringMatching(alarm));
-      // What was refused costs a round trip and no more.
+      // A refusal costs one round trip.
       const [refused] = of('order_rejected');
       const [placed] = of('order_placed');
       expect((placed?.atMs ?? Number.POSITIVE_INFINITY) - (refused?.atMs ?? 0)).toBeLessThan(500);
@@ -100,7 +102,7 @@ test('amount and price step changed at once: both are found', async () => {
   expect(of('fill').length).toBeGreaterThan(0);
 });
 
-test('a step so coarse that nothing of what was asked for is left: nothing is sent that way, and it is no end', async () => {
+test('a step too coarse for the requested amount: nothing is sent that way, and the intent does not end', async () => {
   const { of, alarms, ends } = await play({ amountStep: '1' }, 'by: 45%');
   expect(of('order_placed')).toEqual([]);
   expect(alarms.some((words) => words.includes('amount step of 0.1'))).toBe(true);

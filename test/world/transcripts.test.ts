@@ -6,8 +6,8 @@ import type { WorldSpec } from '../../src/world/spec.ts';
 import { randomWorld } from './random-world.ts';
 
 /**
- * A few worlds with several accounts, markets and rules: what went into the audit, into the exchange's ledger and to people,
- * kept in transcripts/. `npm test -- test/world/transcripts.test.ts --update` writes them anew.
+ * Some worlds with several accounts, markets and rules: the audit, the exchange's ledger and the notices, kept in
+ * transcripts/. `npm test -- test/world/transcripts.test.ts --update` rewrites them.
  */
 
 const CONFIG = `mode: enforce

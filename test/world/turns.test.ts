@@ -5,14 +5,16 @@ import { auditTrailOf } from '../faults/audit-trail.ts';
 import { ledgerViolations } from '../faults/ledger-check.ts';
 import { sliceOf } from '../support/slice.ts';
 
-/** Two daemons that lost their store long before there is something to do: by the exchange's ledger, in virtual time. */
+/**
+ * Two daemons that lost their store long before there is something to do; by the exchange's ledger, in virtual time.
+ */
 
 const LOST_MS = 15_000;
 const LATE_ARRIVAL_MS = 3_000;
 const TIMEOUT_MS = 2_000;
-/** With a second more: what the second in line waits for the first. */
+/** Plus a second: the wait of the second in line for the first. */
 const TURN_MS = LATE_ARRIVAL_MS + TIMEOUT_MS + 1_000;
-/** Ends the minutes of a fall until the rule fires, a poll, a read and an order. */
+/** Bound from the breach to the first order: the rule fires, then a poll, a read and an order. */
 const SLACK_MS = 6_000;
 /** `SEEDS=50 npm test -- test/world/turns` tries more, and all ways. */
 const SEEDS = Number(process.env['SEEDS'] ?? 1);
@@ -36,18 +38,18 @@ rules:
 }
 
 const NEAR = config('liquidationDistance: { below: 4.5%, clearAbove: 12% }', 'by: 50%');
-/** Fires whatever the size is, as long as the market is low. */
+/** Fires for any size, as long as the market is low. */
 const LOW = config('markPrice: { below: 58000 }', 'by: 50%');
 
 interface Scene {
   readonly seed: number;
-  /** After the loss of the store. */
+  /** Time after the loss of the store. */
   readonly breachAfterMs: number;
   readonly events?: readonly TimedEvent[];
   readonly text?: string;
-  /** The fall stops for so long when the rule has fired: no order fills meanwhile. Default: it does not. */
+  /** The fall stops for this long when the rule has fired, so that no order fills meanwhile. Default: it does not. */
   readonly pausesMs?: number;
-  /** The two do not act in one store epoch. */
+  /** The two act in different store epochs. */
   readonly isApart?: boolean;
 }
 
@@ -95,7 +97,7 @@ function open(scene: Scene): World {
     },
     daemons: [
       { name: 'first', config: text },
-      // Started so shortly before the loss it has read nothing, and begins a store epoch of its own.
+      // Started so shortly before the loss that it has read nothing, it begins a separate store epoch.
       { name: 'second', config: text, ...(isApart ? { startAtMs: LOST_MS - 1 } : {}) },
     ],
     events: [
@@ -106,7 +108,7 @@ function open(scene: Scene): World {
   });
 }
 
-/** Requests that a daemon sent to change something, in the order of their answers. */
+/** Changing requests of a daemon, in the order of their answers. */
 function sentBy(world: World, name: string): readonly string[] {
   return world
     .daemon(name)
@@ -124,7 +126,7 @@ function sizeOf({ exchange }: World): number {
   return exchange.model.openPositions('desk')[0]?.amount.toNumber() ?? 0;
 }
 
-/** No target was crossed and nothing overshot, the size is what was meant, and all of it stands in the audit trail. */
+/** Checks that no target was crossed, nothing overshot, the size is as intended, and the audit trail has all of it. */
 async function checkWhole(world: World, about: string): Promise<void> {
   const trail = await auditTrailOf(world);
   expect(ledgerViolations(world.exchange.model.ledger(), trail, world.startMs), `${about}:`).toEqual([]);
@@ -152,7 +154,7 @@ const LOSSES = [
   ['closed', true],
 ] as const;
 
-/** With what part of the ways is played: of ten minutes one way of each kind, of one minute half of them. */
+/** Share of the ways to play: for ten minutes one of each kind, for one minute half of them. */
 const LATER = [
   [60_000, 2],
   [600_000, 5],
@@ -169,7 +171,7 @@ describe.each(ALL_WAYS ? LATER : sliceOf(LATER, 2, 'times between a loss and a f
     );
 
     test.each(some(LEADS, 'ways to act first'))(
-      'the first in line alone acts on %s, in %s',
+      'only the first in line acts on %s, in %s',
       async (_, __, text, isApart) => {
         for (const seed of seeds) {
           const scene = { seed, breachAfterMs, text, isApart };
@@ -188,7 +190,7 @@ describe.each(ALL_WAYS ? LATER : sliceOf(LATER, 2, 'times between a loss and a f
     );
 
     test.each(some(LOSSES, 'ways to lose the first in line'))(
-      'the second in line acts one turn later where the first is gone (%s; in a store epoch of its own: %s), and once',
+      'the second in line acts one turn later if the first is gone (%s; in a separate store epoch: %s), and once',
       async (how, isApart) => {
         for (const seed of seeds) {
           const atMs = LOST_MS + breachAfterMs - 10_000;
@@ -222,7 +224,7 @@ describe.each(ALL_WAYS ? LATER : sliceOf(LATER, 2, 'times between a loss and a f
     }, 120_000);
 
     test.each(some([false, true], 'store epochs of two'))(
-      'a first in line whose orders do not fill is helped, in a store epoch of its own (%s), and nothing stays uncovered',
+      'a first in line whose orders do not fill is helped, in a separate store epoch (%s), and nothing stays uncovered',
       async (isApart) => {
         let helped = 0;
         for (const seed of seeds) {
@@ -240,7 +242,7 @@ describe.each(ALL_WAYS ? LATER : sliceOf(LATER, 2, 'times between a loss and a f
             events.flatMap((event) => (event.kind === 'audited' ? [event.event] : [])),
           );
           if (sentBy(world, 'second').length > 0) helped += 1;
-          // That another was quicker is no failure.
+          // Another daemon being quicker is no failure.
           expect(
             said.filter(({ alarm }) => alarm),
             `${about}:`,
@@ -253,7 +255,7 @@ describe.each(ALL_WAYS ? LATER : sliceOf(LATER, 2, 'times between a loss and a f
   },
 );
 
-/** From the first order on, until the target is reached: the longest time without an order that stands. */
+/** From the first order on, until the target is reached: the longest time without a standing order. */
 function longestUncoveredMs({ exchange }: World): number {
   const standing = new Set<number>();
   let [sinceMs, longestMs] = [Number.NaN, 0];

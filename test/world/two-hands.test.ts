@@ -3,7 +3,7 @@ import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { AccountSpec, DaemonSpec, PriceSpec, WorldSpec } from '../../src/world/spec.ts';
 
-/** Two hands on one account of the exchange, of which neither knows the other: by the exchange's ledger. */
+/** Two daemons on one account of the exchange, neither aware of the other; by the exchange's ledger. */
 
 function configOf(ids: readonly string[], rule: string): string {
   const accounts = ids.map(
@@ -47,7 +47,7 @@ const alarmsOf = ({ daemons }: World, name: string): readonly AuditEvent[] =>
     .flatMap(({ events }) => events)
     .flatMap((event) => (event.kind === 'audited' && event.event.alarm ? [event.event] : []));
 
-test('the same exchange account under two keys: half is closed, not twice half, and the one that does not act says so', async () => {
+test('the same exchange account under two keys: half is closed, not twice half, and the daemon that does not act says so', async () => {
   const rule = `    when: { liquidationDistance: { below: 5%, clearAbove: 6% } }
     do: [{ reduce: { by: 50%, slippage: 1% } }]`;
   const fall: PriceSpec = {
@@ -71,7 +71,7 @@ test('the same exchange account under two keys: half is closed, not twice half, 
 });
 
 describe('a second daemon on another Redis', () => {
-  /** Teeth between where the rule fires and where it has cleared. */
+  /** A sawtooth between where the rule fires and where it has cleared. */
   const TEETH = 8;
   const SAW: PriceSpec = {
     market: 'BTC_USDT',
@@ -88,7 +88,7 @@ describe('a second daemon on another Redis', () => {
   const south: DaemonSpec = { name: 'south', config, store: 'another' };
   const spec = { durationMs: TEETH * 30_000, exchange: { accounts: [LONG] }, prices: [SAW] };
 
-  test('falls that nothing explains: both say so at the first one, and neither reduces after the third', async () => {
+  test('after an unexplained fall both report it at the first one, and neither reduces after the third', async () => {
     const world = await run({ ...spec, daemons: [north, south] });
     // Three teeth, at each of which both took a tenth.
     expect(sizeOf(world)).toBe(0.256);
@@ -99,10 +99,10 @@ describe('a second daemon on another Redis', () => {
     }
   });
 
-  test('a daemon by itself goes on: what it does explains every fall', async () => {
+  test('a single daemon goes on: its own actions explain every fall', async () => {
     const world = await run({ ...spec, daemons: [north] });
     expect(sizeOf(world)).toBeLessThan(0.23);
-    // Nor is anybody told of orders that have filled.
+    // Nor are people notified of orders that have filled.
     expect(alarmsOf(world, 'north')).toEqual([]);
   });
 });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { DaemonSpec, PriceSpec, TimedFault, WorldSpec } from '../../src/world/spec.ts';
 
-/** Orders and reads of which the daemon does not know enough: by the ledger of the exchange. */
+/** Orders and reads with incomplete information; checked by the exchange's ledger. */
 
 const CONFIG = `mode: enforce
 exchange: { baseUrls: ["https://one.example", "https://two.example"], lateArrival: 3s }
@@ -80,7 +80,7 @@ test('an order that never arrived is sent again behind earlier ones that the mar
   expect(first?.elapsedMs).toBeLessThan(untilMs + 10_000);
 });
 
-test('an order that a cancel took down is not counted as open because its id is taken', async () => {
+test('an order that a cancel took down does not count as open because its id is taken', async () => {
   const garbled = (atMs: number, count: number): TimedFault => ({
     atMs,
     fault: { effect: { kind: 'malformedJson', body: '<html/>' }, target: { endpoint: 'stopLimit' }, count },

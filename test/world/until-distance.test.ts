@@ -19,7 +19,7 @@ rules:
 
 const FALL_MS = 30_000;
 
-/** A slow fall that goes on when the distance that was asked for has been reached. */
+/** A slow fall that continues after the requested distance has been reached. */
 const WORLD: WorldSpec = {
   seed: 9,
   durationMs: FALL_MS + 160_000,
@@ -47,7 +47,7 @@ const WORLD: WorldSpec = {
   daemons: [{ name: 'north', config: CONFIG }],
 };
 
-test('untilDistance sends nothing new once the condition of its rule has cleared, however long it is kept firing', async () => {
+test('untilDistance sends nothing new once the condition of its rule has cleared, however long the rule is kept firing', async () => {
   const config = CONFIG.replace('clearAbove: 11% } }', 'clearAbove: 8% } }\n    keepFiringFor: 10m').replace(
     'cadence:',
     'acting: { distanceTolerance: 0% }\ncadence:',
@@ -60,7 +60,7 @@ test('untilDistance sends nothing new once the condition of its rule has cleared
   expect(model.ledger({ kinds: ['liquidation_started'] })).toEqual([]);
 });
 
-test('a reduction until a distance does not trail a falling market with an order every half second', async () => {
+test('a reduction until a distance does not follow a falling market with an order every half second', async () => {
   const world = openWorld(WORLD);
   await world.run();
   const { model } = world.exchange;
@@ -71,7 +71,7 @@ test('a reduction until a distance does not trail a falling market with an order
   expect(model.ledger({ kinds: ['liquidation_started'] })).toEqual([]);
 });
 
-test('under isolated margin a position does not dwindle to a crumb that is liquidated', async () => {
+test('under isolated margin a position does not shrink to a tiny rest that is liquidated', async () => {
   const world = openWorld({
     ...WORLD,
     exchange: {

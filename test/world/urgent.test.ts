@@ -24,7 +24,7 @@ const ORDERED_MS = 5_000;
 const MOVES_MS = 15_000;
 
 interface Scene {
-  /** Where the price is from `MOVES_MS` on, over ten seconds; absent: it stands still. */
+  /** The price from `MOVES_MS` on, over ten seconds; default: constant. */
   readonly to?: number;
   readonly side?: 'long' | 'short';
   readonly hedgedBy?: string;
@@ -148,7 +148,7 @@ test('without --urgent nothing closes in a rising market, and one stop stands', 
   expect(early.map(({ above }) => above)).toEqual([false]);
 });
 
-test('in a market that stands still one stop stands on either side, and no order follows another', async () => {
+test('in a constant market one stop stands on either side, and no order follows another', async () => {
   const { fills, stops, sizes, open: left } = await played({});
   expect([fills, sizes, left]).toEqual([[], [['long', '0.5']], 2]);
   expect(stops.map(({ above }) => above)).toEqual([false, true]);
@@ -175,13 +175,13 @@ test('both sides of a hedge: two stops each, both closed, nothing opened', async
   }
 });
 
-/** Readings under which the second stop is refused, or closes at once. */
+/** Readings with which the second stop is refused, or closes at once. */
 test.each([
   [{ wrongSideActivation: 'refused' }, 'code 33: an activation above the market'],
   [{ reduceOnlyRoom: 'refused' }, 'code 116: no room beside the first'],
   [{ reduceOnlyRoom: 'trimmed' }, 'code 116: nothing is left beside the first'],
 ])(
-  'a second stop that is refused (%j, %s) does not hold up the first',
+  'a second stop that is refused (%j, %s) does not delay the first',
   async (readings: object, _why: string) => {
     const { fills, stops, sizes, open: left } = await played({ to: START * 0.995, readings });
     expect(new Set(stops.map(({ above }) => above))).toEqual(new Set([false]));
@@ -192,13 +192,13 @@ test.each([
   },
 );
 
-test('what an exchange refuses on the other side teaches nothing about the first: its prices are as without', async () => {
-  // In a market that runs away from it the first stop is placed anew, at a price of what was learned until then.
+test('a refusal on the other side does not change the prices of the first stop', async () => {
+  // In a market that moves away the first stop is placed anew, at a price of what was learned until then.
   const scene = { to: START * 1.005, readings: { wrongSideActivation: 'refused' } } as const;
   const [urgent, alone] = [await played(scene), await played({ ...scene, urgent: false })];
   expect(urgent.stops.map(({ at }) => at)).toEqual(alone.stops.map(({ at }) => at));
   expect(urgent.stops.length).toBeGreaterThan(1);
-  // Asked again every 10 s, not in the pace of a reduction.
+  // Retried every 10 s, not at the pace of a reduction.
   expect(urgent.refused).toBeGreaterThan(0);
   expect(urgent.refused).toBeLessThanOrEqual(6);
   expect(urgent.sizes).toEqual(alone.sizes);
@@ -219,7 +219,7 @@ test.each([
   ['unanswered, and done all the same', { kind: 'lostReply', connection: 'reset' }, 0],
   ['unanswered, and done all the same', { kind: 'lostReply', connection: 'reset' }, 1],
   ['late', { kind: 'appliedLate', delayMs: 3_000 }, 1],
-] as const)('one order %s (%j, number %d): closed once, whichever way', async (_, effect, skip) => {
+] as const)('one order %s (%j, number %d): closed once, in either direction', async (_, effect, skip) => {
   for (const to of [START * 0.995, START * 1.005]) {
     const { fills, sizes, open: left } = await played({ to, faults: orderFault(effect, skip) });
     expect(sumOf(fills)).toBe(0.5);
@@ -241,7 +241,7 @@ test('killed between the two orders, or after both, and started again: closed on
   }
 });
 
-test('after an urgent close the stop on the other side stood for three minutes, as if others had closed the position', async () => {
+test('after an urgent close the stop on the other side is removed at once', async () => {
   const readings = { reduceOnlyAfterClose: 'kept' };
   const scene = { to: START * 1.005, readings } as const;
   const world = open({ ...scene, beside: '1' });
@@ -253,7 +253,7 @@ test('after an urgent close the stop on the other side stood for three minutes, 
   const [gone] = model.ledger({ kinds: ['order_cancelled'], accountId: 'desk-1' });
   // Two lists that show the other position, and the cancel.
   expect((gone?.atMs ?? 0) - (fill?.atMs ?? 0)).toBeLessThan(4_000);
-  // An empty list proves nothing: what is left stays, and the audit trail says why.
+  // An empty list proves nothing: the stop stays, and the audit trail says why.
   const alone = open(scene);
   await alone.run();
   expect(outcomeOf(alone).open).toBe(1);
@@ -272,7 +272,7 @@ test('after an urgent close the stop on the other side stood for three minutes, 
   );
 });
 
-test('after a crash the stop on the other side of an urgent close stood 1.6 % away, for what the crash had taught', async () => {
+test('after a crash the stop on the other side of an urgent close stands no farther away than previewed', async () => {
   const jump = (atMs: number, price: number): TimedEvent => {
     return { atMs, kind: 'setPrice', market: 'BTC_USDT', price: String(price) };
   };
@@ -320,7 +320,7 @@ test('after a crash the stop on the other side of an urgent close stood 1.6 % aw
   for (const away of urgent.slice(-2)) expect(away).toBeLessThan(0.0013);
 });
 
-test('what the owner opens right after is not reduced by the stop that is left', async () => {
+test('the leftover stop does not reduce what the owner opens right after', async () => {
   const { fills, sizes } = await played({
     to: START * 1.005,
     readings: { reduceOnlyAfterClose: 'kept' },
@@ -333,7 +333,7 @@ test('what the owner opens right after is not reduced by the stop that is left',
   expect(sizes).toEqual([['long', '0.1']]);
 });
 
-test('an entry filled at two prices has digits without end: an urgent close of it is priced, and the account watched on', async () => {
+test('an urgent close with an entry price of endless digits is priced, and the account watched further', async () => {
   const to = START * 0.99;
   const again = MOVES_MS + 20_000;
   const trade = { kind: 'trade', account: 'desk-1', market: 'BTC_PERP' } as const;

@@ -5,9 +5,9 @@ import { auditTrailOf } from '../faults/audit-trail.ts';
 import { ledgerViolations } from '../faults/ledger-check.ts';
 import { sliceOf } from '../support/slice.ts';
 
-/** What daemons do while the store that they share is lost: by the ledger of the exchange, in virtual time. */
+/** Daemons while their shared store is lost; by the exchange's ledger, in virtual time. */
 
-/** `MOMENTS=200 npm test -- test/world/without-store` tries more of them; otherwise a slice of 5. */
+/** `MOMENTS=200 npm test -- test/world/without-store` tries more of them; default: a slice of 5. */
 const MOMENTS = Number(process.env['MOMENTS'] ?? 5);
 const ALL = Array.from({ length: MOMENTS }, (_, index) => index);
 const SOME = process.env['MOMENTS'] === undefined ? sliceOf(ALL, 3, 'moments of a loss') : ALL;
@@ -92,7 +92,7 @@ async function check(world: World, about: string): Promise<void> {
 }
 
 test.each([[['north']], [['north', 'south']]])(
-  `lost for a minute at ${SOME.length} moments around a breach, with %j: acted on in time, once, and handed back whole`,
+  `lost for a minute at ${SOME.length} moments around a breach, with %j: acted on in time, once, and handed back completely`,
   async (names) => {
     for (const moment of SOME) {
       // From well before the breach to well after the first order.
@@ -112,7 +112,7 @@ test.each([[['north']], [['north', 'south']]])(
   60_000 + 2_000 * MOMENTS,
 );
 
-/** North is alone for long, and south goes on with the account meanwhile; then both share the store again. */
+/** North is alone for long, and south continues with the account meanwhile; then both share the store again. */
 const goesOn: readonly TimedEvent[] = [
   { atMs: BREACH_MS - 3_000, kind: 'link', daemon: 'south', to: 'store', state: 'down' },
   { atMs: BREACH_MS - 3_000, kind: 'link', daemon: 'north', to: 'store', state: 'down' },
@@ -140,7 +140,7 @@ async function expectAllRecorded(world: World): Promise<void> {
 }
 
 test.each([32_800, 33_200, 33_600, 34_200])(
-  'lost again at %i ms, while records that were made alone are handed back or attached: none is missing in the end',
+  'lost again at %i ms, while records made alone are handed back or attached: none is missing in the end',
   async (againMs) => {
     const events: readonly TimedEvent[] = [
       ...goesOn,
@@ -155,7 +155,7 @@ test.each([32_800, 33_200, 33_600, 34_200])(
 );
 
 test.each([0, 5, 20, 100])(
-  'killed %i ms after records were handed back that could not continue their chain: its next life attaches them',
+  'killed %i ms after records were handed back that could not continue their chain: its next start attaches them',
   async (afterMs) => {
     const world = open(APART, ['north', 'south'], goesOn, { minMs: 60, maxMs: 140 });
     const north = world.daemon('north');
@@ -178,10 +178,10 @@ test.each([0, 5, 20, 100])(
 );
 
 test.each([[['north']], [['north', 'south']]])(
-  `lost again and again at ${SOME.length} rhythms, with %j: acted on once, and handed back whole`,
+  `lost again and again at ${SOME.length} rhythms, with %j: acted on once, and handed back completely`,
   async (names) => {
     for (const rhythm of SOME) {
-      // It comes back for hardly longer than it has to before it is trusted: no poll may fall between two losses.
+      // It is back for barely longer than it takes to be trusted: no poll may fall between two losses.
       const [downMs, upMs] = [2_500 + rhythm * 900, 2_300 + ((rhythm * 370) % 1_900)];
       const events = Array.from({ length: 9 }, (_, loss): readonly TimedEvent[] => {
         const atMs = BREACH_MS - 3_000 + loss * (downMs + upMs);
@@ -198,7 +198,7 @@ test.each([[['north']], [['north', 'south']]])(
   60_000 + 2_000 * MOMENTS,
 );
 
-test('the second in line acts after its turn where the first one has died, and not before', async () => {
+test('the second in line acts after its turn if the first one has died, and not before', async () => {
   const dies: TimedEvent = { atMs: 15_500, kind: 'kill', daemon: 'north' };
   const world = open(1, ['north', 'south'], [...outage(15_000), dies]);
   await world.run();
@@ -208,7 +208,7 @@ test('the second in line acts after its turn where the first one has died, and n
   await check(world, 'the first one died');
 });
 
-test('a store that comes back empty has everything again, and the same epoch goes on', async () => {
+test('a store that comes back empty gets everything again, and the same epoch continues', async () => {
   const world = open(3, ['north'], outage(BREACH_MS - 2_000));
   await world.run(30_000);
   const before = await world.daemon('north').store?.store.read('desk');
@@ -221,7 +221,7 @@ test('a store that comes back empty has everything again, and the same epoch goe
   expect(after.load.account.documents.evaluation?.nextEpisode).toBeGreaterThan(1);
 });
 
-test('a pause that was said in a store that comes and goes held only when everything was handed back', async () => {
+test('a pause placed in an intermittent store holds before everything is handed back', async () => {
   // Never up for as long as it takes to be trusted.
   const flaps = Array.from({ length: 10 }, (_, loss): readonly TimedEvent[] => [
     { atMs: 5_000 + loss * 3_500, kind: 'store', state: 'down' },

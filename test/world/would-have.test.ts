@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { outcomesBy, wouldBeOrders } from '../../src/core/costs/would-have.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 
-/** What observe mode says that its orders would have come to, against the ledger of the same world in enforce mode. */
+/** Observe mode's estimate of its orders' results, against the ledger of the same world in enforce mode. */
 
 const START = 60_000;
 const LOWEST = START * 0.955;
@@ -52,7 +52,7 @@ function open(mode: 'observe' | 'enforce', end: number): World {
   });
 }
 
-/** By the ledger: what the fills were worth against the price at the end. */
+/** By the ledger: the value of the fills against the price at the end. */
 async function worthOfFills(end: number): Promise<{ readonly worth: number; readonly amount: number }> {
   const world = open('enforce', end);
   await world.run();
@@ -78,6 +78,6 @@ test.each([
   if (outcome?.kind !== 'closed') throw new Error(`not closed: ${JSON.stringify(outcome)}`);
   expect(Number(order?.order.amount)).toBe(twin.amount);
   expect(Math.sign(outcome.gained)).toBe(Math.sign(twin.worth));
-  // Within 0.1 % of what was closed: the estimate knows the activation, the ledger the fill.
+  // Within 0.1 % of the closed amount: the estimate knows the activation, the ledger the fill.
   expect(Math.abs(outcome.gained - twin.worth)).toBeLessThan(0.001 * START * twin.amount);
 });

@@ -17,8 +17,8 @@ const START = 60_000;
 const CALM_MS = 20_000;
 
 /**
- * The mark is 1 % above the last price, so the first order becomes the opposite trigger. No cancel takes it away, and what
- * is placed beside it has to fit.
+ * The mark is 1 % above the last price, so the first order becomes the opposite trigger. No cancel removes it, and
+ * further orders must fit beside it.
  */
 function fall(): WorldSpec {
   return {
@@ -57,7 +57,7 @@ function amountsOf({ exchange }: World, kind: Kind): readonly number[] {
   return exchange.model.ledger({ kinds: [kind], accountId: 'desk-1' }).map(({ amount }) => Number(amount));
 }
 
-test('an order on the wrong side was forgotten after a cancel that does not reach it, and what came after it was refused, a dozen times a second', async () => {
+test('an order on the wrong side is remembered after a cancel that does not reach it, and the next ones are not refused again and again', async () => {
   const world = openWorld(fall());
   await world.run();
   expect(amountsOf(world, 'order_placed')).toEqual([0.4, 0.1]);

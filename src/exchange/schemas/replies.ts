@@ -162,16 +162,17 @@ function withDoubtfulSides(
   records: readonly PositionRecord[],
   items: readonly unknown[],
 ): readonly PositionRecord[] {
+  const isKnown = ({ positionSide }: PositionRecord): boolean => positionSide?.known === true;
+  if (records.every(isKnown)) return records;
+  const open = items.filter((item) => !isZero(child(item, 'amount')));
+  const byMarket = Map.groupBy(open, (item) => asName(child(item, 'market')));
+  // An item whose market cannot be read may be of any market.
   const hasNeighbour = ({ positionId, market }: PositionRecord): boolean =>
-    items.some((item) => {
-      const ofMarket = asName(child(item, 'market')) ?? market;
-      const isOther = asId(child(item, 'positionId')) !== positionId;
-      return isOther && ofMarket === market && !isZero(child(item, 'amount'));
-    });
+    [market, undefined].some((name) =>
+      byMarket.get(name)?.some((item) => asId(child(item, 'positionId')) !== positionId),
+    );
   const inDoubt = (record: PositionRecord): PositionRecord => ({ ...record, sideDoubtful: true });
-  return records.map((record) =>
-    record.positionSide?.known !== true && hasNeighbour(record) ? inDoubt(record) : record,
-  );
+  return records.map((record) => (!isKnown(record) && hasNeighbour(record) ? inDoubt(record) : record));
 }
 
 /**

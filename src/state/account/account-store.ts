@@ -315,8 +315,9 @@ export class AccountStore implements StateStore {
 
   #remember(entry: Entry): void {
     const { account, headerText, tally } = entry;
-    this.#entryOf.set(account, entry);
     const kept = this.#entries.get(account.accountId);
+    if (kept === entry) return;
+    this.#entryOf.set(account, entry);
     if (kept?.account.epoch === account.epoch && !isCoveredBy(kept, entry)) return;
     this.#entries.delete(account.accountId);
     this.#entries.set(account.accountId, entry);
@@ -324,8 +325,9 @@ export class AccountStore implements StateStore {
       const { version, epoch } = account;
       this.#note(account.accountId, { epoch: epoch.id, version, headerText, tally: tally.text });
     }
+    if (this.#entries.size <= this.#options.remembered) return;
     const [oldest = ''] = this.#entries.keys();
-    if (this.#entries.size > this.#options.remembered) this.#entries.delete(oldest);
+    this.#entries.delete(oldest);
   }
 
   #note(accountId: string, now: Seen): void {

@@ -89,5 +89,8 @@ function nextTexts(
 
 function nextDocuments(before: AccountDocuments, changed: InternalCommit['documents']): AccountDocuments {
   if (changed === undefined) return before;
-  return Object.fromEntries(Object.entries({ ...before, ...changed }).filter(([, value]) => value !== null));
+  const next = { ...before, ...changed };
+  const isRemoved = Object.values(changed).includes(null);
+  if (!isRemoved) return next as AccountDocuments;
+  return Object.fromEntries(Object.entries(next).filter(([, value]) => value !== null));
 }

@@ -30,7 +30,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 const config = () => path.join(folder, 'breakwater.yaml');
 const keysOf = (index: number) => exchange.accounts[index] ?? expect.fail('no account');
 
-/** The options of a script for one of the simulator's accounts. */
+/** Options of a script for one of the simulator's accounts. */
 async function optionsFor(index: number, changes: Readonly<Record<string, string>> = {}): Promise<string[]> {
   const { apiKey, apiSecret } = keysOf(index);
   await writeFile(path.join(folder, 'key'), `${apiKey}\n`, { mode: 0o600 });
@@ -65,7 +65,7 @@ async function initJson(args: readonly string[]): Promise<Decided> {
 }
 
 describe('breakwater init, for a script', () => {
-  test('writes a config that check accepts, from what the account holds', async () => {
+  test("writes a config that check accepts, from the account's holdings", async () => {
     const decided = await initJson(await optionsFor(0));
     expect(decided).toMatchObject({
       mode: 'observe',
@@ -96,13 +96,13 @@ describe('breakwater init, for a script', () => {
     expect(problems.map(({ code }) => code)).toEqual(watched);
   });
 
-  test('in the setup that init made approve and flatten were refused: nothing sealed what people say', async () => {
+  test('sets up an operators key and a control token, so that approve and flatten work', async () => {
     const decided = await initJson(await optionsFor(0, { '--redis': 'redis://127.0.0.1:1' }));
     const key = path.join(folder, 'operators.key');
     const token = path.join(folder, 'web-control.secret');
     expect(decided).toMatchObject({
       operators: { key: { file: 'operators.key' } },
-      // While Redis is lost nobody could pause: the daemon asked for a token that no config had.
+      // The daemon asks for this token when somebody pauses it while Redis is lost.
       web: { controlToken: { file: 'web-control.secret' } },
       files: [key, token, config()],
     });
@@ -114,7 +114,7 @@ describe('breakwater init, for a script', () => {
     const doctor = await runCommandLine(['doctor', '--config', config(), '--json']);
     const { checks } = JSON.parse(doctor.stdout) as { checks: { name: string; status: string }[] };
     expect(checks).toContainEqual(expect.objectContaining({ name: 'operators', status: 'passed' }));
-    // The daemons of a second config have the same key, or what is said to one is not obeyed by the other.
+    // The daemons of a second config need the same key, or one would not obey what the other does.
     const again = await initJson(await optionsFor(0, { '--out': path.join(folder, 'second.yaml') }));
     expect(again).toMatchObject({ files: [path.join(folder, 'second.yaml')] });
     expect((await readFile(key, 'utf8')).trim()).toBe(secret);
@@ -126,7 +126,7 @@ describe('breakwater init, for a script', () => {
     expect([short.exitCode, short.stderr]).toEqual([EXIT.failed, expect.stringContaining('operators.key')]);
   });
 
-  test('doctor finds nothing wrong but a Redis that is not there', async () => {
+  test('doctor finds nothing wrong except a Redis that is not there', async () => {
     await initJson(await optionsFor(0, { '--redis': 'redis://127.0.0.1:1' }));
     const { stdout } = await runCommandLine(['doctor', '--config', config(), '--json']);
     const { checks } = JSON.parse(stdout) as { checks: { name: string; status: string }[] };
@@ -135,7 +135,7 @@ describe('breakwater init, for a script', () => {
     expect(passed).toEqual(expect.arrayContaining(['secrets', 'credentials', 'nonce', 'markets']));
   });
 
-  test('an account in hedge mode, one with a credit line, and one with a margin position', async () => {
+  test('handles hedge mode, a credit line, and a margin position', async () => {
     const hedged = await initJson(await optionsFor(2));
     expect(Object.keys(hedged.markets)).toEqual(['BTC_PERP']);
     await rm(config());
@@ -150,7 +150,7 @@ describe('breakwater init, for a script', () => {
     });
   });
 
-  test('proposes the set that is made for the leverage, and warns where there is none', async () => {
+  test('proposes the rule set made for the leverage, and warns if there is none', async () => {
     const nameAt = async (leverage: string) => {
       await rm(config(), { force: true });
       const { ruleSet, warnings } = await initJson(await optionsFor(3, { '--leverage': leverage }));
@@ -170,7 +170,7 @@ describe('breakwater init, for a script', () => {
     });
   });
 
-  test('warns of an account that is above the leverage it is given', async () => {
+  test('warns of an account above the given leverage', async () => {
     const { warnings } = await initJson(await optionsFor(0, { '--leverage': '3' }));
     expect(warnings.join()).toContain('is at 7.5x now, above the 3x');
   });
@@ -200,7 +200,7 @@ describe('breakwater init, for a script', () => {
     expect(await readFile(out, 'utf8')).not.toContain(apiKey);
   });
 
-  test('offline: writes without asking anybody, and says what is left to do', async () => {
+  test('offline: writes without any request, and says what is left to do', async () => {
     const args = await optionsFor(0, {
       '--key-file': '',
       '--secret-file': '',
@@ -213,19 +213,19 @@ describe('breakwater init, for a script', () => {
   });
 });
 
-test('nobody was told that the secret of a channel is not at hand', async () => {
+test('warns that the secret of a channel is not at hand', async () => {
   const args = ['init', ...(await optionsFor(0)), '--channel', 'slack,url=env:NOPE'];
   const { exitCode, stderr } = await runCommandLine(args);
   expect(exitCode).toBe(EXIT.ok);
   expect(stderr).toMatch(/breakwater\.yaml:\d+:\d+ \S+: warning: .*environment variable NOPE/);
 });
 
-describe('what init offers is what the config knows', () => {
-  test('rule sets', () => {
+describe('init offers what the config knows', () => {
+  test('its rule sets', () => {
     expect(RULE_SETS).toEqual(POSITION_SETS);
   });
 
-  test('every type of channel, with what it needs', async () => {
+  test('every channel type, with its required keys', async () => {
     const examples: Readonly<Record<string, string>> = {
       chat: '-1001234567890',
       urls: 'http://127.0.0.1:9093',
@@ -252,7 +252,7 @@ describe('what init offers is what the config knows', () => {
     }
   });
 
-  test('names that YAML reads as something else are quoted', async () => {
+  test('names that YAML would read differently are quoted', async () => {
     const odd = path.join(folder, 'a b: {#}.key');
     await writeFile(odd, keysOf(0).apiKey, { mode: 0o600 });
     for (const account of ['1e5', 'null.', 'a']) {
@@ -281,14 +281,14 @@ describe('breakwater init refuses', () => {
     expect(await readFile(config(), 'utf8')).toBe('mine');
   });
 
-  test('what it does not write, and check would refuse for want of operators.key', async () => {
+  test('what check would refuse for want of operators.key', async () => {
     const channel = 'telegram,token=env:TOKEN,chat=1,commands=[{chat: "1"}]';
     const { exitCode, message } = await refused([...(await optionsFor(0)), '--channel', channel]);
     expect(exitCode).toBe(EXIT.usage);
     expect(message).toContain('--channel telegram: commands is a list, which init does not write.');
   });
 
-  test('a script that says too little, and names all of it', async () => {
+  test('a script with missing options, and names all of them', async () => {
     const { exitCode, message } = await refused(['--out', config()]);
     expect(exitCode).toBe(EXIT.usage);
     for (const flag of ['--exchange', '--account', '--key-file', '--secret-env', '--leverage']) {
@@ -309,14 +309,14 @@ describe('breakwater init refuses', () => {
     // An address may stand in the config, but not with a password: the check of the config says so.
     [EXIT.failed, ['--channel', 'webhook,url=https://me:s3cr3t@x.example']],
     [EXIT.usage, ['--secret-env', 's3cr3t-0123456789abcdef']],
-  ])('a secret on the command line, and does not repeat it: %s %s', async (exitCode, args) => {
+  ])('a secret on the command line, without repeating it: %s %s', async (exitCode, args) => {
     const options = await optionsFor(0, args[0] === '--secret-env' ? { '--secret-file': '' } : {});
     const error = await refused([...options, ...args]);
     expect(JSON.stringify(error)).not.toContain('s3cr3t');
     expect(error).toMatchObject({ exitCode });
   });
 
-  test('keys that the exchange does not take', async () => {
+  test('keys that the exchange refuses', async () => {
     const args = await optionsFor(0);
     await writeFile(path.join(folder, 'secret'), 'another');
     expect(await refused(args)).toMatchObject({
@@ -338,7 +338,7 @@ describe('breakwater init refuses', () => {
     });
   });
 
-  test('a channel that it does not know, or that lacks something', async () => {
+  test('an unknown channel, or one with missing settings', async () => {
     const args = await optionsFor(0);
     for (const [channel, message] of [
       ['smoke', 'expected one of'],
@@ -353,7 +353,7 @@ describe('breakwater init refuses', () => {
     }
   });
 
-  test('a folder that is not there', async () => {
+  test('a missing folder', async () => {
     const args = await optionsFor(0, { '--out': path.join(folder, 'none', 'b.yaml') });
     expect(await refused(args)).toMatchObject({ code: 'file-unwritable' });
   });
@@ -362,7 +362,7 @@ describe('breakwater init refuses', () => {
 describe('breakwater init, at a terminal', () => {
   const HOOK = 'https://hooks.example/T0/B0/s3cr3t';
 
-  test('asks for what is missing, hides secrets, and keeps them in files of their own', async () => {
+  test('asks for what is missing, hides secrets, and keeps them in separate files', async () => {
     const { apiKey, apiSecret } = keysOf(0);
     const run = await runAtTerminal(
       ['init', '--out', config()],
@@ -409,13 +409,13 @@ describe('breakwater init, at a terminal', () => {
     expect(checked.stdout).toContain('1 warning\n');
   });
 
-  test('shows neither a secret that was pasted ahead of its question, nor one that is brought back', async () => {
+  test('echoes neither a secret pasted ahead of its question, nor one recalled from the history', async () => {
     const { apiKey, apiSecret } = keysOf(0);
     const run = await runAtTerminal(
       ['init', '--out', config(), '--leverage', '10', '--channel', 'log'],
       [
         ['Address of the exchange', `${exchange.baseUrl}\ndesk-1\n${apiKey}\n${apiSecret}\n`],
-        // The arrow up brings back the line before, in an editor that keeps one.
+        // The up arrow recalls the previous line, in an editor that keeps a history.
         ['yes, correct or later', '\u001b[A\n'],
         ['Rule set', '\u001b[A\u001b[Ax\u007f\n'],
         ['yours too?', 'y\n'],
@@ -458,7 +458,7 @@ describe('breakwater init, at a terminal', () => {
     expect(run.stderr).not.toContain(apiSecret);
   });
 
-  test('a credit line is shown with its debt and how far it is, and gets its rules', async () => {
+  test('shows a credit line with its debt and LTV, and adds its rules', async () => {
     const { id } = keysOf(4);
     const loan = {
       asset: 'USDT',
@@ -476,7 +476,7 @@ describe('breakwater init, at a terminal', () => {
     expect(await readFile(config(), 'utf8')).toMatch(/- credit-line\b|, credit-line/);
   });
 
-  test('asks for what the options leave open only', async () => {
+  test('asks only for what the options leave open', async () => {
     const run = await runAtTerminal(
       ['init', ...(await optionsFor(0)), '--json'],
       [
@@ -496,7 +496,7 @@ describe('breakwater init, at a terminal', () => {
     expect(run.stderr).not.toContain('Address of the exchange');
   });
 
-  test('ended by Ctrl-C, Ctrl-D or a signal: nothing is written', async () => {
+  test('writes nothing when Ctrl-C, Ctrl-D or a signal ends it', async () => {
     for (const [typed, exitCode] of [
       ['\u0003', EXIT.interrupted],
       ['\u0004', EXIT.failed],
@@ -516,7 +516,7 @@ describe('breakwater init, at a terminal', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test('does not ask for a secret whose file is there already', async () => {
+  test('does not ask for a secret whose file exists', async () => {
     await writeFile(path.join(folder, 'desk-1.key'), 'older');
     const run = await runAtTerminal(
       ['init', '--out', config(), '--exchange', exchange.baseUrl, '--account', 'desk-1'],

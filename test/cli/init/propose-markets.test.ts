@@ -44,7 +44,7 @@ describe('steps', () => {
     expect(proposed([position({ amount })]).amountStep.value).toBe(step);
   });
 
-  test('an order in the same market is finer than the position; one in another market says nothing', () => {
+  test('an order in the same market is finer than the position; one in another market has no effect', () => {
     const orders = [
       order({ amount: '0.005', price: '60000.5' }),
       order({ amount: '0.00001', market: 'BTC_USDT' }),
@@ -56,7 +56,7 @@ describe('steps', () => {
     });
   });
 
-  test('prices of orders go before prices that are computed', () => {
+  test('prices of orders take precedence over computed prices', () => {
     const averaged = { basePrice: '60000.12345678', liquidationPrice: '53608.12345678' };
     const withStop = position({ ...averaged, tpsl: { stopLoss: text('55000.5') } });
     expect(proposed([withStop]).priceStep.value).toBe('0.1');
@@ -65,7 +65,7 @@ describe('steps', () => {
     expect(proposed([position(averaged)], [market]).priceStep.value).toBe('0.01');
   });
 
-  test('of computed prices only the leading digits count, whatever the price', () => {
+  test('of computed prices only the leading digits count, at any price', () => {
     const cheap = position({ basePrice: '0.000012345678', liquidationPrice: null });
     expect(proposed([cheap]).priceStep.value).toBe('0.0000000001');
     const dear = position({ basePrice: '1234567.891', liquidationPrice: null });
@@ -74,7 +74,7 @@ describe('steps', () => {
     expect(proposed([unsaid]).priceStep).toEqual({ value: '1', from: 'no price at all' });
   });
 
-  test('what was seen is always a multiple of what is proposed for amounts', () => {
+  test('every observed amount is a multiple of the proposed step', () => {
     const digits = fc.tuple(fc.integer({ min: 1, max: 999_999 }), fc.integer({ min: 0, max: 10 }));
     fc.assert(
       fc.property(fc.array(digits, { minLength: 1, maxLength: 6 }), (amounts) => {
@@ -88,7 +88,7 @@ describe('steps', () => {
 });
 
 describe('markets', () => {
-  test('are listed once each; perpetuals settle in USDT; names that no config takes are left out', () => {
+  test('are listed once each; perpetuals settle in USDT; names that the config refuses are left out', () => {
     const records = [
       position(),
       position({ market: 'BTC_USDT' }),
@@ -109,7 +109,7 @@ describe('markets', () => {
 });
 
 describe('the maintenance margin', () => {
-  /** At its liquidation price a pool has just the maintenance margin left. */
+  /** At its liquidation price a pool has exactly the maintenance margin left. */
   function pool(rate: number, equity: number, legs: readonly (readonly [string, number, number])[]) {
     const worth = legs.reduce((sum, [, size, mark]) => sum + Math.abs(size) * mark, 0);
     return legs.map(([market, size, mark]) => {
@@ -126,7 +126,7 @@ describe('the maintenance margin', () => {
     });
   }
 
-  test.each([0.01, 0.03, 0.05])('of a pool with the rate %s is found', (rate) => {
+  test.each([0.01, 0.03, 0.05])('is found for a pool with the rate %s', (rate) => {
     const one = pool(rate, 4_000, [['BTC_PERP', 0.5, 60_000]]);
     const two = pool(rate, 9_000, [
       ['BTC_PERP', 0.5, 60_000],
@@ -139,7 +139,7 @@ describe('the maintenance margin', () => {
     });
   });
 
-  test('is the usual one where figures are missing, implausible, or of several pools', () => {
+  test('is the default if figures are missing, implausible, or of several pools', () => {
     const usual = { value: '3%', from: 'what is usual up to 10x' };
     expect(proposed([position({ freeMargin: undefined })]).maintenanceMargin).toEqual(usual);
     expect(proposed([position({ margin: undefined })]).maintenanceMargin).toEqual(usual);
@@ -150,7 +150,7 @@ describe('the maintenance margin', () => {
     expect(proposed([first, second]).maintenanceMargin).toEqual(usual);
   });
 
-  test('the leverage is what all positions are worth by the equity', () => {
+  test('the leverage is the value of all positions divided by the equity', () => {
     expect(leverageOf([position()])).toBe(7.5);
     expect(leverageOf([position({ freeMargin: undefined })])).toBeUndefined();
     expect(leverageOf([position({ unrealizedPnl: undefined })])).toBeUndefined();

@@ -5,14 +5,14 @@ import { runCli } from '../../../src/cli/run.ts';
 export interface TypedRun {
   readonly exitCode: ExitCode;
   readonly stdout: string;
-  /** Questions and what was echoed. */
+  /** Questions and echoed input. */
   readonly stderr: string;
 }
 
-/** A question that is waited for, and what is typed then. */
+/** A question to wait for, and the answer to type. */
 export type Answer = readonly [question: string, typed: string];
 
-/** Runs a command line at a terminal where somebody answers each question when it has come; then the input ends. */
+/** Runs a command line at a terminal where each question is answered once it appears; then the input ends. */
 export async function runAtTerminal(
   args: readonly string[],
   answers: readonly Answer[],
@@ -37,7 +37,7 @@ export async function runAtTerminal(
     if (found < 0) return;
     at = found + next[0].length;
     left.shift();
-    // After the question, not while it is written.
+    // After the question, not during its output.
     setImmediate(() => {
       stdin.write(next[1]);
       if (left.length === 0) setImmediate(() => stdin.end());

@@ -11,7 +11,7 @@ import { type PrivateRedis, startPrivateRedis } from '../../support/redis.ts';
 
 const MINUTE_MS = 60_000;
 
-/** Observes, so that the price alone decides when rules fire and when they end. */
+/** In observe mode the price alone decides when rules fire and end. */
 const CONFIG = `mode: observe
 exchange: { baseUrls: ["https://one.example"] }
 cadence: { calm: 2s, alert: 500ms }
@@ -33,7 +33,7 @@ rules:
   - { id: never, on: position, when: { liquidationDistance: { below: 0.1% } }, do: [{ notify: {} }] }
 `;
 
-/** Near to liquidation from the second to the fifth minute. */
+/** Near liquidation from the second to the fifth minute. */
 async function breach(): Promise<World> {
   const price = (minute: number, value: string) =>
     ({ atMs: minute * MINUTE_MS, kind: 'setPrice', market: 'BTC_USDT', price: value }) as const;
@@ -68,7 +68,7 @@ interface Line {
 let folder: string;
 let world: World;
 let redis: PrivateRedis;
-/** When `near` changed, as the daemon of the world said it. */
+/** When `near` changed, as the world's daemon reported it. */
 let fired: number;
 let ended: number;
 const at = (name: string): string => path.join(folder, name);
@@ -103,7 +103,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** What the daemon of the world kept, in Redis as a daemon keeps it there. */
+/** History of the world's daemon, stored in Redis as a daemon stores it. */
 async function storeSamples(prefix: string): Promise<void> {
   const kept = (await world.daemon('north').store?.history.readAll('desk-1')) ?? [];
   expect(kept.length).toBeGreaterThan(40);
@@ -116,7 +116,7 @@ async function storeSamples(prefix: string): Promise<void> {
   client.disconnect();
 }
 
-/** As `breakwater audit export` writes it. */
+/** The same trail in the format of `breakwater audit export`. */
 async function exportOf({ audit }: World): Promise<string> {
   const records = await audit.read('desk-1', { from: 1, limit: 1_000 });
   const hashes = new Set(records.flatMap(({ record }) => Object.values(record.attachments)));
@@ -167,7 +167,7 @@ describe('samples in Redis', () => {
     });
   });
 
-  test('as a table and a page; nothing is guessed where samples are missing', async () => {
+  test('prints a table and a page; nothing is guessed where samples are missing', async () => {
     const { stdout } = await judge(redis.url, '--out', at('history.html'));
     expect(stdout).toMatch(/desk-1 +near +1 time +\d min/);
     expect(stdout).toMatch(/losing +.*not judged: the samples of positions do not have pnlPercent/);
@@ -177,7 +177,7 @@ describe('samples in Redis', () => {
     expect((await judge('redis', '--from', from)).stdout).toContain('No rule would have fired.');
   });
 
-  test('a gap is said', async () => {
+  test('reports a gap', async () => {
     const client = new Redis(redis.url);
     const key = bucketKeys(redis.prefix.replace(/:$/, ''), bucketOf('desk-1')).history('desk-1');
     const [last] = await client.xrevrange(key, '+', '-', 'COUNT', 1);
@@ -206,7 +206,7 @@ describe('an audit export', () => {
     expect(lines.at(-1)).toMatchObject({ accounts: [{ rules: [{}, { notJudged: null }, {}, {}] }] });
   });
 
-  test('a part that begins while a rule fires knows since when', async () => {
+  test('an excerpt that begins while a rule fires knows since when', async () => {
     const from = new Date(fired + 1_000).toISOString().slice(0, 19);
     const { stdout } = await judge(at('desk-1.audit'), '--json', '--from', from);
     expect(linesOf(stdout).filter(({ rule }) => rule === 'near')).toMatchObject([
@@ -220,7 +220,7 @@ describe('an audit export', () => {
     const args = ['replay', '--config', at('tighter.yaml'), '--history', at('desk-1.audit'), '--json'];
     const lines = linesOf((await runCommandLine(args)).stdout);
     expect(lines.filter(({ rule }) => rule === 'near')).toEqual([]);
-    // Timers of a rule that nobody watched then count little of the time between two records.
+    // The timers of a rule that the daemon did not have then count only little of the time between two records.
     const sooner = tighter.replace('below: 0.5%', 'below: 3.5%').replace('for: 20s', 'for: 5s');
     await writeFile(at('tighter.yaml'), sooner);
     const near = linesOf((await runCommandLine(args)).stdout).find(({ rule }) => rule === 'near');
@@ -240,7 +240,7 @@ describe('an audit export', () => {
       () => 'a: 1\n',
       /record 1: expected one of an audit export, but its line is not a hash, a space and a text/,
     ],
-  ])('one that is %s is refused', async (name, change, words) => {
+  ])('an export that is %s is refused', async (name, change, words) => {
     const file = at(`${name}.audit`);
     await writeFile(file, change(await readFile(at('desk-1.audit'), 'utf8')));
     const { exitCode, stderr } = await judge(file);
@@ -248,7 +248,7 @@ describe('an audit export', () => {
   });
 });
 
-test('options of playing make no sense with it', async () => {
+test('refuses the options of a simulated run', async () => {
   const { exitCode, stderr } = await judge('redis', '--prices', 'BTC_PERP=btc.csv', '--seed', '2');
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining('--prices, --seed would do nothing')]);
   expect(stderr).toContain(' Leave them out, or leave out --history.\n');

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EXIT } from '../../../src/cli/exit-codes.ts';
 import { sliceOf } from '../../support/slice.ts';
 
-/** What holds for a process of its own: signals, time zone, locale. */
+/** Requires a separate process: signals, time zone, locale. */
 
 const MAIN = path.join(import.meta.dirname, '../../../src/cli/main.ts');
 const GUIDE = new URL('../../../docs/replay.md', import.meta.url);
@@ -40,7 +40,7 @@ beforeAll(async () => {
   await writeFile(at('breakwater.yaml'), CONFIG);
   await writeFile(at('book.yaml'), BOOK);
   await writeFile(at('fall.csv'), candles([60, 59, 57, 55, 53, 51, 51]));
-  // Days of it: no machine is through with them before somebody presses Ctrl-C.
+  // Days of market time: no machine finishes before the Ctrl-C.
   await writeFile(at('long.csv'), candles(Array.from({ length: 20_000 }, (_, index) => 60 + (index % 2))));
 });
 
@@ -79,7 +79,7 @@ const replayOf = (prices: string): readonly string[] => [
   `BTC_PERP=${prices}`,
 ];
 
-describe('Ctrl-C in the middle', () => {
+describe('Ctrl-C in the middle of a run', () => {
   const plays: [string, readonly string[], RegExp][] = [
     [
       'of a replay prints the table of what was played',
@@ -96,7 +96,7 @@ describe('Ctrl-C in the middle', () => {
     '%s, and ends with 130',
     async (_what, args, words) => {
       const { child, ended } = start([...args, '--out', 'stopped.html']);
-      // The note on the mode is the last thing that is said before it begins.
+      // The note on the mode is printed last before the run begins.
       await once(child.stderr, 'data');
       await sleep(1_000);
       child.kill('SIGINT');
@@ -108,7 +108,7 @@ describe('Ctrl-C in the middle', () => {
   );
 });
 
-/** Names of all keys, nested ones with the name of what they are in; `[]` for a list. */
+/** Names of all keys, nested ones with their parent's name; `[]` for a list. */
 function keysOf(value: unknown, within = ''): readonly string[] {
   if (Array.isArray(value)) return value.flatMap((item) => keysOf(item, `${within}[]`));
   if (typeof value !== 'object' || value === null) return [];
@@ -118,7 +118,7 @@ function keysOf(value: unknown, within = ''): readonly string[] {
   });
 }
 
-test('the last JSON line has the documented fields, and all but wallMs follows from input and seed', async () => {
+test('the last JSON line has the documented fields, and all except wallMs follow from input and seed', async () => {
   const args = [...replayOf('fall.csv'), '--json', '--seed', '5', '--paths', 'bridge'];
   const zones = [
     { TZ: 'Pacific/Auckland', LC_ALL: 'de_DE.UTF-8' },

@@ -63,7 +63,7 @@ const given = (): readonly string[] => [
 ];
 
 describe('breakwater replay', () => {
-  test('prints what would have become of every account, without and with the rules', async () => {
+  test('prints the fate of every account, without and with the rules', async () => {
     const { exitCode, stdout, stderr } = await replay([...given(), '--paths', 'adverse']);
     expect(exitCode).toBe(0);
     expect(stdout).toContain('Replay of BTC_PERP');
@@ -102,7 +102,7 @@ describe('breakwater replay', () => {
     const { exitCode, stdout, stderr } = await replay([...prices, '--positions', at('both.yaml'), '--json']);
     expect([exitCode, stderr]).toEqual([0, expect.not.stringContaining('error')]);
     const { variants } = JSON.parse(stdout);
-    // 4,500 as the market begins; the long of BTC is lost, the short of ETH stood still.
+    // 4,500 when the market begins; the long of BTC is lost, the short of ETH stands still.
     expect(variants[0].accounts[0]).toMatchObject({ id: 'desk-1', liquidated: true, equityStart: 4_500 });
     expect(variants[1].accounts[0]).toMatchObject({ liquidated: false });
   });
@@ -115,12 +115,12 @@ describe('breakwater replay', () => {
       /<h1>Replay of BTC_PERP<\/h1>[\s\S]*Kept from liquidation/,
     );
     const refused = await replay([...given(), '--paths', 'bridge', '--out', at('nowhere/report.html')]);
-    // Said before it is played, not after.
+    // Reported before the run, not after.
     expect(refused).toMatchObject({ exitCode: 1, stdout: '' });
     expect(refused.stderr).toContain(`there is no folder ${at('nowhere')}`);
   });
 
-  test('--from and --to choose a part', async () => {
+  test('--from and --to select a part', async () => {
     const { stdout } = await replay([
       ...given(),
       '--from',
@@ -138,7 +138,7 @@ describe('breakwater replay', () => {
     );
   });
 
-  test('on a terminal it shows progress on standard error, and takes it away', async () => {
+  test('on a terminal it shows progress on standard error, and clears it at the end', async () => {
     const { stdout, stderr } = await replay([...given(), '--paths', 'adverse'], {
       tty: true,
       env: { TERM: 'xterm' },
@@ -147,12 +147,12 @@ describe('breakwater replay', () => {
     expect(stdout).not.toContain('━');
   });
 
-  test('Ctrl-C prints what there is', async () => {
+  test('Ctrl-C prints the results so far', async () => {
     const { stdout } = await replay(given(), { signal: AbortSignal.abort(ctrlC()) });
     expect(stdout).toContain('Stopped after 0 %');
   });
 
-  /** Both accounts hold half a bitcoin at the exchange, and desk-1 owes there, too. */
+  /** Both accounts hold half a bitcoin at the exchange; desk-1 also has a loan there. */
   async function withExchange(
     holders: readonly string[],
     work: (run: {
@@ -194,7 +194,7 @@ describe('breakwater replay', () => {
     }
   }
 
-  test('--live plays what the exchange says the accounts hold now, and only reads', async () => {
+  test("--live plays the accounts' current holdings at the exchange, and only reads", async () => {
     await withExchange(['desk-1'], async ({ simulator, live }) => {
       const { exitCode, stdout, stderr } = await live();
       expect([exitCode, stderr]).toEqual([0, expect.stringContaining('worked out from liquidation prices')]);
@@ -205,7 +205,7 @@ describe('breakwater replay', () => {
     });
   });
 
-  test('--live and --positions: loans are added, and an account with positions in the file is not asked of the exchange', async () => {
+  test('--live and --positions: loans are added, and an account with positions in the file is not requested from the exchange', async () => {
     await withExchange(['desk-1', 'desk-2'], async ({ simulator, live }) => {
       const terms = { asset: 'USDT', collateralAsset: 'BTC', initialLtv: decimal('0.5') };
       const amounts = { amount: decimal('5000'), collateralAmount: decimal('0.2') };
@@ -233,7 +233,7 @@ describe('breakwater replay', () => {
             ({ id, equityStart }: { id: string; equityStart: number }) => [id, Math.round(equityStart)],
           ),
         );
-      // 0.2 BTC at 60,000; what was borrowed is there, and owed.
+      // 0.2 BTC at 60,000; the borrowed amount is held, and owed.
       expect(equities(alone)).toEqual({ 'desk-1': 4_500, 'desk-2': 4_500 });
       expect(equities(both)).toEqual({ 'desk-1': 4_500 + 12_000, 'desk-2': 9_000 });
       const asked = simulator.requestLog().slice(before);
@@ -242,7 +242,7 @@ describe('breakwater replay', () => {
   });
 });
 
-describe('what makes no sense', () => {
+describe('invalid input', () => {
   test.each<[string, () => readonly string[], RegExp]>([
     ['no prices', () => ['--positions', at('book.yaml')], /--prices is missing/],
     ['no positions', () => ['--prices', 'BTC_PERP=x.csv'], /--positions FILE, --live, or both/],
@@ -384,14 +384,14 @@ describe('what makes no sense', () => {
       (file) => ['--prices', `BTC_PERP=${at('btc.csv')}`, '--positions', file],
       /account desk-1 holds ETH_PERP: expected --prices ETH_PERP=FILE, found none/,
     ],
-  ])('%s with a mistake end with 1 and name the place', async (_name, name, text, args, words) => {
+  ])('%s with a mistake ends with 1 and names the place', async (_name, name, text, args, words) => {
     await writeFile(at(name), text);
     const { exitCode, stderr } = await replay(args(at(name)));
     expect(stderr).toMatch(words);
     expect(exitCode).toBe(1);
   });
 
-  test('a gap in the candles is said', async () => {
+  test('a gap in the candles is reported', async () => {
     const rows = candles().split('\n');
     await writeFile(at('gap.csv'), rows.filter((_, index) => index < 3 || index > 4).join('\n'));
     const args = ['--prices', `BTC_PERP=${at('gap.csv')}`, '--positions', at('book.yaml')];
@@ -404,7 +404,7 @@ describe('what makes no sense', () => {
     ]);
   });
 
-  test('the output of status from before anything was read is not taken for accounts that hold nothing', async () => {
+  test('a status output from before the first read is not taken for empty accounts', async () => {
     const printed = { ...emptyView('desk-1', CALM), calmMs: 10_000, events: [] };
     await writeFile(at('status.json'), JSON.stringify({ atMs: START_MS, controls: [], accounts: [printed] }));
     const prices = ['--prices', `BTC_PERP=${at('btc.csv')}`];
@@ -416,7 +416,7 @@ describe('what makes no sense', () => {
     );
   });
 
-  test('a file that is not there is named', async () => {
+  test('a missing file is named', async () => {
     const { exitCode, stderr } = await replay([
       '--prices',
       'BTC_PERP=/nowhere/btc.csv',

@@ -22,7 +22,7 @@ const at = (name: string): string => path.join(folder, name);
 const stress = (...args: readonly string[]) =>
   runCommandLine(['stress', '--config', at('breakwater.yaml'), '--positions', at('book.yaml'), ...args]);
 
-/** Keys and the types of what they have; of a list its first item. */
+/** Keys with the types of their values; for a list, of its first item. */
 function shapeOf(value: unknown): unknown {
   if (Array.isArray(value)) return [shapeOf(value[0])];
   if (typeof value !== 'object' || value === null) return typeof value;
@@ -46,7 +46,7 @@ describe('breakwater stress', () => {
       /```sh\n(breakwater stress --config docs[^`]*)```\n\n```\n([^`]*)```/.exec(guide) ?? [];
     const words = command.replaceAll('\\\n', ' ').trim().split(/\s+/).slice(1);
     expect(words.filter((word) => word === '--scenario')).toHaveLength(4);
-    // The crashes of the guide take still longer than the shock.
+    // The guide's crashes take longer than the shock.
     const ROWS = { 'shock-down-10': [/Shock -10 % /, 6], 'grid-down-12': [/^-12 % /, 1] } as const;
     const slice = sliceOf(Object.keys(ROWS) as (keyof typeof ROWS)[], 2, 'scenarios of the guide');
     const isLeftOut = (word = ''): boolean =>
@@ -82,14 +82,14 @@ describe('breakwater stress', () => {
     expect(stdout).toContain('Worst: Shock -20 %');
   });
 
-  test('--beta says how far a market moves', async () => {
+  test('--beta sets how far a market moves', async () => {
     const args = ['--price', 'BTC_PERP=60000', '--scenario', 'grid-down-4'];
     // 4,500 less 4 %, and twice over 4 %, of 30,000.
     expect((await stress(...args)).stdout).toContain('73.3 %');
     expect((await stress(...args, '--beta', 'BTC_PERP=2')).stdout).toContain('47.7 %');
   });
 
-  test('--json, with the fields that the guide shows, and --out', async () => {
+  test('--json prints the fields that the guide shows, and --out writes the report', async () => {
     const guide = await readFile(path.join(ROOT, 'docs/replay.md'), 'utf8');
     const documented: unknown = JSON.parse(/^\{"event":"stress".*\}$/m.exec(guide)?.[0] ?? '');
     const { stdout } = await stress(

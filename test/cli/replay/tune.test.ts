@@ -21,7 +21,7 @@ const BOOK = `accounts:
 `;
 const MINUTE_MS = 60_000;
 
-/** Ten minutes up to some price and back, then ten that lead to another. */
+/** Ten minutes to a price and back, then ten that lead to another. */
 function candles(): string {
   const minutes = Array.from({ length: 20 }, (_, minute) => {
     const price = (at: number): number => (at < 10 ? 60_000 - 50 * at : 59_500 - 700 * (at - 10));
@@ -52,7 +52,7 @@ async function files(): Promise<{
   return { args, folder, config: at('config.yaml') };
 }
 
-test('tune ends at its budget with what it has, leaves the config alone, and says when that is nothing', async () => {
+test('tune ends at its budget with its best result, leaves the config alone, and says when it has none', async () => {
   const { args, config } = await files();
   const run = await runCommandLine([
     'tune',
@@ -74,7 +74,7 @@ test('tune ends at its budget with what it has, leaves the config alone, and say
   expect(await readFile(config, 'utf8')).toBe(CONFIG);
 }, 60_000);
 
-test('tune refuses what makes no sense, and prices that are missing', async () => {
+test('tune refuses invalid options, and missing prices', async () => {
   const { args } = await files();
   expect(await runCommandLine(['tune'])).toMatchObject({ exitCode: EXIT.usage });
   expect(await runCommandLine(['tune', ...args, '--budget', 'soon'])).toMatchObject({ exitCode: EXIT.usage });

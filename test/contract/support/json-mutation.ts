@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 
 /**
- * JSON that keeps the digits of every number, and ways to damage it. A tree is what `parseExact` gives:
- * numbers are `Digits`, objects are maps, so that any key may stand in them, `__proto__` included.
+ * JSON that keeps the digits of every number, and ways to damage it. A tree is the result of `parseExact`: numbers are
+ * `Digits`, objects are maps, so that any key may be in them, `__proto__` included.
  */
 export type Tree = string | boolean | null | Digits | Deep | Tree[] | Map<string, Tree>;
 
@@ -14,7 +14,7 @@ export class Digits {
   }
 }
 
-/** Arrays within arrays, so many levels deep; kept as a number, because walking them costs the stack. */
+/** Arrays within arrays, so many levels deep; kept as a number, because walking them uses up the stack. */
 export class Deep {
   readonly levels: number;
 
@@ -136,7 +136,7 @@ const wrongValue: fc.Arbitrary<Tree> = fc.oneof(
   fc.string({ maxLength: 40 }),
 );
 
-/** One kind of damage, at a place chosen by a number: a place exists only once the reply is known. */
+/** One kind of damage, at a place chosen by a number, as places exist only once the reply is known. */
 type Damage =
   | { readonly kind: 'drop' | 'duplicate' | 'quote' | 'unquote'; readonly at: number }
   | { readonly kind: 'set'; readonly at: number; readonly value: Tree }

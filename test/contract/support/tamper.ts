@@ -27,8 +27,8 @@ export interface TamperingProxy {
 }
 
 /**
- * Stands between a client and the exchange and changes what passes: so an exchange gets requests that this
- * client would never send, signed as if it had, and a client gets replies that no exchange documents.
+ * Stands between a client and the exchange and changes what passes: the exchange gets requests that this client never
+ * sends, signed as if it had, and the client gets undocumented replies.
  */
 export async function startTampering(target: string, apiSecret: string): Promise<TamperingProxy> {
   const agent = new Agent({ keepAlive: true });
@@ -104,8 +104,8 @@ export interface CannedServer {
 }
 
 /**
- * Answers every request with the same text. With `apiKey` it counts those of that key alone: a client of another test may
- * still ask for a server that had this port before.
+ * Answers every request with the same text. With `apiKey` it counts only requests of that key, as a client of another
+ * test may still ask for an earlier server on this port.
  */
 export async function startCanned(answer: WireAnswer, apiKey?: string): Promise<CannedServer> {
   const canned = { url: '', answer, requests: 0 };

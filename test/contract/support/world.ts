@@ -20,7 +20,7 @@ import { closeAfterTest, closeExchangeAfterTest } from '../../support/after-test
 
 export { closeAfterTest };
 
-/** An exchange of the test's own: prices and exchange time stand still, limits are lifted unless given. */
+/** An exchange for one test: prices and exchange time stand still, and limits are lifted unless given. */
 export async function openExchange(options: SimulatorOptions = {}): Promise<RunningSimulator> {
   const simulator = await startSimulatedExchange({ speed: 0, limits: [], accounts: ACCOUNTS, ...options });
   closeExchangeAfterTest(simulator);
@@ -38,7 +38,7 @@ export interface Connected {
   readonly drift: DriftEvent[];
 }
 
-/** A client of one account; reads are not repeated unless the test says so. */
+/** A client of one account; reads are not repeated unless the test asks for it. */
 export function connect(
   simulator: Pick<RunningSimulator, 'baseUrls' | 'accounts'>,
   accountId: string,
@@ -126,7 +126,7 @@ export const OPENING: StopLimitRequest = {
   activationPrice: text('61000'),
 };
 
-/** What the ledger says was placed, under this client order id or at all. */
+/** The placed orders in the ledger, of this client order id or all. */
 export function placed(simulator: RunningSimulator, clientOrderId?: string): readonly LedgerEntry[] {
   const entries = simulator.ledger({ kinds: ['order_placed'] });
   return clientOrderId === undefined

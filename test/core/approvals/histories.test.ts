@@ -27,8 +27,8 @@ import { text } from '../../support/account-view.ts';
 import { Dice } from '../../support/dice.ts';
 
 /**
- * Polls of an account that asks people, as anything may happen: what must hold of all, and what became of the questions,
- * kept for review. `npm test -- test/core/approvals/histories.test.ts --update` writes it anew.
+ * Random polls of an account that asks people: checks the invariants and keeps the questions for review.
+ * `npm test -- test/core/approvals/histories.test.ts --update` rewrites the transcript.
  */
 
 const POLLS = 30;

@@ -57,7 +57,7 @@ interface Poll {
   readonly targetBase?: string;
 }
 
-/** One poll: what was answered is taken in, then people are asked. */
+/** One poll: takes in the answers, then asks people. */
 function poll(
   before: Approvals,
   {
@@ -104,11 +104,11 @@ function answerTo(approvals: Approvals, decision: 'approve' | 'veto'): readonly 
   return [{ questionId: question?.id ?? '', decision, revision, author: 'ann', reason: 'seen', atMs: 0 }];
 }
 
-test('before anybody was asked an action that needs approval is held back', () => {
+test('an action that needs approval is held back until somebody has been asked', () => {
   expect(refusalOf(NO_QUESTIONS)).toBe('awaitingApproval');
 });
 
-test('in a margin call it acts, vetoed or not, and the question stays as it was', () => {
+test('an exempt stage (margin call) acts whether vetoed or not, and leaves the question unchanged', () => {
   const asked = poll(NO_QUESTIONS, { nowMs: 0, stage: stage(0.3) });
   const vetoed = poll(asked, { nowMs: 1_000, stage: stage(0.3), answers: answerTo(asked, 'veto') });
   expect(refusalOf(vetoed)).toBe('vetoed');
@@ -118,32 +118,32 @@ test('in a margin call it acts, vetoed or not, and the question stays as it was'
   expect(poll(NO_QUESTIONS, { nowMs: 0, stage: stage(0.01, { isExempt: true }) }).questions).toEqual([]);
 });
 
-test('what is not known may be too short a time', () => {
+test('an unknown distance releases the question: the time may be too short to ask', () => {
   const asked = poll(NO_QUESTIONS, { nowMs: 0, stage: stage(undefined) });
   expect(asked.questions[0]).toMatchObject({ state: 'released', settledBy: 'timeTooShort' });
 });
 
-describe('answers that were taken are not lost', () => {
+describe('answers are kept', () => {
   const asked = poll(NO_QUESTIONS, { nowMs: 0, stage: stage(0.3) });
 
-  test('a veto that meets a pause holds when the pause is over', () => {
+  test('a veto given during a pause holds after the pause', () => {
     const answers = answerTo(asked, 'veto');
     const paused = poll(asked, { nowMs: 1_000, stage: stage(0.3, { isHeldBack: true }), answers });
     expect(refusalOf(poll(paused, { nowMs: 200_000, stage: stage(0.3) }))).toBe('vetoed');
   });
 
-  test('a veto that meets a margin call holds when that is over', () => {
+  test('a veto given during a margin call holds after it', () => {
     const called = stage(0.3, { isExempt: true });
     const vetoed = poll(asked, { nowMs: 1_000, stage: called, answers: answerTo(asked, 'veto') });
     expect(refusalOf(poll(vetoed, { nowMs: 200_000, stage: stage(0.3) }))).toBe('vetoed');
   });
 
-  test('a veto while nothing is known of the rule', () => {
+  test('a veto counts while the rule cannot be evaluated', () => {
     const judged = judgeQuestions(asked, { ...INPUTS, conclusive: false, answers: answerTo(asked, 'veto') });
     expect(judged.approvals.questions).toMatchObject([{ state: 'vetoed' }]);
   });
 
-  test('a late approval that comes as the position gets worse', () => {
+  test('a late approval counts although the position gets worse', () => {
     const hold = { withoutAnswer: 'hold' } as const;
     const silent = poll(asked, { nowMs: 60_000, stage: stage(0.3), ...hold });
     expect(refusalOf(silent)).toBe('notAnswered');
@@ -152,7 +152,7 @@ describe('answers that were taken are not lost', () => {
   });
 });
 
-test('a veto while the distance was not known asks again once it is a tenth nearer than where it was known', () => {
+test('after a veto at unknown distance it asks again once 10 % nearer than the first known distance', () => {
   const asked = poll(NO_QUESTIONS, { nowMs: 0, stage: stage(0.3) });
   const answers = answerTo(asked, 'veto');
   const blind = poll(asked, { nowMs: 1_000, stage: stage(undefined), answers });
@@ -161,7 +161,7 @@ test('a veto while the distance was not known asks again once it is a tenth near
   expect(poll(seen, { nowMs: 3_000, stage: stage(0.251) }).questions).toMatchObject([{ state: 'waiting' }]);
 });
 
-test('held without an answer it acts when liquidation may come before it could act', () => {
+test('an unanswered question on hold is released when liquidation may come before the action could', () => {
   const hold = { withoutAnswer: 'hold' } as const;
   const asked = poll(NO_QUESTIONS, { nowMs: 0, stage: stage(0.13), ...hold });
   const silent = poll(asked, { nowMs: 60_000, stage: stage(0.0172), ...hold });
@@ -169,7 +169,7 @@ test('held without an answer it acts when liquidation may come before it could a
   expect(refusalOf(poll(silent, { nowMs: 61_000, stage: stage(0.0165), ...hold }))).toBeNull();
 });
 
-test('what nobody can be asked yet is not released by time: people are asked when it is known', () => {
+test('the deadline runs only from when people can be asked', () => {
   const unknown = poll(NO_QUESTIONS, { nowMs: 0, stage: stage(0.3), isReady: false });
   const later = poll(unknown, { nowMs: 100_000, stage: stage(0.3), isReady: false });
   expect(later.questions).toMatchObject([{ state: 'waiting' }]);
@@ -177,7 +177,7 @@ test('what nobody can be asked yet is not released by time: people are asked whe
   expect(asked.questions).toMatchObject([{ state: 'waiting', untilMs: 161_000 }]);
 });
 
-test('an answer from before the store was lost fits no question of the store that followed', () => {
+test('an answer from before the store was lost does not match a question of the new store', () => {
   const before = poll(NO_QUESTIONS, { nowMs: 0, stage: stage(0.3) });
   const after = poll(NO_QUESTIONS, { nowMs: 0, stage: stage(0.3), epochId: 'second' });
   expect(after.questions[0]?.stageKey).toBe(before.questions[0]?.stageKey);
@@ -186,7 +186,7 @@ test('an answer from before the store was lost fits no question of the store tha
   expect(refusalOf(replayed)).toBe('awaitingApproval');
 });
 
-test('an approval is of the position that was shown, not of another one under its id', () => {
+test('an approval covers the position shown, not another one under the same id', () => {
   const shown = { positionId: '42', market: 'BTC_PERP', targetBase: text('0.5'), sizeBase: text('1') };
   const long = { ...shown, openDate: 1, direction: 'long' } as const;
   expect(goesBeyond(long, [long], 0.1)).toBe(false);
@@ -195,7 +195,7 @@ test('an approval is of the position that was shown, not of another one under it
   expect(goesBeyond(long, [shown], 0.1)).toBe(false);
 });
 
-test('the time that is left is that of the worst minutes, or of the present speed where that is faster', () => {
+test('the time left assumes the worst minute on record, or the present speed if that is faster', () => {
   const margin = { dangerous: 'fall', motion: undefined } as const;
   expect(WORST_MINUTE_MOVE).toBe(0.1);
   expect(worstCaseMs(0.05)).toBe(30_000);
@@ -208,16 +208,16 @@ test('the time that is left is that of the worst minutes, or of the present spee
   expect(actingMs(settings)).toBe(16_000);
 });
 
-test('a reference is read as it was written', () => {
+test('a written reference is read back unchanged; malformed ones are refused', () => {
   expect(readReference(referenceOf({ id: '4c604367' }, 2))).toEqual({ questionId: '4c604367', revision: 2 });
   for (const other of ['', '4c604367', '4c604367-0', '-1', 'A-1', '4c604367-1-1'])
     expect(readReference(other)).toBeUndefined();
 });
 
-test('whatever is answered when: silence acts at the deadline, a veto holds until it is clearly worse', () => {
+test('under any answers, silence acts at the deadline and a veto holds until the distance is clearly worse', () => {
   const step = fc.record({
     afterMs: fc.integer({ min: 500, max: 20_000 }),
-    // Mostly far enough for somebody to answer.
+    // Mostly far enough for somebody to answer in time.
     distance: fc.oneof(
       { weight: 6, arbitrary: fc.double({ min: 0.2, max: 0.5, noNaN: true }) },
       { weight: 1, arbitrary: fc.double({ min: 0.001, max: 0.2, noNaN: true }) },
@@ -245,7 +245,7 @@ test('whatever is answered when: silence acts at the deadline, a veto holds unti
           });
           const [after] = approvals.questions;
           if (after === undefined) throw new Error('a stage that asks has a question');
-          // Nothing waits beyond its deadline, nor when there is no time to.
+          // No question waits past its deadline, or when there is no time to wait.
           if (after.state === 'waiting') {
             expect(nowMs).toBeLessThan(after.untilMs);
             if (after.askedMs !== nowMs)
@@ -261,7 +261,7 @@ test('whatever is answered when: silence acts at the deadline, a veto holds unti
           const wasApproved = before?.state === 'unanswered' && answer === 'approve';
           if (isHeld && !isClearlyWorse && !wasApproved)
             expect(['vetoed', 'unanswered']).toContain(after.state);
-          // Silence never acts where nothing may be done without an answer.
+          // With `hold`, silence never acts.
           if (withoutAnswer === 'hold') expect(after.settledBy).not.toBe('deadline');
           // No approval covers more than was shown.
           if (after.state === 'approved' && before?.state !== 'approved') {

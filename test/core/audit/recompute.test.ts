@@ -8,7 +8,6 @@ import { below, PERP, position, positionsSnapshot, rule, settings } from '../rul
 
 const NEAR = rule('position', below('liquidationDistance', 0.2), { id: 'near' });
 
-/** A decision as it is recorded. */
 function decided(rules = [NEAR]) {
   const { marketSettings: _marketSettings, ...plain } = settings();
   const source: RulesSource = { rules, settings: plain, markets: { '*_PERP': PERP } };
@@ -32,8 +31,8 @@ function decided(rules = [NEAR]) {
   return { recorded, inputs };
 }
 
-describe('a decision that is judged again', () => {
-  test('is the same, and rules of one source are compiled once', () => {
+describe('recomputing a recorded decision', () => {
+  test('gives the same decision, and compiles rules of one source once', () => {
     const { recorded, inputs } = decided();
     expect(recorded.transitions).toHaveLength(1);
     const compiled = new Map<string, CompiledRules>();
@@ -47,7 +46,7 @@ describe('a decision that is judged again', () => {
     expect(recompute(recorded, inputs)).toEqual({ kind: 'same' });
   });
 
-  test.each(['transitions', 'decisions', 'active'] as const)('shows where its %s were changed', (part) => {
+  test.each(['transitions', 'decisions', 'active'] as const)('shows that its %s were changed', (part) => {
     const { recorded, inputs } = decided();
     const changed = { ...recorded, [part]: [] };
     const result = recompute(changed, inputs);
@@ -55,7 +54,7 @@ describe('a decision that is judged again', () => {
     expect(result).toHaveProperty('computed', expect.stringContaining('"near"'));
   });
 
-  test('cannot be where its inputs are no rules', () => {
+  test('is impossible when its inputs are no valid rules', () => {
     const { recorded, inputs } = decided();
     const unknownField = {
       ...(inputs.rules as RulesSource),
@@ -68,7 +67,7 @@ describe('a decision that is judged again', () => {
     });
   });
 
-  test('fails where the program does: that is no word about the inputs', () => {
+  test('throws on a defect of the program, which says nothing about the inputs', () => {
     const { recorded, inputs } = decided();
     const broken = Object.defineProperty({ ...inputs }, 'snapshot', {
       get: () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { recorder } from '../../../src/core/audit/audit-event.ts';
 
-test('events have account, time and place, and are alarms only where that is said', () => {
+test('events carry account, time and market, and are alarms only when marked so', () => {
   const [lane, account] = [recorder('desk-1', 'BTC_PERP', 5), recorder('desk-1', undefined, 6)];
   lane.emit({ kind: 'doubt', reason: 'newStore', words: 'who knows', alarm: true });
   lane.emit({ kind: 'placing', reason: 'wanted', words: 'one order' });

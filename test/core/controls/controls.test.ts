@@ -56,7 +56,7 @@ const control: fc.Arbitrary<Control> = fc.oneof(
 );
 
 describe('controls in force', () => {
-  test('are those of the account or of all, until their end; of several pauses the longest', () => {
+  test('are the unexpired ones of the account or of all accounts; the longest pause wins', () => {
     fc.assert(
       fc.property(fc.array(control, { maxLength: 12 }), (entries) => {
         const inForce = controlsInForce({ stamp: 's', entries }, 'desk', NOW_MS);
@@ -89,7 +89,7 @@ describe('controls in force', () => {
     );
   });
 
-  test('are none where there are none', () => {
+  test('are empty when no control exists', () => {
     expect(controlsInForce(NO_CONTROLS, 'desk', NOW_MS)).toBe(NOTHING_IN_FORCE);
     expect(NOTHING_IN_FORCE).toEqual({
       pause: undefined,
@@ -105,7 +105,7 @@ describe('controls in force', () => {
     [NOW_MS - 1, true],
     [NOW_MS, true],
     [NOW_MS + 1, false],
-  ])('one that ends at %s has expired: %s', (expiresAtMs, expired) => {
+  ])('a control that ends at %s has expired: %s', (expiresAtMs, expired) => {
     const pause: Control = {
       kind: 'pause',
       id: 'p',
@@ -129,17 +129,17 @@ describe('an acknowledgement', () => {
     ['another rule', { ruleId: 'other' }, false],
     ['another subject', { subject: OTHER }, false],
     ['another episode', { episode: 4 }, false],
-  ])('holds for its own episode while it does not get worse: %s', (_what, change, holds) => {
+  ])('holds for its own episode unless that gets worse: %s', (_what, change, holds) => {
     const one = { ...acknowledged, kind: 'acknowledgement' } as Acknowledgement;
     expect(acknowledgementOf([one], { ...acknowledged, ...change })).toBe(holds ? one : undefined);
   });
 
-  test('of an episode without a number goes by when it began', () => {
+  test('identifies an episode without a number by its start', () => {
     expect(episodeOf({ episode: 0, sinceMs: NOW_MS })).toBe(NOW_MS);
     expect(episodeOf({ episode: 1, sinceMs: NOW_MS })).toBe(1);
   });
 
-  test('is meant by rule, by subject, by both or by neither', () => {
+  test('is selected by rule, by subject, by both or by neither', () => {
     const meant = (filter: Parameters<typeof isMeant>[1]): boolean => isMeant(acknowledged, filter);
     expect(meant({})).toBe(true);
     for (const [name, own, other] of [
@@ -157,7 +157,7 @@ describe('an acknowledgement', () => {
     [undefined, LONGEST_ACKNOWLEDGED_MS],
     [60_000, 60_000],
     [LONGEST_ACKNOWLEDGED_MS + 1, LONGEST_ACKNOWLEDGED_MS],
-  ])('for %s ms is put for %i ms, once for each open episode', async (forMs, lastsMs) => {
+  ])('for %s ms lasts %i ms and is put once per open episode', async (forMs, lastsMs) => {
     const older = { author: 'bob' } as Acknowledgement;
     const episodes: OpenEpisode[] = [
       { accountId: 'desk', ...acknowledged, acknowledged: null },
@@ -168,7 +168,7 @@ describe('an acknowledgement', () => {
     const controls = {
       put: async (draft: unknown) => {
         puts.push(draft);
-        // Of the last one another process has been faster.
+        // For the last one, another process was faster.
         return { ...(draft as Acknowledgement), ...(puts.length === 2 ? { author: 'bob' } : {}) };
       },
     } as unknown as Parameters<typeof acknowledgeAll>[0];
@@ -191,6 +191,6 @@ test.each([
   [[], 0.01, undefined],
   [[0.01], 0.01, undefined],
   [[0.001, 0.02, 0.005], 0.01, 'a slippage of 2 % is beyond operators.maxSlippage (1 %)'],
-])('slippage of %j with a bound of %s', (steps, most, fault) => {
+])('the fault of slippage %j with a bound of %s', (steps, most, fault) => {
   expect(slippageFault(steps, most)).toBe(fault);
 });

@@ -17,13 +17,13 @@ test.each([
   ['a daemon without a key', {}, { keyMark: null }, /before operators\.key was in its config/],
   ['no key anywhere', { keyMark: null }, { keyMark: null }, /asks for no password/],
   ['more slippage than it bears', { slippageSteps: [0.01, 0.06] }, {}, /beyond operators\.maxSlippage/],
-])('an order is refused by all that run: %s', (_name, claim, sign, why) => {
+])('an order is refused when every running daemon refuses it: %s', (_name, claim, sign, why) => {
   const refused = { kind: 'refused', why: expect.stringMatching(why) };
   expect(said([sign], { ...ORDER, ...claim })).toEqual(refused);
   expect(said([sign, sign], { ...ORDER, ...claim })).toEqual(refused);
 });
 
-test('a daemon that takes no orders counts for none, and one of two that refuses is said, not obeyed', () => {
+test('a daemon that takes no orders does not count; if one of two refuses, the answer is unsure', () => {
   expect(said([])).toEqual({ kind: 'nobody' });
   expect(said([{}])).toEqual({ kind: 'taken' });
   expect(said([{ takesOrders: false }])).toEqual({ kind: 'nobody' });
@@ -31,18 +31,18 @@ test('a daemon that takes no orders counts for none, and one of two that refuses
   expect(said([{}, { keyMark: 'b' }])).toMatchObject({ kind: 'unsure', why: expect.stringContaining('key') });
 });
 
-test('a veto only holds back: without keys it is believed, and with one it needs the seal', () => {
+test('a veto only holds back: a daemon without a key accepts it unsealed, one with a key needs the seal', () => {
   const veto = { keyMark: null, slippageSteps: [], holdsBack: true };
   expect(said([{ keyMark: null }], veto)).toEqual({ kind: 'taken' });
   expect(said([{}], veto)).toMatchObject({ kind: 'refused' });
 });
 
-test('a pause is obeyed with the key of the daemon, and by a daemon that has none', () => {
+test("a pause is obeyed with the daemon's key, or by a daemon without a key", () => {
   expect(obedienceOf([], null)).toEqual({ kind: 'nobody' });
   expect(obedienceOf([SIGN], 'a')).toEqual({ kind: 'taken' });
   expect(obedienceOf([{ ...SIGN, keyMark: null }], 'a')).toEqual({ kind: 'taken' });
   expect(obedienceOf([SIGN], null)).toMatchObject({ kind: 'refused' });
-  // What only acts, and takes no orders, has to obey it as well.
+  // A daemon that acts but takes no orders has to obey the pause, too.
   expect(obedienceOf([SIGN, { ...SIGN, takesOrders: false, keyMark: 'b' }], 'a')).toMatchObject({
     kind: 'unsure',
   });

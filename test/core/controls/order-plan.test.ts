@@ -14,7 +14,7 @@ import { account, position, text } from '../../support/account-view.ts';
 import { Dice } from '../../support/dice.ts';
 import { positionLine } from '../view/scenes.ts';
 
-/** What people read before they say yes: `npm test -- test/core/controls/order-plan.test.ts --update` writes it anew. */
+/** Text shown before a confirmation: `npm test -- test/core/controls/order-plan.test.ts --update` rewrites it. */
 
 const NOW_MS = 1_767_225_600_000;
 const order = (changes: Partial<MeantOrder> = {}): MeantOrder => ({
@@ -45,7 +45,7 @@ const ORDERS: readonly MeantOrder[] = [
   order({ flatten: true, markets: ['ETH_PERP', '*'], urgent: true }),
 ];
 
-test('what orders by hand will do', async () => {
+test('the plan of operator orders matches the transcript', async () => {
   const gaps: Readonly<Record<string, number>> = { BTC_PERP: 0.002_345, ETH_PERP: 0.01 };
   const lines: string[] = [];
   for (const one of ORDERS) {
@@ -58,7 +58,7 @@ test('what orders by hand will do', async () => {
   await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot(file);
 });
 
-test('an order is placed where the market goes against the position; an urgent one on either side', () => {
+test('an order is placed where the market moves against the position, an urgent one on both sides', () => {
   const dice = new Dice(9);
   for (let index = 0; index < 200; index += 1) {
     const line = positionLine(dice, '41');
@@ -83,7 +83,7 @@ test('an order is placed where the market goes against the position; an urgent o
   }
 });
 
-describe('a position that is not there', () => {
+describe('missing position', () => {
   test.each([
     ['is there', { positionId: '42' }, {}, undefined],
     ['is none in particular', {}, {}, undefined],
@@ -98,7 +98,7 @@ describe('a position that is not there', () => {
   });
 });
 
-describe('why nothing may happen', () => {
+describe('obstacles that may keep an order from being carried out', () => {
   const pause = {
     kind: 'pause',
     id: 'p',
@@ -141,7 +141,7 @@ describe('why nothing may happen', () => {
     [true, false, 'seal'],
     [false, true, 'password'],
     [false, false, 'none'],
-  ] as const)('an order with key %s and password %s is believed by its %s', (hasKey, isGuarded, proof) => {
+  ] as const)('with key %s and password %s an order is proven by its %s', (hasKey, isGuarded, proof) => {
     expect(orderProofOf(hasKey, isGuarded)).toBe(proof);
   });
 });

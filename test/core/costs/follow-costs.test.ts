@@ -68,7 +68,7 @@ function told(lane: LaneState, at: CostScene) {
   return { ...followed, costs: followed?.events.map(({ reason, cost }) => ({ reason, cost })) ?? [] };
 }
 
-test('an hour after a fill the mark of that moment says what was kept, and nothing does before', () => {
+test('the mark one hour after a fill decides what was kept; nothing is reported earlier', () => {
   expect(followCosts(laneWith(), scene(HOUR_MS - 1, '59000'))).toBeUndefined();
   const { costs, lane } = told(laneWith(), scene(HOUR_MS, '59000'));
   expect(costs).toMatchObject([
@@ -83,13 +83,13 @@ test('an hour after a fill the mark of that moment says what was kept, and nothi
   expect(lane?.costs).toBeUndefined();
 });
 
-test('a short is the other way around', () => {
+test('a short has the opposite signs', () => {
   const short = laneWith({ direction: 'short', limitPrice: text('60600'), liquidationPrice: text('62000') });
   const { costs } = told(short, scene(HOUR_MS, '59000'));
   expect(costFigures(costs[0]?.cost ?? COST)).toMatchObject({ slippageAtMost: 300, kept: -500 });
 });
 
-test('without a mark it waits two minutes, then says that nobody knows', () => {
+test('without a mark it waits two minutes, then reports the result as unknown', () => {
   expect(followCosts(laneWith(), scene(HOUR_MS + 120_000, undefined))).toBeUndefined();
   for (const mark of [undefined, '59000']) {
     const { costs } = told(laneWith(), scene(HOUR_MS + 120_001, mark));
@@ -107,7 +107,7 @@ test('a mark past the old liquidation price is remembered until the end', () => 
   expect(costs).toMatchObject([{ cost: { nextHour: { markPrice: '60500', passedLiquidation: true } } }]);
 });
 
-test('the exchange’s history of orders wins over the configured rate, and is told once', () => {
+test('the exchange’s order history overrides the configured fee rate, and is reported once', () => {
   const { costs, lane } = told(laneWith(), scene(5_000, '59900', [RECORD]));
   expect(costs).toMatchObject([
     { reason: 'orderHistory', cost: { fill: { from: 'orderHistory' }, fee: { from: 'orderHistory' } } },
@@ -116,14 +116,14 @@ test('the exchange’s history of orders wins over the configured rate, and is t
   expect(followCosts(lane ?? laneWith(), scene(6_000, '59900', [RECORD]))).toBeUndefined();
 });
 
-test('a fee in another asset is not taken for money, and an order without a deal for a fill', () => {
+test('a fee in another asset is not counted as money, and an order without a deal is no fill', () => {
   const { costs } = told(laneWith(), scene(5_000, '59900', [{ ...RECORD, feeAsset: 'BNB' }]));
   expect(costs[0]?.cost?.fee).toEqual(COST.fee);
   const none = { ...RECORD, dealStock: text('0'), dealMoney: text('0') };
   expect(followCosts(laneWith(), scene(5_000, '59900', [none]))).toBeUndefined();
 });
 
-test('a report takes the last record of each fill, within the period, and counts what is not known', () => {
+test('a report takes the last record of each fill in the period, and counts unknown figures', () => {
   const action = (cost: ActionCost) => ({
     content: {
       kind: 'action' as const,

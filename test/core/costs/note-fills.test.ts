@@ -63,7 +63,7 @@ function priced(before: ReadPosition, after: ReadPosition | undefined, order: Ow
   return { noted, costs: audit.events.map(({ cost }) => cost) };
 }
 
-test('what the owner sells while a stop stands far away is not a fill of the stop', () => {
+test("an owner's sale is not taken for a fill of a stop that is far away", () => {
   for (const after of [position('0.4', '59900', '-60'), undefined]) {
     const { noted, costs } = priced(position('1', '60000'), after, STOP);
     expect(costs).toEqual([]);
@@ -71,7 +71,7 @@ test('what the owner sells while a stop stands far away is not a fill of the sto
   }
 });
 
-test('a stop that the market reached is priced by its activation, and by what its fill realized', () => {
+test('a stop that the market reached is priced by its activation and its realized PnL', () => {
   const { noted, costs } = priced(position('1', '55020'), position('0.4', '54900', '-3012'), STOP);
   expect(costs).toMatchObject([
     {
@@ -87,12 +87,12 @@ test('a stop that the market reached is priced by its activation, and by what it
   expect(noted.costs).toHaveLength(1);
 });
 
-test('an order for a position that was rebuilt under its id has closed nothing of the new one', () => {
+test('an order for a position that was rebuilt under the same id closes nothing of the new one', () => {
   const older = { ...STOP, openDate: 0.5 };
   expect(priced(position('1', '55020'), position('0.4', '54900', '-3012'), older).costs).toEqual([]);
 });
 
-test('where the exchange liquidates, or more is gone than ours could take, the price is not known', () => {
+test('the fill price is unknown if the exchange liquidates, or if more is gone than our order could take', () => {
   const liquidating = { ...position('0.4', '54000', '-3012'), liquidationState: 'liquidation' as const };
   expect(priced(position('1', '55020'), liquidating, STOP).costs).toMatchObject([{ fill: null }]);
   const small = { ...STOP, amount: text('0.2') };

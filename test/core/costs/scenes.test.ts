@@ -22,8 +22,8 @@ import { Dice } from '../../support/dice.ts';
 import { NOW_MS, sceneOf } from '../orders/scenes.ts';
 
 /**
- * Orders of ours that close something, and what is said of their cost: kept for review.
- * `npm test -- test/core/costs/scenes.test.ts --update` writes it anew.
+ * Scenes of our orders that close something, and what is reported of their cost: kept for review.
+ * `npm test -- test/core/costs/scenes.test.ts --update` rewrites the transcript.
  */
 
 const HOUR_MS = 3_600_000;
@@ -82,7 +82,7 @@ function recordOf(dice: Dice, index: number): SpotOrderRecord {
   } as SpotOrderRecord;
 }
 
-/** What a lane makes of the hour after, poll by poll. */
+/** What a lane records over the next hour, poll by poll. */
 function followed(dice: Dice): readonly string[] {
   const { state } = sceneOf(dice);
   let lane: LaneState = { ...state, costs: some(dice, [1, 1, 2, 3], (index) => pendingOf(dice, index)) };
@@ -132,7 +132,7 @@ function later(dice: Dice, position: ReadPosition): readonly ReadPosition[] {
   ];
 }
 
-/** What a read that shows less is taken to have cost. */
+/** The cost deduced from a read that shows a smaller position. */
 function noted(dice: Dice): readonly string[] {
   const { state, settings } = sceneOf(dice);
   const read = state.read;

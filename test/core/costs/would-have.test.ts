@@ -31,7 +31,7 @@ const points = (...marks: readonly number[]) =>
 const words = (order: WouldBeOrder, marks: readonly number[]): string =>
   wouldHaveWords(order, wouldHave(order, points(...marks)), 'USD');
 
-describe('what an order of observe mode would have come to, by the marks since', () => {
+describe('the result an order of observe mode would have had, by later marks', () => {
   test.each([
     // (59,940 - 61,200) * 0.5 = -630
     [
@@ -51,7 +51,7 @@ describe('what an order of observe mode would have come to, by the marks since',
       [60_000, 60_000, 60_100, 61_200],
       'would have closed 0.5 BTC at about 60060; the mark is 61200 now: that would have saved 570 USD',
     ],
-    // Leapt over, and back: at its limit. (59,640 - 60,000) * 0.5 = -180
+    // The price leapt over both and came back: filled at its limit. (59,640 - 60,000) * 0.5 = -180
     [
       SELL,
       [60_000, 59_000, 59_700, 60_000],
@@ -72,7 +72,7 @@ describe('what an order of observe mode would have come to, by the marks since',
     expect(words(order, marks)).toBe(said);
   });
 
-  test('one of two that wait on either side of the market: this one for a rise', () => {
+  test('with two orders on either side of the market, this one waits for a rise', () => {
     const order: WouldBeOrder = {
       ...SELL,
       order: { ...SELL.order, activationPrice: dec('60060'), price: dec('59760'), inFavour: true },
@@ -85,7 +85,7 @@ describe('what an order of observe mode would have come to, by the marks since',
     });
   });
 
-  test('samples without a mark, and from before the order, do not count', () => {
+  test('samples without a mark, or from before the order, do not count', () => {
     const mixed = [
       { atMs: 500, values: { markPrice: 59_900 } },
       { atMs: 2_000, values: { amount: '0.5' } },

@@ -25,7 +25,7 @@ describe('the digest of two accounts and markets', () => {
   const { accounts, costs } = digestOfDay();
   const [acting, observing] = accounts;
 
-  test('has the nearest call of each', () => {
+  test('has the nearest call of each account', () => {
     expect(accounts.map(({ nearest }) => [nearest?.name, nearest?.distance])).toEqual([
       ['BTC_PERP', 0.041],
       ['USDT', 0.02],
@@ -33,7 +33,7 @@ describe('the digest of two accounts and markets', () => {
     expect(accounts.map(({ cameNear }) => cameNear)).toEqual([true, true]);
   });
 
-  test('counts how often each rule fired, and for what', () => {
+  test('counts how often each rule fired, and on which subjects', () => {
     expect(acting?.rules).toEqual([
       {
         ruleId: 'near',
@@ -53,7 +53,7 @@ describe('the digest of two accounts and markets', () => {
       orders: { accepted: 1, rejected: 1, unknown: 0 },
       cancels: { accepted: 0, rejected: 0, unknown: 0 },
     });
-    // A quarter sold 100 under the mark, which was 2,100 lower an hour later.
+    // A quarter sold 100 under the mark; an hour later the mark was 2,100 lower.
     expect(acting?.costs).toMatchObject([
       { ruleId: 'near', market: 'BTC_PERP', money: 'USDT', orders: 1, averted: 1 },
     ]);
@@ -62,14 +62,14 @@ describe('the digest of two accounts and markets', () => {
     ]);
   });
 
-  test('says what was refused and why, what had to reach a person first', () => {
+  test('lists refusals with their reasons, those with an alarm first', () => {
     expect(acting?.troubles).toMatchObject([
       { kind: 'orderRefused', reason: 'priceStep', market: 'ETH_PERP', times: 1, alarm: true },
       { kind: 'heldBack', reason: 'paused', times: 2, words: 'actions are paused', lastMs: hour(8) },
     ]);
   });
 
-  test('says what enforce mode would have done, and does not call it refused', () => {
+  test('lists what enforce mode would have done, and does not count it as refused', () => {
     expect(observing?.observed).toMatchObject([
       { ruleId: 'early', market: 'BTC_PERP', orders: 2, cancels: 1, largest: { amount: '0.5' } },
     ]);
@@ -78,7 +78,7 @@ describe('the digest of two accounts and markets', () => {
   });
 });
 
-test('an order without an answer is counted as such, and by when it was begun', () => {
+test('an order without an answer counts as unknown, in the period in which it was begun', () => {
   const sources = {
     ...NOTHING,
     records: records(
@@ -92,7 +92,7 @@ test('an order without an answer is counted as such, and by when it was begun', 
   expect(digestAccount(sources, DAY).requests.orders).toEqual({ accepted: 1, rejected: 0, unknown: 1 });
 });
 
-test('what is far from a call came near none, and a margin call is near however far', () => {
+test('a subject far from liquidation did not come near; a margin call always did', () => {
   const near = (changes: Parameters<typeof sighting>[0]) =>
     digestAccount({ ...NOTHING, sightings: [sighting(changes)] }, DAY).cameNear;
   expect(near({ distance: 0.31 })).toBe(false);
@@ -102,7 +102,7 @@ test('what is far from a call came near none, and a margin call is near however 
   expect(near({ atMs: DAY.toMs })).toBe(false);
 });
 
-test('an escalation stage is no new firing, and a rule that stopped fires no more', () => {
+test('an escalation stage is no new firing, and a resolved rule is not firing', () => {
   const sources = {
     ...NOTHING,
     records: records(
@@ -115,7 +115,7 @@ test('an escalation stage is no new firing, and a rule that stopped fires no mor
   expect(digestAccount(sources, DAY).rules).toMatchObject([{ fired: 1, escalated: 1, isFiring: false }]);
 });
 
-test('a rule that fires since the day before is told of, by how the account stands', () => {
+test("a rule that fires since before the period is listed from the account's view", () => {
   const polled = poll(
     [rule('position', below('liquidationDistance', 0.2))],
     [positionsSnapshot([position()])],
@@ -126,11 +126,11 @@ test('a rule that fires since the day before is told of, by how the account stan
   expect(of(later)).toMatchObject([
     { ruleId: 'rule-1', fired: 0, isFiring: true, subjects: ['position 42'] },
   ]);
-  // What began to fire after the end is not told of.
+  // A rule that began to fire after the period is not listed.
   expect(of({ fromMs: 0, toMs: SERVER_MS })).toEqual([]);
 });
 
-test('what is not listed any more while rules fire for it is told once, with the rules', () => {
+test('a subject that vanishes while rules fire for it is listed once, with those rules', () => {
   const gone = { from: 'firing', to: 'inactive', reason: 'subjectGone' } as const;
   const sources = {
     ...NOTHING,
@@ -150,7 +150,7 @@ test('what is not listed any more while rules fire for it is told once, with the
   ]);
 });
 
-test('what people were asked is told by its end, in the words of the last time', () => {
+test('answers of people are grouped by rule and outcome, with the words of the last one', () => {
   const settled = (atMs: number, reason: string, words: string) =>
     event({ kind: 'approvalSettled', atMs, reason, words });
   const sources = {
@@ -168,7 +168,7 @@ test('what people were asked is told by its end, in the words of the last time',
   ]);
 });
 
-test('a source that rules may not use any more is told of, since when and why', () => {
+test('a source too old for rules is listed with since when and why', () => {
   const polled = poll([], [positionsSnapshot([position()])]);
   const seen = view(polled, { nowMs: at(20_000).wallMs });
   const failures = [
@@ -182,7 +182,7 @@ test('a source that rules may not use any more is told of, since when and why', 
   expect(digestAccount({ ...NOTHING, view: view(polled, { nowMs: SERVER_MS }) }, DAY).unread).toBeNull();
 });
 
-test('records that were pruned within the time are missing, and that is told', () => {
+test('records pruned within the period are reported as missing', () => {
   const told = (prunedToMs: number) => digestAccount({ ...NOTHING, prunedToMs }, DAY).recordsFromMs;
   expect(told(hour(3))).toBe(hour(3));
   expect(told(DAY.fromMs - 1)).toBeNull();
@@ -254,7 +254,7 @@ const anyRecords = fc
   )
   .map((all) => records(...all.flat().toSorted((a, b) => a.atMs - b.atMs)));
 
-/** All that is counted, by what it is counted for. */
+/** Every count of a digest, by what it counts. */
 function countsOf(digest: AccountDigest): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   const add = (key: readonly unknown[], times: number): void => {
@@ -276,7 +276,7 @@ function countsOf(digest: AccountDigest): ReadonlyMap<string, number> {
   return counts;
 }
 
-test('two days in a row count what both together count: nothing is told twice or left out', () => {
+test('two consecutive periods add up to the whole: nothing is counted twice or left out', () => {
   fc.assert(
     fc.property(anyRecords, anyTime, (found, cutMs) => {
       const of = (period: Period) => countsOf(digestAccount({ ...NOTHING, records: found }, period));
@@ -289,7 +289,7 @@ test('two days in a row count what both together count: nothing is told twice or
   );
 });
 
-test('what lies outside of the time changes nothing but what became of its orders', () => {
+test('records outside the period change nothing but the outcome of its orders', () => {
   fc.assert(
     fc.property(anyRecords, anyRecords, (inside, outside) => {
       const isOutside = ({ record: { content } }: (typeof outside)[number]): boolean => {

@@ -42,7 +42,7 @@ describe('a digest in words', () => {
     ]);
   });
 
-  test('ends with the heads of the audit chains; where not all fit, each has its turn as days go by', () => {
+  test('ends with the audit heads; if not all fit, they rotate from day to day', () => {
     const chains = Array.from({ length: 40 }, (_, index) => `desk-${index}`);
     const heads = chains.map((chain, seq) => ({ chain, head: { seq, hash: 'b'.repeat(64) } }));
     const on = (day: number, maxChars: number) => {
@@ -56,7 +56,7 @@ describe('a digest in words', () => {
     expect([on(0, 400).length, seen.size]).toEqual([2, 40]);
   });
 
-  test('says that nothing happened where nothing did', () => {
+  test('says that nothing happened on a quiet day', () => {
     const { headline, lines } = digestWords(digest({}), ALL);
     expect(headline).toBe(
       '01-30 08:00 to 01-31 08:00 UTC: 0 of 1 account came near, no rule fired, nothing was closed',
@@ -82,12 +82,12 @@ describe('a digest in words', () => {
       { distance: -0.01, called: 'marginCall', of: 'creditLine', name: 'BTC' },
       'credit line in BTC had a margin call at 01-30 10:00',
     ],
-  ] as const)('of %j it says the call', (changes, words) => {
+  ] as const)('words the nearest call %j', (changes, words) => {
     const { lines } = digestWords(digest({ nearest: sighting(changes), cameNear: true }), ALL);
     expect(lines[1]).toBe(`- desk-3: ${words}`);
   });
 
-  test('what is gone is told before all else that went wrong, and what people answered', () => {
+  test('lists vanished subjects before other troubles, and the answers of people', () => {
     const { headline, lines } = digestWords(
       digest({
         gone: [{ name: 'BTC_PERP', ruleIds: ['early', 'near'], atMs: hour(3) }],
@@ -108,7 +108,7 @@ describe('a digest in words', () => {
     ]);
   });
 
-  test('what is not read now is told, and after a week that the key may be switched off', () => {
+  test('lists what cannot be read now, and warns after a week that the key may be switched off', () => {
     const unread = (sinceMs: number | null) =>
       digestWords(digest({ unread: { source: 'positions', sinceMs, why: '401: refused' } }), ALL).lines[1];
     expect(unread(hour(20))).toBe('- desk-3: positions last read 01-31 04:00 (401: refused)');
@@ -118,7 +118,7 @@ describe('a digest in words', () => {
     expect(unread(null)).toBe('- desk-3: positions never read yet (401: refused)');
   });
 
-  test('what is not known is told beside what is', () => {
+  test('lists what is unknown apart from what is known', () => {
     const { lines } = digestWords(
       digestOf([{ ...QUIET, recordsFromMs: hour(5), unreadable: 'a newer form' }], DAY, {
         ...ABOUT,
@@ -135,7 +135,7 @@ describe('a digest in words', () => {
     ]);
   });
 
-  test('of a thousand accounts the nearest and gravest are told, and the others counted', () => {
+  test('lists the nearest and gravest of a thousand accounts, and counts the others', () => {
     const many = Array.from({ length: 1000 }, (_, index) => ({
       accountId: `desk-${index}`,
       cameNear: true,
@@ -165,7 +165,7 @@ describe('a digest in words', () => {
   });
 });
 
-test('whatever is listed fits, nothing is lost without being counted, and the order stays', () => {
+test('any list fits in the length: what is left out is counted, and the order stays', () => {
   const sections = fc.array(
     fc.record({
       title: fc.string({ minLength: 1, maxLength: 40 }),

@@ -7,7 +7,7 @@ import type { ReduceOnlyStopRequest } from '../../../src/core/ports/exchange.ts'
 import type { Transition } from '../../../src/core/rules/decision.ts';
 import { d } from '../rules/fixtures.ts';
 
-/** A day, and moments of it. */
+/** A day, and times in it. */
 export const FROM_MS = Date.UTC(2026, 0, 30, 8);
 export const DAY: Period = { fromMs: FROM_MS, toMs: FROM_MS + 24 * 3_600_000 };
 export const hour = (hours: number): number => FROM_MS + hours * 3_600_000;
@@ -65,7 +65,7 @@ export const transition = (changes: Partial<Transition> & Pick<Transition, 'atMs
   ...changes,
 });
 
-/** In this order, as the audit numbers them. */
+/** In the order in which the audit numbers them. */
 export function records(...contents: readonly (AuditEvent | Transition)[]): readonly DigestRecord[] {
   return contents.map((one, index) => ({
     number: index + 1,
@@ -88,7 +88,7 @@ export const sighting = (changes: Partial<Sighting> = {}): Sighting => ({
   ...changes,
 });
 
-/** Acts in two markets. */
+/** An account that acts in two markets. */
 const DESK_1 = {
   accountId: 'desk-1',
   records: records(
@@ -126,7 +126,7 @@ const DESK_1 = {
   sightings: [sighting(), sighting({ subject: 'position:43', name: 'ETH_PERP', distance: 0.05 })],
 };
 
-/** Only observes. */
+/** An account that only observes. */
 const DESK_2 = {
   accountId: 'desk-2',
   records: records(

@@ -15,14 +15,14 @@ import { d } from '../rules/fixtures.ts';
 import { COST, DAY, event, hour, ORDER, records, timeOf, transition } from './fixtures.ts';
 
 /**
- * Days of several accounts, and the digest of them: kept for review.
- * `npm test -- test/core/digest/scenes.test.ts --update` writes it anew.
+ * Days of several accounts and their digests: kept for review.
+ * `npm test -- test/core/digest/scenes.test.ts --update` rewrites the transcript.
  */
 
 const some = <T>(dice: Dice, counts: readonly [number, ...number[]], make: () => T): readonly T[] =>
   Array.from({ length: dice.of(...counts) }, make);
 
-/** Within the day, at its ends, and around it. */
+/** Times within the day, at its ends, and around it. */
 const momentOf = (dice: Dice): number =>
   dice.of(hour(-1), DAY.fromMs, hour(3), hour(5), hour(23), DAY.toMs - 1, DAY.toMs);
 

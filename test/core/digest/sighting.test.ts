@@ -12,15 +12,15 @@ import { hour, sighting } from './fixtures.ts';
 
 const state = emptyAccountState('desk-1');
 
-describe('how near things were', () => {
-  test('by samples of the history: markets, all together, and credit lines', () => {
+describe('sightings: how near a subject came', () => {
+  test('are taken from the history samples of markets, of all together, and of credit lines', () => {
     const samples = [
       { subject: 'position:42', values: { market: 'BTC_PERP', liquidationDistance: 0.3 } },
-      // Its distance was not known then.
+      // The distance was unknown at that time.
       { subject: 'position:43', values: { market: 'ETH_PERP', amount: '1' } },
       { subject: 'account', values: { jointDistance: 0.1 } },
       { subject: 'creditLine:USDT@1700000000', values: { currentLtv: 0.6, marginCallLtv: 0.75 } },
-      // As stored by an earlier version.
+      // Stored by an earlier version.
       { subject: 'creditLine:BTC@1700000000', values: { currentLtv: 0.6 } },
     ];
     expect(sightingsInHistory({ atMs: hour(1), samples })).toEqual([
@@ -36,7 +36,7 @@ describe('how near things were', () => {
     ]);
   });
 
-  test('by what a decision was made with, margin calls among them', () => {
+  test('are taken from the inputs of a decision, margin calls included', () => {
     const taken = snapshot({
       positions: read(
         list([
@@ -58,7 +58,7 @@ describe('how near things were', () => {
   });
 });
 
-test('the nearest of each subject is kept, whatever the order in which they were seen', () => {
+test('the nearest sighting of each subject is kept, in any order of arrival', () => {
   const anySighting = fc
     .record({
       subject: fc.constantFrom('position:42', 'position:43', 'account'),

@@ -637,7 +637,7 @@ const titleOf = (row: Row, index: number): string =>
   `${row.field} gives ${JSON.stringify(row.gives)}${row.because === undefined ? '' : `: ${row.because}`} (${index})`;
 
 describe('every field of the catalogue', () => {
-  test('has a row below, and every row a field', () => {
+  test('has a row below, and every row has a field', () => {
     const rows = { position: POSITION_ROWS, creditLine: LOAN_ROWS, account: ACCOUNT_ROWS };
     for (const kind of ['position', 'creditLine', 'account'] as const) {
       const tested = new Set(rows[kind].map(({ field }) => field));
@@ -652,7 +652,7 @@ describe('every field of the catalogue', () => {
     );
   });
 
-  test('a field gives none only where the catalogue says what that means', () => {
+  test('a field is `none` only where the catalogue explains what that means', () => {
     const rows = { position: POSITION_ROWS, creditLine: LOAN_ROWS, account: ACCOUNT_ROWS };
     for (const kind of ['position', 'creditLine', 'account'] as const) {
       for (const { field, gives } of rows[kind]) {

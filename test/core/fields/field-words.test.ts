@@ -18,8 +18,6 @@ import {
 } from '../../../src/core/fields/field-words.ts';
 import type { FieldParameter, FieldValue } from '../../../src/core/rules/rule.ts';
 
-/** The whole catalogue with its words, kept for review: `npm test -- test/core/fields/field-words.test.ts --update`. */
-
 function parameterOf({ parameters }: FieldSpec): FieldParameter {
   const names = new Set(parameters.map(({ name }) => name));
   return {
@@ -51,12 +49,12 @@ function wordsOf(spec: FieldSpec): readonly string[] {
   ];
 }
 
-test('every field, and how it is spoken of', async () => {
+test('the words of every field match the transcript', async () => {
   const file = path.join(import.meta.dirname, 'transcripts', 'fields.txt');
   await expect(`${FIELD_CATALOGUE.flatMap(wordsOf).join('\n')}\n`).toMatchFileSnapshot(file);
 });
 
-test('each field is found by its name among those of its kind of subject', () => {
+test('findField finds each field by its name and kind of subject', () => {
   for (const field of FIELD_CATALOGUE) {
     expect(findField(field.on, field.name)).toBe(field);
     expect(fieldsOf(field.on).filter(({ name }) => name === field.name)).toEqual([field]);
@@ -83,7 +81,7 @@ describe('words', () => {
     expect(figure(value, unit)).toBe(words);
   });
 
-  test('of windows are in the largest whole unit', () => {
+  test('of time windows use the largest whole unit', () => {
     const spec =
       findField('account', 'withdrawalCount') ??
       FIELD_CATALOGUE.find(({ parameters }) => parameters.length > 0);
@@ -100,7 +98,7 @@ describe('words', () => {
     ]);
   });
 
-  test('of lists and of what the exchange calls something', () => {
+  test("join lists, and turn the exchange's names into plain text", () => {
     expect([[], ['a'], ['a', 'b'], ['a', 'b', 'c']].map(oneOfWords)).toEqual([
       '',
       'a',

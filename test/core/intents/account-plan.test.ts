@@ -17,11 +17,11 @@ interface Held {
   readonly mark?: number;
   readonly rate?: number;
   readonly cost?: number;
-  /** Decimal places of its liquidation price. */
+  /** Decimal places of the liquidation price. */
   readonly places?: number;
 }
 
-/** An account under cross margin with so much equity, as the exchange shows it; market k is `Ck_PERP`. */
+/** A cross-margin account with this equity, as the exchange shows it; market k is `Ck_PERP`. */
 function accountOf(
   held: readonly Held[],
   equity: number,
@@ -85,7 +85,7 @@ const plan = (
 const sizesOf = (sizes: Sizes): Record<string, number> =>
   Object.fromEntries([...sizes].map(([id, size]) => [id, toNumber(size)]));
 
-/** The account once its orders are filled at mark. */
+/** The account after its orders have filled at mark. */
 function after(held: readonly Held[], sizes: Sizes): readonly Held[] {
   return held.map((one, index) => {
     const left = sizes.get(String(index));
@@ -211,7 +211,7 @@ describe('a reduction for the account as a whole', () => {
     const account = accountOf(held, 150);
     const sizes = sizesOf(plan({ kind: 'untilMarginUsage', asset: 'USDT', usage: 0.6 }, account));
     expect(Object.keys(sizes)).toEqual(['1']);
-    // 120 of 150 is margin, 90 is asked for: 30 at 10 a unit.
+    // 120 of 150 is margin and 90 is asked for: 30 at 10 a unit.
     expect(sizes['1']).toBeCloseTo(2, 6);
   });
 
@@ -219,7 +219,7 @@ describe('a reduction for the account as a whole', () => {
     'until a share of the funds is margin, where positions of %d share nothing: of either side',
     (base) => {
       const isolated = accountOf([{ base }], 25, { marginModel: 'isolated' });
-      // 20 of 25 is margin; 15 is asked for.
+      // 20 of 25 is margin and 15 is asked for.
       const sizes = sizesOf(plan({ kind: 'untilMarginUsage', asset: 'USDT', usage: 0.6 }, isolated));
       expect(sizes[0]).toBeCloseTo(1.5, 6);
     },
@@ -254,7 +254,7 @@ describe('a reduction for the account as a whole', () => {
           const sizes = plan(until(wanted), accountOf(held, equity));
           const some = new Map([...sizes].filter(([id]) => (filled & (1 << Number(id))) !== 0));
           expect(joint(after(held, some), equity)).toBeGreaterThanOrEqual(before * (1 - 1e-6));
-          // Plans follow one another until it is there.
+          // Repeats the plan until the distance is reached.
           let now: readonly Held[] = held;
           for (let round = 0; round < 20 && joint(now, equity) < wanted * (1 - 1e-6); round++) {
             now = after(now, plan(until(wanted), accountOf(now, equity)));
@@ -267,7 +267,7 @@ describe('a reduction for the account as a whole', () => {
   });
 });
 
-/** `npm test -- test/core/intents/account-plan.test.ts --update` writes them anew. */
+/** `npm test -- test/core/intents/account-plan.test.ts --update` rewrites the transcript. */
 test('plans of accounts with hedges, costs and what earlier plans left are kept for review', async () => {
   const dice = new Dice(7);
   const lines = Array.from({ length: 60 }, (_, index) => {
@@ -309,8 +309,8 @@ test('plans of accounts with hedges, costs and what earlier plans left are kept 
 });
 
 /**
- * Markets with both sides open, one of them not in the config, positions without a margin, a direction or a liquidation
- * price, and earlier plans of any kind; all in whole numbers, so that what is compared is often equal.
+ * Random accounts: markets with both sides open or not in the config, positions without a margin, direction or
+ * liquidation price, and earlier plans. All values are whole numbers, so that compared values are often equal.
  */
 test.for([1, 2, 3, 4, 5, 6])('a hundred plans by their hash, %i', (seed) => {
   const dice = new Dice(seed * 1_000);

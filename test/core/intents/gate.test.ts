@@ -21,7 +21,7 @@ const subject = {
 const open = { paused: false, silencedRules: [], limited: {} };
 
 describe('the gate', () => {
-  test('has a reason for every refusal, in one order', () => {
+  test('gives each refusal a reason, in a fixed order of precedence', () => {
     expect(gateRefusal(subject, open)).toBeNull();
     const closed = { paused: true, silencedRules: ['near'], limited: { e: 'cooldown' } } as const;
     expect(gateRefusal({ ...subject, mode: 'observe' }, closed)).toBe('observeMode');
@@ -37,7 +37,7 @@ describe('the gate', () => {
   });
 });
 
-test('a silence for one subject holds back the rule there, and nowhere else', () => {
+test('a silence for one subject holds the rule back there only', () => {
   const request = action(half, { subject: 'position:7' });
   const gate = { ...open, silencedSubjects: [{ ruleId: request.ruleId, subject: 'position:7' }] };
   const asked = (changed: Partial<ActionRequest>) =>
@@ -48,7 +48,7 @@ test('a silence for one subject holds back the rule there, and nowhere else', ()
   expect(asked({})).toBe('silenced');
   expect(asked({ subject: 'position:8' })).toBeNull();
   expect(gateRefusal({ ...subject, ruleId: 'other', episodeKey: episodeKeyOf(request) }, gate)).toBeNull();
-  // Orders are asked about by the key of their action.
+  // Orders are asked about under the key of their action.
   expect(gateRefusal({ ...subject, ruleId: request.ruleId, episodeKey: actionKey(request, '7') }, gate)).toBe(
     'silenced',
   );
@@ -90,7 +90,7 @@ describe('limits', () => {
     expect(ledger.at(16 * MINUTE, episode(2))).toEqual([]);
   });
 
-  test('per hour counts episodes, never stages, and not those that were held back', () => {
+  test('perHour counts admitted episodes, not stages and not episodes that were held back', () => {
     const ledger = new Ledger({ perHour: 2 });
     expect(ledger.at(0, episode(1), episode(1, { stage: 1 }), episode(1, { stage: 2 }))).toEqual([]);
     ledger.at(1);
@@ -103,13 +103,13 @@ describe('limits', () => {
     expect(ledger.at(60 * MINUTE, episode(5))).toEqual([]);
   });
 
-  test('an episode that is under way is not held back by its own limit', () => {
+  test('an episode under way is not held back by its own limit', () => {
     const ledger = new Ledger({ perHour: 1, cooldownMs: MINUTE });
     ledger.at(0, episode(1));
     expect(ledger.at(1, episode(1, { stage: 1 }))).toEqual([]);
   });
 
-  test('subjects and rules have limits of their own; a changed rule keeps counting', () => {
+  test('each subject and rule has its own limit; a changed rule keeps its count', () => {
     const ledger = new Ledger({ perHour: 1 });
     ledger.at(0, episode(1));
     expect(ledger.at(1, episode(1), episode(1, { subject: 'position:43' }))).toEqual([]);
@@ -118,7 +118,7 @@ describe('limits', () => {
     expect(ledger.at(4, episode(1, { ruleChecksum: 'changed' }))).toEqual(['perHour']);
   });
 
-  test('margin call, liquidation and unrecognised are exempt, but counted', () => {
+  test('exempt episodes (margin call, liquidation, unrecognised) pass the limit, but count', () => {
     const ledger = new Ledger({ perHour: 1 });
     expect(ledger.at(0, episode(1, { exemptFromLimits: true }))).toEqual([]);
     ledger.at(1);
@@ -134,7 +134,7 @@ describe('limits', () => {
     expect(ledger.at(2 * MINUTE, episode(1))).toEqual([]);
   });
 
-  test('an episode that only watched, in observe mode or paused, does not count', () => {
+  test('an episode that only watched (observe mode or paused) does not count', () => {
     const ledger = new Ledger({ perHour: 1 });
     ledger.at(0, episode(1, { mode: 'observe' }));
     ledger.with({ nowMs: 1, conclusive: true, paused: true }, episode(2));

@@ -13,19 +13,19 @@ const until: ActionSpec = {
 };
 const RATE = 0.03;
 const MARK = 1_000;
-/** 3 % away from it. */
+/** Liquidation price 3 % away. */
 const LIQUIDATION = '970.0';
 
 const isolated = (size: string, mark = MARK, changes: { openDate?: number } = {}) =>
   at({ size, mark: String(mark), liquidation: LIQUIDATION, ...changes });
 
-/** A long of a pool with this equity at this mark. */
+/** A long in a pool with this equity at this mark. */
 function pooled(size: number, equity: number, mark = MARK) {
   const liquidation = (mark - equity / size) / (1 - RATE);
   return at({ size: size.toFixed(3), mark: String(mark), liquidation: liquidation.toFixed(1) });
 }
 
-/** Its rule fires, and an order goes out. */
+/** A driver whose rule fires and whose first order is placed. */
 function reduced(settings: Partial<AccountSettings> = {}): Driver {
   const driver = new Driver(settings).read(isolated('1')).ask(action(until));
   driver.place();
@@ -34,24 +34,24 @@ function reduced(settings: Partial<AccountSettings> = {}): Driver {
 
 const target = (driver: Driver): string | null | undefined => driver.intents()[0]?.targetBase;
 
-describe('isolated margin: a reduction that leaves the liquidation price where it is', () => {
-  test('said by the config: the position is closed, not made to dwindle', () => {
+describe('isolated margin: a reduction does not move the liquidation price', () => {
+  test('configured as isolated: the position is closed at once, not in ever smaller steps', () => {
     const driver = reduced({ marginModel: 'isolated' });
     expect(target(driver)).toBe('0');
     expect(driver.events.find(({ kind }) => kind === 'placing')?.order?.amount).toBe('1');
   });
 
-  test('shown by the list of the account: the same, from the first order on', () => {
+  test("learned from the account's list: the position is closed, from the first order on", () => {
     const own = { ...isolated('1'), margin: 'own' as const };
     const driver = new Driver().read(own).ask(action(until));
     expect(target(driver)).toBe('0');
     expect(driver.reasons('marginLearned')).toEqual(['own:list']);
-    // The lane reads its own market, which does not tell.
+    // The lane reads its own market only, which does not show the margin model.
     driver.place();
     expect(target(driver.later(1_000).read(isolated('1', 999)))).toBe('0');
   });
 
-  test('shown by a fill: the rest is closed, and the audit says why', () => {
+  test('learned from a fill: the rest is closed, and the audit says why', () => {
     const driver = reduced();
     const [first] = driver.intents();
     expect(Number(first?.targetBase)).toBeGreaterThan(0.4);
@@ -61,14 +61,14 @@ describe('isolated margin: a reduction that leaves the liquidation price where i
     expect(JSON.parse(JSON.stringify(driver.state))).toEqual(driver.state);
   });
 
-  test('far enough away, nothing is closed', () => {
+  test('closes nothing when the distance is large enough', () => {
     const driver = new Driver({ marginModel: 'isolated' })
       .read(at({ mark: '1000', liquidation: '890' }))
       .ask(action(until));
     expect(driver.intents()[0]?.end).toEqual({ how: 'reached', why: 'nothingToReduce' });
   });
 
-  test('a position that is opened later is a new one', () => {
+  test('starts anew for a position that is opened later', () => {
     const driver = reduced();
     driver.later(1_000).read(isolated(target(driver) ?? '', 996));
     driver.later(1_000).read(isolated('1', MARK, { openDate: 2 }));
@@ -76,14 +76,14 @@ describe('isolated margin: a reduction that leaves the liquidation price where i
     expect(Number(target(driver))).toBeGreaterThan(0.4);
   });
 
-  test('a pool is taken for one again when a list shows it', () => {
+  test('counts as a pool again when a list shows one', () => {
     const driver = reduced();
     driver.later(1_000).read(isolated(target(driver) ?? '', 996));
     driver.later(1_000).read({ ...isolated('0.4', 996), margin: 'shared' });
     expect(driver.reasons('marginLearned')).toEqual(['own:reduction', 'shared:list']);
   });
 
-  test('in a pool a reduction is never taken for one with a margin of its own', () => {
+  test('no reduction in a pool is taken for one with its own margin', () => {
     fc.assert(
       fc.property(
         fc.double({ min: 0.1, max: 0.95, noNaN: true }),
@@ -106,8 +106,8 @@ describe('isolated margin: a reduction that leaves the liquidation price where i
   });
 });
 
-/** What a lane learns of a position of 1 at 1000 from a read behind a reduction. */
-describe('a reduction tells by how much the liquidation price moved', () => {
+/** Returns the margin model a lane learns for a position of 1 at 1000 from the read after a reduction. */
+describe('a reduction shows the margin model by how far the liquidation price moved', () => {
   const ofShort = (view: ReadPosition): ReadPosition => ({ ...view, direction: 'short' as const });
 
   function learned(before: ReadPosition, after: ReadPosition, gapMs = 1_000, rate = RATE) {
@@ -117,7 +117,7 @@ describe('a reduction tells by how much the liquidation price moved', () => {
     return driver.state.margins?.map(({ margin }) => margin)[0] ?? 'nothing';
   }
 
-  // A pool would have moved it by 58.9: a quarter of that is 14.7, three quarters are 44.1.
+  // In a pool it would move by 58.9: a quarter of that is 14.7, three quarters are 44.1.
   test.each([
     ['970', 'own'],
     ['955.5', 'own'],
@@ -126,17 +126,17 @@ describe('a reduction tells by how much the liquidation price moved', () => {
     ['984.9', 'nothing'],
     ['926', 'nothing'],
     ['925.7', 'shared'],
-  ])('half of a long of 970 is closed, and it is at %s', (liquidation, margin) => {
+  ])('half of a long is closed: liquidation price from 970 to %s', (liquidation, margin) => {
     expect(learned(isolated('1'), at({ size: '0.5', liquidation }))).toBe(margin);
   });
 
-  // By 57.2 on the way up: 14.3, and 42.9.
+  // In a pool it would move up by 57.2: a quarter of that is 14.3, three quarters are 42.9.
   test.each([
     ['1044.2', 'own'],
     ['1044.4', 'nothing'],
     ['1072.8', 'nothing'],
     ['1073', 'shared'],
-  ])('half of a short of 1030 is closed, and it is at %s', (liquidation, margin) => {
+  ])('half of a short is closed: liquidation price from 1030 to %s', (liquidation, margin) => {
     const before = ofShort(at({ liquidation: '1030' }));
     expect(learned(before, ofShort(at({ size: '0.5', liquidation })))).toBe(margin);
   });
@@ -144,27 +144,27 @@ describe('a reduction tells by how much the liquidation price moved', () => {
   test.each([
     ['0.9', 'own'],
     ['0.901', 'nothing'],
-  ])('a tenth has to be closed: %s is left', (size, margin) => {
+  ])('at least a tenth has to be closed: %s is left', (size, margin) => {
     expect(learned(isolated('1'), isolated(size))).toBe(margin);
   });
 
   test.each([
     [30_000, 'own'],
     [30_001, 'nothing'],
-  ])('within half a minute: the reads are %i ms apart', (gapMs, margin) => {
+  ])('the two reads lie at most half a minute apart: %i ms', (gapMs, margin) => {
     expect(learned(isolated('1'), isolated('0.5'), gapMs)).toBe(margin);
   });
 
-  // It would have moved by 2.1 and by 1.9 in a pool: a five-hundredth of the mark is 2.
+  // In a pool it would move by 2.1 and by 1.9; the least that counts is a five-hundredth of the mark, 2.
   test.each([
     ['984', 'own'],
     ['986', 'nothing'],
-  ])('by enough to tell: from %s', (liquidation, margin) => {
+  ])('the expected move has to be large enough: from %s', (liquidation, margin) => {
     const [before, after] = [at({ liquidation }), at({ size: '0.9', liquidation })];
     expect(learned(before, after, 1_000, 0.005)).toBe(margin);
   });
 
-  test('of the only position of its market', () => {
+  test('the position has to be the only one of its market', () => {
     const other: ReadPosition = { ...isolated('1'), positionId: '43', positionSide: 'SHORT' };
     const driver = new Driver().read(isolated('1'), other).later(1_000);
     expect(driver.read(isolated('0.5'), other).state.margins).toBeUndefined();

@@ -20,8 +20,8 @@ import { NOW_MS, sceneOf } from '../orders/scenes.ts';
 import { gateOf, laneOf, TARGETS } from './scenes.ts';
 
 /**
- * Intents of any kind, in any state, on a market that is read: what settling, expiring and asking the gate make of them
- * is kept for review. `npm test -- test/core/intents/scenes.test.ts --update` writes it anew.
+ * Random intents in any state on a market: keeps for review how they are settled, expired and judged by the gate.
+ * `npm test -- test/core/intents/scenes.test.ts --update` rewrites the transcript.
  */
 
 type Make = (state: LaneState, change: LaneScene) => LaneState;
@@ -85,7 +85,7 @@ test('intents, and what becomes of them', async () => {
   await expect(`${scenes.join('\n')}\n`).toMatchFileSnapshot(file);
 });
 
-/** What is rare needs more of them than anybody reads: of these only the hash is kept, of the whole lanes. */
+/** Rare cases need more scenes than anybody reads: of these only a hash of the whole lanes is kept. */
 test.for([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])('a hundred scenes by their hash, %i', (seed) => {
   const dice = new Dice(seed * 1_000);
   const kept = new KeptHash();

@@ -112,7 +112,7 @@ function intentOf(dice: Dice, intent: Intent, stage: number): Intent {
   };
 }
 
-/** Intents of any kind, in any state, in a market with orders of ours. */
+/** Random intents, in any state, in a market with our orders. */
 export function laneOf(dice: Dice, { state }: SetScene): LaneState {
   const intents = state.intents.flatMap((intent, index) => [
     { ...intentOf(dice, intent, 0), key: `rule-${index}` },

@@ -7,7 +7,7 @@ import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { at, Driver } from '../lanes/driver.ts';
 import { action, all, half, MARKET, market, readPositionOf } from '../lanes/fixtures.ts';
 
-/** An intent that has ended, while its rule still fires, and the next read. */
+/** An intent that ended while its rule still fires, and the next read. */
 function ended(end: NonNullable<Intent['end']>, endDistance: number | null = 0.05): Driver {
   const driver = new Driver().read(at({})).ask(action(half));
   const intents = driver.state.intents.map((intent) => ({ ...intent, end, endDistance, endedMs: 0 }));
@@ -18,9 +18,9 @@ function ended(end: NonNullable<Intent['end']>, endDistance: number | null = 0.0
 const openAt = (driver: Driver, liquidation: string): boolean =>
   driver.later(1_000).read(at({ liquidation })).intents()[0]?.end === null;
 
-describe('an intent that failed, while its rule fires', () => {
+describe('an intent that failed while its rule fires', () => {
   test.each(['refused:vetoed', 'refused:notAnswered'] as const)(
-    'because people said no (%s) stays so, however near',
+    'stays failed after a refusal by people (%s), however near liquidation comes',
     (why) => {
       const driver = ended({ how: 'failed', why })
         .later(1_000)
@@ -54,12 +54,15 @@ describe('an intent that failed, while its rule fires', () => {
     ['954.9', 0.05, false],
     ['950', 0.05, false],
     ['990', null, false],
-  ])('for its attempts is tried again clearly nearer: at %s, from %d', (liquidation, distance, isOpen) => {
-    expect(openAt(ended({ how: 'failed', why: 'attempts' }, distance), liquidation)).toBe(isOpen);
-  });
+  ])(
+    'is tried again after failed attempts when clearly nearer: at %s, from %d',
+    (liquidation, distance, isOpen) => {
+      expect(openAt(ended({ how: 'failed', why: 'attempts' }, distance), liquidation)).toBe(isOpen);
+    },
+  );
 });
 
-describe('the stages of an episode share what the position was', () => {
+describe('the stages of an episode share the size at firing', () => {
   const long = readPositionOf({ positionId: '41', sizeBase: '2' as DecimalString, positionSide: 'LONG' });
   const other = readPositionOf({ positionId: '42', sizeBase: '1' as DecimalString, positionSide: 'LONG' });
   const request = action(half, { subject: 'account', subjectKind: 'account' });
@@ -76,7 +79,7 @@ describe('the stages of an episode share what the position was', () => {
   const targets = (driver: Driver) =>
     driver.intents().map(({ positionId, stage, targetBase }) => [positionId, stage, targetBase]);
 
-  test('each position by itself', () => {
+  test('separately for each position', () => {
     const driver = new Driver({ hedge: 'perLeg' }).read(long, other);
     expect(targets(asked(driver, ['41', 0], ['42', 0]))).toEqual([
       ['41', 0, '1'],
@@ -84,7 +87,7 @@ describe('the stages of an episode share what the position was', () => {
     ]);
   });
 
-  test('a second half of what was there at first leaves nothing more to do', () => {
+  test('a second halving of the same size leaves nothing to do', () => {
     const driver = asked(new Driver({ hedge: 'perLeg' }).read(long), ['41', 0]);
     driver.intents();
     driver.next();
@@ -96,7 +99,7 @@ describe('the stages of an episode share what the position was', () => {
     ]);
   });
 
-  test('what a stop closes in the same episode is not what its rule takes from', () => {
+  test('what a stop closes in the same episode does not count as closed by the rule', () => {
     const driver = asked(new Driver({ hedge: 'perLeg' }).read(long), ['41', 0]);
     driver.next();
     const [rule] = driver.state.intents;

@@ -40,7 +40,7 @@ describe('fixed targets', () => {
     [{ kind: 'to', fraction: 0 }, '1', '0'],
     [{ kind: 'to', fraction: 0.3 }, '1', '0.3'],
     [{ kind: 'toNotional', notional: '30' }, '1', '0.3'],
-    // Up to the step: never a step more taken away than asked for.
+    // Rounded up to the step: never a step more is taken away than asked for.
     [{ kind: 'by', fraction: 0.5 }, '0.005', '0.003'],
     [{ kind: 'to', fraction: 0.3333 }, '1', '0.334'],
     [{ kind: 'toNotional', notional: '33.31' }, '1', '0.334'],
@@ -51,7 +51,7 @@ describe('fixed targets', () => {
     expect(target(of, size)).toBe(expected);
   });
 
-  test('a notional cannot be turned into a size without a mark price', () => {
+  test('a notional has no size without a mark price', () => {
     expect(target({ kind: 'toNotional', notional: '30' }, '1', null)).toBeUndefined();
     expect(target({ kind: 'by', fraction: 0.5 }, '1', null)).toBe('0.5');
   });
@@ -64,7 +64,7 @@ describe('fixed targets', () => {
   });
 });
 
-/** Distance after a reduction, from first principles: equity stays, liquidation is where it meets maintenance. */
+/** Distance after a reduction, from first principles: equity is unchanged and equals maintenance at liquidation. */
 function distanceAfter(
   size: number,
   other: number,
@@ -81,7 +81,7 @@ function distanceAfter(
   return (sign * (price - after)) / price;
 }
 
-/** The size wanted, where there is one. */
+/** The wanted size; throws if there is none. */
 function sizeFor(inputs: DistanceInputs, of: MarketSettings): Decimal {
   const found = distanceTarget(inputs, of);
   if (found === undefined) throw new Error('no size is far enough');
@@ -91,7 +91,7 @@ function sizeFor(inputs: DistanceInputs, of: MarketSettings): Decimal {
 describe('untilDistance', () => {
   const fine: MarketSettings = { ...market, amountStep: '0.000000000001' as DecimalString };
 
-  test('the formula of the design for one side', () => {
+  test("follows the design's formula for one side", () => {
     const long = sizeFor(
       { sizeBase: decimal('1'), otherSideBase: ZERO, direction: 'long', distance: 0.05, wanted: 0.1 },
       fine,
@@ -106,7 +106,7 @@ describe('untilDistance', () => {
     expect(toNumber(short)).toBeCloseTo((0.05 + shortRate) / (0.1 + shortRate), 9);
   });
 
-  test('reducing to it moves the liquidation price exactly that far away, one side open or both', () => {
+  test('moves the liquidation price exactly that far away, with one side open or both', () => {
     const inputs = fc.record({
       sign: fc.constantFrom<1 | -1>(1, -1),
       other: fc.double({ min: 0, max: 0.5, noNaN: true }),
@@ -138,7 +138,7 @@ describe('untilDistance', () => {
     ['long', 0.1, 0.1, '1'],
     ['long', 0.2, 0.1, '1'],
     ['short', 0.2, 0.1, '1'],
-    // So far gone that nothing may be left.
+    // So far beyond liquidation that nothing may be left.
     ['long', -0.5, 0.1, '0'],
   ])('%s at %d, wanted %d: at most %s, within [0, size]', ([direction, distance, wanted, expected]) => {
     const found = sizeFor(
@@ -148,7 +148,7 @@ describe('untilDistance', () => {
     expect(formatDecimal(found)).toBe(expected);
   });
 
-  test('there is none where the other side is as large: less of this one brings liquidation nearer', () => {
+  test('has no target if the other side is as large: reducing this side brings liquidation nearer', () => {
     for (const [direction, other] of [
       ['long', '1'],
       ['long', '0.95'],
@@ -166,7 +166,7 @@ describe('untilDistance', () => {
     }
   });
 
-  test('the nearer liquidation, the smaller the target', () => {
+  test('the nearer liquidation is, the smaller the target', () => {
     const at = fc.double({ min: 0, max: 0.2, noNaN: true });
     fc.assert(
       fc.property(at, at, (a, b) => {
@@ -181,7 +181,7 @@ describe('untilDistance', () => {
   });
 });
 
-describe('when a target is reached, and what is sent', () => {
+describe('reaching a target, and the amount sent', () => {
   const coarse: MarketSettings = { ...market, minAmount: '0.005' as DecimalString };
   test.for<[string, string, string | undefined, string]>([
     ['1', '0.5', undefined, '0.5'],
@@ -193,7 +193,7 @@ describe('when a target is reached, and what is sent', () => {
     ['0.505', '0.5', undefined, '0.005'],
     // Whole steps that never cross the target.
     ['0.5159', '0.5', undefined, '0.015'],
-    // A target of zero is reached with the position gone only, and may send the minimum amount.
+    // A target of zero is reached only when the position is gone, and may send the minimum amount.
     ['0.0004', '0', undefined, '0.005'],
     ['0.0121', '0', undefined, '0.013'],
     ['0', '0', 'target', '0'],
@@ -202,7 +202,7 @@ describe('when a target is reached, and what is sent', () => {
     expect(formatDecimal(reductionAmount(decimal(size), decimal(aim), coarse))).toBe(amount);
   });
 
-  test('what is sent never crosses a target above zero', () => {
+  test('the amount sent never crosses a target above zero', () => {
     const lots = fc.integer({ min: 1, max: 1_000_000 }).map((n) => decimal((n / 10_000).toFixed(4)));
     fc.assert(
       fc.property(lots, lots, (size, aim) => {

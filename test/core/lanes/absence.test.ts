@@ -49,7 +49,7 @@ describe('a list with a record set aside', () => {
   test.each([
     { dir: 1, whole: '950', part: '940', nearer: '960' },
     { dir: -1, whole: '1050', part: '1060', nearer: '1040' },
-  ])('shows a pool that bears too much: no stop moves away from the market for it', ({ dir, ...prices }) => {
+  ])('may show only a part of the pool: it moves no stop away from the market', ({ dir, ...prices }) => {
     const pooled = (price: string): ReadPosition => ({
       ...at({ liquidation: String(1000 - dir * 600) }),
       direction: dir > 0 ? 'long' : 'short',
@@ -59,15 +59,15 @@ describe('a list with a record set aside', () => {
       driver.state.jointLimits?.map(({ liquidationPrice }) => liquidationPrice);
     const driver = new Driver().read(pooled(prices.whole));
     expect(limits(partly(driver.later(1_000), pooled(prices.part)))).toEqual([prices.whole]);
-    // What it shows is enough to know that the account is nearer.
+    // The part it shows suffices to know that the account is nearer.
     expect(limits(partly(driver.later(1_000), pooled(prices.nearer)))).toEqual([prices.nearer]);
     expect(limits(driver.later(1_000).read(pooled(prices.part)))).toEqual([prices.part]);
-    // Where no other list has come for a minute it is all that is known.
+    // If no other list has come for a minute, this one is all that is known.
     driver.later(1_000).read(pooled(prices.nearer));
     expect(limits(partly(driver.later(61_000), pooled(prices.part)))).toEqual([prices.part]);
   });
 
-  test('makes the next read of a position that it left out no growth, as long as it is no larger than before', () => {
+  test('does not make a position grow that it left out, if the next read shows it no larger than before', () => {
     const lagging = () => {
       const driver = new Driver({ readLagMs: 3_000 }).ask(action(half)).read(at({}));
       return partly(driver.later(5_000), other());
@@ -95,7 +95,7 @@ describe('a list with a record set aside', () => {
     expect(driver.next().kind).toBe('idle');
   });
 
-  test('hides a position for so long that its intent fails, and it opens again when the position is seen', () => {
+  test('fails the intent of a position hidden too long; the intent opens again when the position is seen', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     for (let read = 0; read < 40; read += 1) {
       partly(driver.later(5_000), other());
@@ -111,13 +111,13 @@ describe('a list with a record set aside', () => {
     const long = at({});
     const leg = { ...long, positionSide: 'LONG' } as const;
 
-    test('a read of the market alone tells', () => {
+    test('a read of the market alone settles it', () => {
       const driver = partly(new Driver().ask(action(half)), leg).later(10);
       driver.answerRead(leg);
       expect(driver.place().request.amount).toBe('0.5');
     });
 
-    test('where that has the bad record too, nothing is taken that could raise the net exposure', () => {
+    test('if that read has the bad record too, nothing is sent that could raise the net exposure', () => {
       const driver = partly(new Driver().ask(action(half)), leg).later(10);
       driver.start('readPositions');
       const observation = { ...readAt(driver.nowMs, leg), complete: false, ofMarket: true };
@@ -129,7 +129,7 @@ describe('a list with a record set aside', () => {
 });
 
 describe('a position that a complete list does not show', () => {
-  test('keeps its target and its orders, and nothing more is sent for it', () => {
+  test('keeps its target and its orders, and gets no further orders', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     for (let read = 0; read < 20; read += 1) driver.later(1_000).read();
     expect(driver.next()).toMatchObject({ kind: 'idle', why: 'blocked' });
@@ -147,7 +147,7 @@ describe('a position that a complete list does not show', () => {
     expect(ends(driver)).toEqual(['failed:hedged']);
   });
 
-  test('is closed at once where another one has appeared on its side', () => {
+  test('is closed at once if another one has appeared on its side', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place();
     driver.read(other());
@@ -155,14 +155,14 @@ describe('a position that a complete list does not show', () => {
     expect(driver.reasons('positionAbsent')).toEqual(['newPosition']);
   });
 
-  test('is not closed by one that was there beside it', () => {
+  test('is not closed by another one that was there beside it', () => {
     const driver = new Driver().read(at({}), other()).ask(action(protect));
     driver.place();
     driver.read(other());
     expect(driver.next().kind).toBe('idle');
   });
 
-  test('survives the process: what stands for it is not cancelled by whoever takes over', () => {
+  test('survives a process change: the successor does not cancel its orders', () => {
     for (const takeOver of ['recover', 'epoch'] as const) {
       const driver = new Driver().read(at({})).ask(action(protect));
       driver.place();
@@ -180,7 +180,7 @@ describe('a position that a complete list does not show', () => {
     }
   });
 
-  describe('keeps its stop under every cancel, as it could not be put up again', () => {
+  describe('keeps its stop under every cancel, as the stop could not be placed again', () => {
     const MARKET_CANCEL: ActionSpec = { kind: 'cancelAll', types: ['futures'], scope: 'market' };
     const cover = action(protect, { ruleId: 'cover' });
 
@@ -226,7 +226,7 @@ describe('a position that a complete list does not show', () => {
       expect(next()).toBe('idle');
     });
 
-    test('not the one of a reduction that has probably closed it', () => {
+    test('but not for a reduction that has probably closed it', () => {
       const driver = new Driver().read(at({})).ask(action(all));
       driver.place();
       driver.ordersAreTaken().later(5_000).read();
@@ -238,7 +238,7 @@ describe('a position that a complete list does not show', () => {
     });
   });
 
-  test('keeps an owner informed: once when it vanishes, once when it is back', () => {
+  test('notifies its owner once when it vanishes and once when it is back', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place();
     driver.read().read().read(at({}));
@@ -247,29 +247,29 @@ describe('a position that a complete list does not show', () => {
   });
 });
 
-describe('a position that an order of ours may have closed', () => {
-  describe('an empty list proves nothing, whether the market has reached the order or not', () => {
+describe('a position that our order may have closed', () => {
+  describe('is not proven closed by an empty list, whether the market has reached the order or not', () => {
     const closures = ({ state, context, nowMs }: Driver) =>
       explainedClosures([state], new Set(['43']), context.settings, nowMs);
 
-    test.each(['NEW', 'FILLED'] as const)('said to be %s', (status) => {
+    test.each(['NEW', 'FILLED'] as const)('with order status %s', (status) => {
       const driver = new Driver().read(at({})).ask(action(all));
       driver.place({ status: { known: true, value: status } });
       driver.later(5_000).read();
       expect(ends(driver)).toEqual(['open']);
       expect(driver.reasons('positionAbsent')).toEqual(['probablyClosedByOurs']);
       expect(driver.reasons('priced')).toEqual([]);
-      // For a minute nobody is alarmed for what is probably done.
+      // No alarm for a minute: it is probably done.
       driver.later(60_000).read();
       expect(driver.reasons('positionAbsent')).toEqual(['probablyClosedByOurs']);
       expect(closures(driver)).toEqual(['42']);
-      // What it filled is told when the first list with another position shows that it is gone.
+      // The first list with another position shows that it is gone; then the fill is reported.
       readElsewhere(driver.later(5_000));
       expect(ends(driver)).toEqual(['reached:positionGone']);
       expect(driver.reasons('priced')).toEqual(['filled']);
     });
 
-    test('three minutes of them confirm it, and what the order filled is told', () => {
+    test('three minutes of empty lists confirm it, and the fill is reported', () => {
       const driver = new Driver().read(at({})).ask(action(all));
       driver.place();
       for (const ms of [5_000, 90_000, 89_000]) expect(ends(driver.later(ms).read())).toEqual(['open']);
@@ -279,7 +279,7 @@ describe('a position that an order of ours may have closed', () => {
       expect(driver.reasons('priced')).toEqual(['filled']);
     });
 
-    test('what it filled is told although the process died meanwhile', () => {
+    test('the fill is reported although the process died meanwhile', () => {
       const driver = new Driver().read(at({})).ask(action(all));
       driver.place();
       driver.later(5_000).read();
@@ -288,7 +288,7 @@ describe('a position that an order of ours may have closed', () => {
       expect(driver.reasons('priced')).toEqual(['filled']);
     });
 
-    test('a lane whose rule has ended meanwhile looks on until that is certain', () => {
+    test('a lane whose rule has ended keeps watching until that is certain', () => {
       const driver = new Driver().read(at({})).ask(action(all));
       driver.place({ status: { known: true, value: 'FILLED' } });
       driver.later(5_000).read().later(170_000).ask();
@@ -298,7 +298,7 @@ describe('a position that an order of ours may have closed', () => {
       expect(driver.reasons('priced')).toEqual(['filled']);
     });
 
-    test('two lists that show others are two that are not empty', () => {
+    test('two lists that show other positions confirm it', () => {
       const driver = new Driver().read(at({})).ask(action(all));
       driver.place();
       readElsewhere(driver.later(5_000).read().later(1_000));
@@ -307,7 +307,7 @@ describe('a position that an order of ours may have closed', () => {
       expect(driver.reasons('positionAbsent')).toEqual(['probablyClosedByOurs', 'closedByOurs']);
     });
 
-    test('empty lists by turns alarm nobody, two in a row do, where the market is at a stop', () => {
+    test('alternating empty lists raise no alarm, two in a row do, with the market at a stop', () => {
       const driver = new Driver().read(at({})).ask(action(protect));
       driver.place();
       const near = at({ mark: '970.5' });
@@ -317,7 +317,7 @@ describe('a position that an order of ours may have closed', () => {
       expect(driver.events.filter(({ alarm }) => alarm)).toMatchObject([{ reason: 'probablyClosedByOurs' }]);
     });
 
-    test('its closing is known as ours to what confirms it later', () => {
+    test('a later confirmation still knows that the closing was ours', () => {
       const driver = new Driver().read(at({})).ask(action(all));
       driver.place();
       for (const ms of [5_000, 90_000, 95_000]) driver.later(ms).read();
@@ -328,7 +328,7 @@ describe('a position that an order of ours may have closed', () => {
       expect(known(driver.nowMs + 600_000)).toEqual([]);
     });
 
-    test('back in the list it is acted on as before', () => {
+    test('when it is back in the list its intent goes on', () => {
       const driver = new Driver().read(at({})).ask(action(all));
       driver.place();
       driver.later(5_000).read().later(5_000).read(at({}));
@@ -338,7 +338,7 @@ describe('a position that an order of ours may have closed', () => {
     });
   });
 
-  test('is done at once; what else stands for it goes when that is certain', () => {
+  test('reaches its target at once; its other orders are cancelled when that is certain', () => {
     const driver = new Driver().read(at({})).ask(action(protect), action(all, { ruleId: 'closing' }));
     driver.place();
     driver.place();
@@ -352,7 +352,7 @@ describe('a position that an order of ours may have closed', () => {
     expect(gone(driver).cancel().why).toBe('positionGone');
   });
 
-  test('an order that was cancelled since the newest read explains it too', () => {
+  test('an order that was cancelled since the newest read explains the closing, too', () => {
     const driver = new Driver().read(at({})).ask(action(all));
     driver.place();
     driver.later(4_000).read(at({ mark: '990' }));
@@ -364,7 +364,7 @@ describe('a position that an order of ours may have closed', () => {
     expect(ends(driver)).toEqual(['reached:positionGone']);
   });
 
-  test('so does one that was filled at creation', () => {
+  test('an order that was filled at creation explains it', () => {
     const driver = new Driver().read(at({})).ask(action(all));
     driver.place({ status: { known: true, value: 'FILLED' } });
     driver.start('readPositions');
@@ -372,7 +372,7 @@ describe('a position that an order of ours may have closed', () => {
     expect(ends(driver)).toEqual(['reached:positionGone']);
   });
 
-  test('two orders for half of it, sent in each other’s place, do not: one of them was to fill', () => {
+  test('two orders for half of it, sent in each other’s place, do not explain it: only one was to fill', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place();
     const [first] = driver.state.orders;
@@ -388,7 +388,7 @@ describe('a position that an order of ours may have closed', () => {
     expect(driver.reasons('positionAbsent')).toEqual(['presumedClosed']);
   });
 
-  test('an order for a part of it does not, nor a stop that the market has not reached', () => {
+  test('neither a partial order nor a stop that the market has not reached explains it', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place();
     driver.read();

@@ -60,7 +60,7 @@ class Account {
     this.account = observeAccountRequests(this.account, [wide], true, settings, this.nowMs);
   }
 
-  /** Reads, asks for a stop and places what the lane says until it rests. */
+  /** Reads, asks for a stop, and places the lane's orders until it has nothing to place. */
   settle(lane: LaneState): LaneState {
     this.nowMs += 10;
     const read = {
@@ -109,7 +109,7 @@ class Account {
 }
 
 describe('an account-wide cancel', () => {
-  test('takes all lanes, cancels once, and every lane places its set again', () => {
+  test('takes all lanes and cancels once, then every lane places its orders again', () => {
     const account = new Account();
     expect(account.next()).toEqual({ kind: 'takeLanes', markets: ['BTC_PERP', 'ETH_PERP'] });
     account.start();
@@ -125,7 +125,7 @@ describe('an account-wide cancel', () => {
     expect(account.next()).toEqual({ kind: 'idle' });
   });
 
-  test('waits for a lane that is in the middle of a request', () => {
+  test('waits for a lane that has a request in progress', () => {
     const account = new Account();
     const [first, second] = account.lanes;
     if (first === undefined || second === undefined) throw new Error('two lanes');
@@ -145,7 +145,7 @@ describe('an account-wide cancel', () => {
     ]);
     expect(account.next().kind).toBe('releaseLanes');
     account.lanes = account.lanes.map((lane) => release(lane, ACCOUNT_HOLDER));
-    // Not again before it can no longer arrive.
+    // Not sent again before the first request can no longer arrive.
     expect(account.next().kind).toBe('idle');
     account.nowMs += 6_000;
     expect(account.next().kind).toBe('takeLanes');
@@ -153,18 +153,18 @@ describe('an account-wide cancel', () => {
     expect(account.next().kind).toBe('cancelAll');
   });
 
-  test('put off by the exchange lets the lanes go, and is no failed attempt', () => {
+  test('put off by the exchange releases the lanes, and is no failed attempt', () => {
     const account = new Account();
     const changes = () => account.lanes.map(({ change }) => change);
     account.start();
     expect(changes()).not.toContain(null);
     account.end({ kind: 'rejected', error: failure({ name: 'rateLimited', retryAfterMs: 3_600_000 }) });
     expect(account.account.cancels).toMatchObject([{ state: 'open', failures: 0 }]);
-    // Nothing was taken down, so nothing has to be completed whatever the gate says.
+    // No order was taken down, so nothing has to be completed while the gate is closed.
     expect(changes()).toEqual([null, null]);
     expect(account.next()).toEqual({ kind: 'releaseLanes', markets: ['BTC_PERP', 'ETH_PERP'] });
     account.lanes = account.lanes.map((lane) => release(lane, ACCOUNT_HOLDER));
-    // Protection is tried again once a second at first, whatever the reply asks for.
+    // Protection is retried once a second at first, even if the reply asks for a longer wait.
     expect(account.next()).toEqual({ kind: 'wait', untilMs: account.nowMs + 1_000 });
   });
 
@@ -177,7 +177,7 @@ describe('an account-wide cancel', () => {
     expect(JSON.stringify([account.account, account.lanes])).toBe(before);
   });
 
-  test('in progress when its process died is unknown', () => {
+  test('in progress when the process died has an unknown outcome', () => {
     const account = new Account();
     account.start();
     const recovered = recoverAccount(account.account, account.lanes, settings, account.nowMs);
@@ -188,7 +188,7 @@ describe('an account-wide cancel', () => {
     ]);
   });
 
-  test('is held back by the gate, and fails, counted, when it stays closed', () => {
+  test('is held back by the gate, and fails when the gate stays closed', () => {
     const account = new Account();
     expect(account.next(true)).toEqual({ kind: 'idle' });
     account.nowMs += settings.intentTtlMs;
@@ -196,7 +196,7 @@ describe('an account-wide cancel', () => {
     expect(account.account.cancels.map((task) => task.state)).toEqual(['failed']);
   });
 
-  test('that is only watched gives nobody the alarm', () => {
+  test('raises no alarm in observe mode', () => {
     const account = new Account();
     const watched = { ...wide, mode: 'observe' } as const;
     account.account = observeAccountRequests(account.account, [watched], true, settings, account.nowMs);
@@ -213,7 +213,7 @@ describe('an account-wide cancel', () => {
     ]);
   });
 
-  test('is done once per episode, and forgotten when its rule resolved', () => {
+  test('is done once per episode, and forgotten when its rule has resolved', () => {
     const account = new Account();
     account.start();
     account.end(accepted);
@@ -248,34 +248,34 @@ describe('routing', () => {
     expect([...routed.byMarket]).toEqual([['ETH_USDT', [{ request, positionId: '2' }]]]);
   });
 
-  test("takes an account or credit-line rule's to the matching positions, or to all", () => {
+  test('takes the actions of an account or credit-line rule to the matching positions, or to all', () => {
     const some = routeRequests(NO_ROUTES, { ...inputs, active: [ofLoan(perps)] });
     expect([...some.byMarket.keys()]).toEqual(['BTC_PERP']);
     const every = routeRequests(NO_ROUTES, { ...inputs, active: [ofLoan(half)] });
     expect([...every.byMarket.keys()]).toEqual(['BTC_PERP', 'ETH_USDT']);
   });
 
-  test('does not touch what was opened after the action appeared', () => {
+  test('leaves out positions opened after the action appeared', () => {
     const request = ofLoan(half);
     const first = routeRequests(NO_ROUTES, { ...inputs, positions: [btc], active: [request] });
     const second = routeRequests(first.state, { ...inputs, active: [request] });
     expect([...second.byMarket.keys()]).toEqual(['BTC_PERP']);
   });
 
-  test('one bad record: account and credit-line rules act on the good positions', () => {
+  test('with one bad record in the list takes account and credit-line rules to the good positions', () => {
     const request = ofLoan(half);
     const positions = [position({ ...btc, openDate: 1 })];
     const active = [{ ...request, atMs: 5_000 }];
     const first = routeRequests(NO_ROUTES, { ...inputs, complete: false, positions, active });
     expect([...first.byMarket.keys()]).toEqual(['BTC_PERP']);
     expect(first.waiting).toEqual([]);
-    // What the bad record hid joins in when it is shown; what was opened since does not.
+    // A position that the bad record hid joins when it is shown; one opened later does not.
     const hidden = position({ ...eth, openDate: 2 });
     const opened = position({ positionId: '3', market: 'SOL_PERP', openDate: 6 });
     const whole = { ...inputs, positions: [...positions, hidden, opened], active };
     const second = routeRequests(first.state, whole);
     expect([...second.byMarket.keys()]).toEqual(['BTC_PERP', 'ETH_USDT']);
-    // From the first complete list on it is settled.
+    // The first complete list settles the positions.
     const late = position({ positionId: '4', market: 'XRP_PERP', openDate: 3 });
     const third = routeRequests(second.state, { ...whole, positions: [...whole.positions, late] });
     expect([...third.byMarket.keys()]).toEqual(['BTC_PERP', 'ETH_USDT']);
@@ -293,7 +293,7 @@ describe('routing', () => {
     expect(routeRequests(known.state, { ...blind, conclusive: true }).state.routes).toEqual({});
   });
 
-  describe('that waits for a list that never comes', () => {
+  describe('waiting for a list that never comes', () => {
     const half1 = ofLoan(half);
     const cancel = { ...ofLoan({ kind: 'cancelAll', types: ['futures'], scope: 'market' }), actionIndex: 1 };
     const blind = { ...inputs, complete: false, positions: [], active: [half1, cancel] };
@@ -302,7 +302,7 @@ describe('routing', () => {
       routeRequests(state, { ...blind, nowMs, ...changes });
     const patient = run(NO_ROUTES, 1_000);
 
-    test('fails its episode once, loudly, after the time that an intent may live', () => {
+    test('fails the episode once, with an alarm, after the time to live of an intent', () => {
       expect(run(patient.state, 60_999).events).toEqual([]);
       const vain = run(patient.state, 61_000);
       expect(vain.events).toMatchObject([
@@ -312,7 +312,7 @@ describe('routing', () => {
       expect(run(vain.state, 999_999).events).toEqual([]);
     });
 
-    test('acts all the same once the list is there, and begins to wait anew after that', () => {
+    test('still acts once the list is there, and starts a new wait afterwards', () => {
       const vain = run(patient.state, 61_000);
       const known = run(vain.state, 62_000, shown);
       expect([...known.byMarket.keys()]).toEqual(['BTC_PERP', 'ETH_USDT']);
@@ -324,7 +324,7 @@ describe('routing', () => {
       expect(run(later.state, 123_000, { active: [half1, cancel, escalated] }).events).toHaveLength(1);
     });
 
-    test('counts each episode by itself, and forgets those that have ended', () => {
+    test('counts each episode separately, and forgets episodes that have ended', () => {
       const next = { ...half1, episode: half1.episode + 1 };
       const both = run(patient.state, 31_000, { active: [half1, next] });
       expect(run(both.state, 61_000, { active: [half1, next] }).events).toHaveLength(1);
@@ -333,20 +333,20 @@ describe('routing', () => {
       expect(Object.keys(over.state.waiting ?? {})).toHaveLength(1);
     });
 
-    test('goes on counting over evaluations that conclude nothing, and over a clock that was set back', () => {
+    test('keeps counting over inconclusive evaluations and over a clock that was set back', () => {
       const unseen = run(patient.state, 30_000, { active: [], conclusive: false });
       expect(unseen.state).toEqual(patient.state);
       const before = run(unseen.state, 500);
       expect(run(before.state, 60_500).events).toHaveLength(1);
     });
 
-    test('is no alarm where the rule is only watched', () => {
+    test('raises no alarm if the rule only observes', () => {
       const active = [{ ...half1, mode: 'observe' as const }];
       const watched = run(NO_ROUTES, 1_000, { active });
       expect(run(watched.state, 61_000, { active }).events).toMatchObject([{ alarm: false }]);
     });
 
-    test('a rule of one position waits for a read that shows it', () => {
+    test('applies to a rule of one position until a read shows the position', () => {
       const active = [action(half, { subject: 'position:9' })];
       const blindToOne = run(NO_ROUTES, 1_000, { active, complete: true });
       expect(run(blindToOne.state, 61_000, { active, complete: true }).events).toMatchObject([
@@ -355,7 +355,7 @@ describe('routing', () => {
     });
   });
 
-  test('a cancel of market scope goes to each market once, one of account scope to the account', () => {
+  test('sends a cancel of market scope to each market once, one of account scope to the account', () => {
     const market = ofLoan({ kind: 'cancelAll', types: ['futures'], scope: 'market' });
     const routed = routeRequests(NO_ROUTES, {
       ...inputs,

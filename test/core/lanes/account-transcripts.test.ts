@@ -32,7 +32,7 @@ import {
   settings as usual,
 } from './fixtures.ts';
 
-/** Account-wide cancels over a perpetual and a margin market: what they took, waited for and said, in transcripts/. */
+/** Account-wide cancels over a perpetual and a margin market, as recorded in transcripts/. */
 
 const MARKETS = ['BTC_PERP', 'ETH_USDT'] as const;
 const TYPES: readonly [readonly OrderType[], ...(readonly OrderType[])[]] = [

@@ -6,7 +6,7 @@ import type { ActionSpec } from '../../../src/core/rules/rule.ts';
 import { at, Driver, failure, gone } from './driver.ts';
 import { action, all, half, protect, readPositionOf } from './fixtures.ts';
 
-/** Sequences that once led to a wrong order, or to none: each is named after what went wrong. */
+/** Sequences that once led to a wrong order or to none; each title says what must hold. */
 
 const untilTenPercent: ActionSpec = {
   kind: 'reduce',
@@ -24,7 +24,7 @@ function targets(driver: Driver): (string | null)[] {
   return driver.intents().map((intent) => intent.targetBase);
 }
 
-/** The usual position turned around: short, with the liquidation price above the mark. */
+/** The usual position reversed: short, with the liquidation price above the mark. */
 function turned(changed: Partial<ReadPosition> = {}): ReadPosition {
   return {
     ...at({ liquidation: '1050' }),
@@ -45,7 +45,7 @@ const short = readPositionOf({
 
 describe('the size at firing', () => {
   test.for(['requests first', 'read first'] as const)(
-    'is not taken from a read that a quiet lane kept from long ago: %s',
+    'is not taken from an old read that an idle lane kept: %s',
     (order) => {
       const driver = new Driver().read(at({ size: '1' })).later(3_600_000);
       const asked = [{ request: action(half), positionId: '42' }];
@@ -59,10 +59,10 @@ describe('the size at firing', () => {
     },
   );
 
-  test('is read anew when the newest read could not be used for sizing', () => {
+  test('is read again if the newest read could not be used for sizing', () => {
     const driver = new Driver().read(at({ size: '1' })).ask(action(protect, { ruleId: 'cover' }));
     driver.start('place');
-    // The owner adds while our request is under way; the poll that shows it makes the rule fire.
+    // The owner adds while our request is under way, and the poll that shows it makes the rule fire.
     driver.read(at({ size: '10' })).ask(action(protect, { ruleId: 'cover' }), action(half));
     driver.end({
       kind: 'place',
@@ -76,8 +76,8 @@ describe('the size at firing', () => {
   });
 });
 
-describe('a position that changed hands', () => {
-  test('turned around under its id in one-way mode: the target is computed anew, on the other side', () => {
+describe('a position that was rebuilt or reversed', () => {
+  test('reversed under the same id in one-way mode: the target is computed anew, on the other side', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place();
     driver.read(turned({ sizeBase: at({ size: '0.8' }).sizeBase }));
@@ -88,13 +88,13 @@ describe('a position that changed hands', () => {
     expect(driver.place().request).toMatchObject({ side: 'buy', amount: '0.4' });
   });
 
-  test('while its intent was held back at the gate: looked at before anything is placed', () => {
+  test('rebuilt while the gate held its intent back: it is checked before anything is placed', () => {
     const driver = new Driver({ maxRenewals: 0 }, { paused: true }).read(at({ size: '1' })).ask(action(half));
     driver.later(60_000).next();
     expect(ends(driver)).toEqual(['failed:refused:paused']);
     driver.read(at({ size: '10', openDate: 2 }));
     driver.context = { ...driver.context, gate: { ...driver.context.gate, paused: false } };
-    // No renewals are left: it fails rather than selling what was built since.
+    // No renewals are left: it fails rather than sell what was built since.
     expect(driver.next().kind).not.toBe('place');
     const patient = new Driver({ maxRenewals: 1 }, { paused: true })
       .read(at({ size: '1' }))
@@ -106,7 +106,7 @@ describe('a position that changed hands', () => {
     expect(patient.place().request.amount).toBe('5');
   });
 
-  test('while its intent had failed: looked at before it is taken up again', () => {
+  test('rebuilt while its intent had failed: it is checked before the intent is taken up again', () => {
     const driver = new Driver({ maxAttempts: 1 }).read(at({})).ask(action(half));
     driver.refuse({ name: 'insufficientBalance' });
     driver.next();
@@ -115,9 +115,9 @@ describe('a position that changed hands', () => {
     expect(targets(driver)).toEqual(['5']);
   });
 
-  test('is not closed ahead of the fence for what the earlier one was', () => {
+  test('gets no full close ahead of the fence for the earlier position', () => {
     const driver = new Driver({ readLagMs: 1_000 }).read(at({})).ask(action(all)).lose('place');
-    // Too early to size by, and good enough for a full close.
+    // Too early to size by, but good enough for a full close.
     driver.answerRead(at({ size: '10', openDate: 2 }));
     expect(driver.next()).toMatchObject({ kind: 'wait', why: 'lateArrival' });
     const grown = new Driver({ readLagMs: 1_000 }).read(at({})).ask(action(all)).lose('place');
@@ -128,14 +128,14 @@ describe('a position that changed hands', () => {
     expect(same.place().ahead).toBe(true);
   });
 
-  test('has nothing left to send ahead of the fence: no order of zero', () => {
+  test('sends no order of zero ahead of the fence when nothing is left to reduce', () => {
     const likely = { ...at({}), fenceRisk: 0.9 };
     const driver = new Driver({ readLagMs: 1_000 }).read(likely).ask(action(half)).lose('place');
     driver.answerRead({ ...likely, sizeBase: at({ size: '0.5' }).sizeBase });
     expect(driver.next()).toMatchObject({ kind: 'wait', why: 'lateArrival' });
   });
 
-  test('a stop that triggered closes its own position, not what was built under its id since', () => {
+  test('a stop that triggered closes its own position, not the one rebuilt under its id', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place();
     driver.read(at({ mark: '960' }));
@@ -149,40 +149,40 @@ describe('a position that changed hands', () => {
     expect(stop.request).toMatchObject({ amount: '5', activationPrice: '970' });
   });
 
-  test('its stop is not reckoned from the mark of the earlier one', () => {
+  test('its stop is not computed from the mark of the earlier position', () => {
     const driver = new Driver().read(at({ mark: '2000', liquidation: '1500' })).ask(action(protect));
     expect(driver.place().request.activationPrice).toBe('1700');
     driver.read(at({ openDate: 2 }));
     driver.cancel();
     driver.answerRead(at({ openDate: 2 }));
-    // 60 % of the way from 1000 to 950, not beside the market.
+    // 60 % of the way from 1000 to 950, not next to the market.
     expect(driver.place().request.activationPrice).toBe('970');
   });
 
-  test('a stop that only the liquidation price has overtaken is reckoned from the market, not put beside it', () => {
+  test('a stop that only the liquidation price has passed is computed from the market, not placed next to it', () => {
     const driver = new Driver().read(at({ mark: '2000', liquidation: '500' })).ask(action(protect));
     expect(driver.place().request.activationPrice).toBe('1100');
     driver.read(at({ mark: '1200', liquidation: '1100' }));
     expect(driver.place().request.activationPrice).toBe('1140');
   });
 
-  test('a stop that the market has come to is not moved out of its way', () => {
+  test('a stop that the market has reached is not moved away from it', () => {
     const driver = new Driver().read(at({})).ask(action(protect), action(half, { ruleId: 'other' }));
     driver.place();
     driver.place();
     driver.ask(action(protect)).cancel();
     driver.answerRead(at({ mark: '969' }));
-    // Meant for 970: as near to the market as an activation can be.
+    // Meant for 970: now as near to the market as an activation can be.
     expect(driver.place().request.activationPrice).toBe('967.9');
   });
 
-  test('gone for so long that it was taken to be closed, and there again: its intent goes on', () => {
+  test('presumed closed after a long absence, then shown again: its intent goes on', () => {
     const driver = gone(new Driver().read(at({})).ask(action(half)));
     expect(ends(driver)).toEqual(['reached:positionGone']);
     driver.read(at({}));
     expect(ends(driver)).toEqual(['open']);
     expect(driver.reasons('intentReopened')).toEqual(['backAgain']);
-    // What was built anew under its id is another one: the rule has to fire for it.
+    // A position rebuilt under its id is a different one: the rule has to fire for it.
     const other = gone(new Driver().read(at({})).ask(action(half))).read(at({ openDate: 2 }));
     expect(ends(other)).toEqual(['reached:positionGone']);
   });
@@ -198,7 +198,7 @@ describe('a position that changed hands', () => {
 });
 
 describe('both sides open', () => {
-  test('until a distance, on a side whose reduction would bring liquidation nearer: hedged, with an alarm', () => {
+  test('untilDistance on a side whose reduction brings liquidation nearer fails as hedged, with an alarm', () => {
     const equal = { ...short, sizeBase: long.sizeBase };
     const driver = new Driver().read(long, equal).ask(action(untilTenPercent, { subject: 'position:1' }));
     expect(ends(driver)).toEqual(['failed:hedged']);
@@ -222,7 +222,7 @@ function reduceTo(fraction: number): ActionSpec {
 }
 
 describe('fills', () => {
-  test('of a reduction beside an older stop of the same amount are not taken for the stop', () => {
+  test('of a reduction are not taken for those of an older stop of the same amount', () => {
     const cover = action(protect, { ruleId: 'cover' });
     const driver = new Driver().read(at({ size: '0.5' })).ask(cover);
     expect(driver.place().request).toMatchObject({ amount: '0.5', activationPrice: '970' });
@@ -230,14 +230,14 @@ describe('fills', () => {
     expect(driver.place().request.amount).toBe('1');
     driver.ask(cover, action(half));
     expect(driver.place().request.amount).toBe('0.5');
-    // Beside the stop, not past it.
+    // Next to the stop, not past it.
     driver.read(at({ size: '0.5', mark: '970.5' }));
     const filled = driver.state.orders.filter((order) => order.presumedFilled);
     expect(filled.map((order) => order.role)).toEqual(['reduce']);
     expect(driver.reasons('coverTriggered')).toEqual([]);
   });
 
-  test('of a stop that the market jumped past were taken for the reduction that was on its way, and then stood unseen', () => {
+  test('of a stop that the market jumped past are ambiguous, not taken for the reduction on its way', () => {
     const cover = action(protect, { ruleId: 'cover' });
     const driver = new Driver().read(at({ size: '0.5' })).ask(cover);
     driver.place();
@@ -251,7 +251,7 @@ describe('fills', () => {
     expect(driver.next()).toMatchObject({ kind: 'cancelAll' });
   });
 
-  test('that the exchange has confirmed are not held against the stop beside them', () => {
+  test('that the exchange has confirmed do not make the stop beside them ambiguous', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place();
     driver.ask(action(protect), action(half, { ruleId: 'other' }));
@@ -264,14 +264,14 @@ describe('fills', () => {
   const tenth = reduceTo(0.9);
   const fifth = reduceTo(0.8);
 
-  test('of one order do not count a second time for another of the same amount, where none is cancelled', () => {
+  test('of one order do not count again for another of the same amount, if orders are never cancelled', () => {
     const driver = new Driver({ cancel: 'never', overshoot: 'never' }).read(at({})).ask(action(tenth));
     expect(driver.place().request.amount).toBe('0.1');
     driver.read(at({ mark: '990' })).ask(action(tenth), action(fifth, { ruleId: 'other' }));
     expect(driver.place().request.amount).toBe('0.1');
     driver.read(at({ size: '0.9', mark: '990' }));
     expect(driver.reasons('filled')).toHaveLength(1);
-    // Now the second one is reached as well, and does not fill.
+    // Now the second order is reached, too, and does not fill.
     driver.read(at({ size: '0.9', mark: '985' }));
     expect(driver.state.orders).toHaveLength(1);
     expect(driver.next().kind).toBe('idle');
@@ -279,13 +279,13 @@ describe('fills', () => {
     expect(driver.state.orders).toEqual([]);
   });
 
-  test('in part of one order are not taken for the whole of another that no cancel reaches', () => {
+  test('of a part of one order are not taken for the whole of another that no cancel reaches', () => {
     const driver = new Driver({ cancelCoversStops: false }).read(at({})).ask(action(fifth));
     expect(driver.place().request.amount).toBe('0.2');
     const third = action(reduceTo(0.7), { ruleId: 'other' });
     driver.ask(action(fifth), third);
     expect(driver.place().request.amount).toBe('0.1');
-    // Both are reached: the second one has filled, or half of the first. Forgotten, it would add up with the next.
+    // Both are reached: the second one has filled, or half of the first. If forgotten, it would add up with the next.
     driver.read(at({ size: '0.9', mark: '997.5' }));
     expect(driver.reasons('filled')).toEqual([]);
     expect(driver.state.orders).toMatchObject([{ ambiguous: true }, { ambiguous: true }]);
@@ -298,13 +298,13 @@ describe('fills', () => {
     driver.place();
     driver.read(at({ mark: '975' })).ask(action(tenth), action(fifth, { ruleId: 'other' }));
     expect(driver.place().request).toMatchObject({ amount: '0.1' });
-    // The mark is where the second one was placed: it seems that only the first one can have filled.
+    // The mark is at the placing price of the second order, so only the first one seems able to have filled.
     driver.read(at({ size: '0.9', mark: '975' }));
     expect(driver.reasons('filled')).toEqual([]);
     expect(driver.state.orders).toHaveLength(2);
   });
 
-  test('that add up to all orders take them all out, where none is cancelled', () => {
+  test('that add up to all orders remove them all, if orders are never cancelled', () => {
     const driver = new Driver({ cancel: 'never', cancelCoversStops: false }).read(at({})).ask(action(tenth));
     driver.place();
     driver.ask(action(tenth), action(fifth, { ruleId: 'other' }));
@@ -315,7 +315,7 @@ describe('fills', () => {
     expect(driver.state.orders).toEqual([]);
   });
 
-  test('that the exchange has confirmed do not count for another order either, where none is cancelled', () => {
+  test('that the exchange has confirmed do not count for another order, if orders are never cancelled', () => {
     const driver = new Driver({ cancel: 'never', overshoot: 'never' }).read(at({})).ask(action(tenth));
     driver.place();
     driver.ask(action(tenth), action(fifth, { ruleId: 'other' }));
@@ -326,17 +326,17 @@ describe('fills', () => {
   });
 });
 
-describe('an exchange that does not judge', () => {
+describe('an exchange that puts requests off', () => {
   test.for([
     'rateLimited',
     'rateBudgetSpent',
     'nonceRefused',
     'connectFailed',
     'clientClosed',
-    // They never left: the lane's lease did not cover the request, or it got no turn in time.
+    // The requests never left: the lane's lease did not cover them, or they got no turn in time.
     'aborted',
     'timeout',
-  ])('%s is no failed attempt, takes no other slippage and gives nobody the alarm', (name) => {
+  ])('%s is no failed attempt, does not change the slippage and raises no alarm', (name) => {
     const driver = new Driver({ maxAttempts: 2 }).read(at({})).ask(action(half));
     for (let times = 0; times < 8; times++) {
       driver.refuse({ name });
@@ -346,7 +346,7 @@ describe('an exchange that does not judge', () => {
     expect(driver.events.some((event) => event.alarm)).toBe(false);
   });
 
-  test('nor is a cancel that is put off: nothing waits for it', () => {
+  test('a cancel that is put off is no failed attempt either, and nothing waits for it', () => {
     const driver = new Driver({ maxAttempts: 2 }).read(at({})).ask(action(half));
     driver.place();
     driver.later(4_000).read(at({ mark: '990' }));
@@ -368,12 +368,12 @@ describe('an exchange that does not judge', () => {
       pauses.push(untilMs - driver.nowMs);
       driver.later(untilMs - driver.nowMs).read(at({}));
     }
-    // Once a second, more seldom after the third refusal, and never longer than half a minute.
+    // Once a second; after the third refusal less often, but at least every half minute.
     expect(pauses.slice(0, 6)).toEqual([1_000, 1_000, 1_000, 2_000, 4_000, 8_000]);
     expect(Math.max(...pauses)).toBe(30_000);
   });
 
-  test('what was turned away ahead of the fence is tried again ahead of it', () => {
+  test('an order turned away ahead of the fence is tried again ahead of it', () => {
     const driver = new Driver().read(at({})).ask(action(all)).lose('place');
     driver.answerRead(at({}));
     expect(driver.refuse({ name: 'rateLimited' }).ahead).toBe(true);
@@ -381,7 +381,7 @@ describe('an exchange that does not judge', () => {
     expect(driver.place().ahead).toBe(true);
   });
 
-  test('during a change under a pause the stop still comes back', () => {
+  test('during a change under a pause the stop is placed again', () => {
     const cover = action(protect, { ruleId: 'cover' });
     const driver = new Driver().read(at({})).ask(action(half), cover);
     driver.place();
@@ -394,7 +394,7 @@ describe('an exchange that does not judge', () => {
     expect(driver.place().order.role).toBe('cover');
   });
 
-  test('but a reduction only for seconds, after which the pause holds, and the stop still comes back', () => {
+  test('a reduction during such a change is retried only for seconds; then the pause holds, and the stop still comes back', () => {
     const cover = action(protect, { ruleId: 'cover' });
     const driver = new Driver().read(at({})).ask(action(half), cover);
     driver.place();
@@ -410,7 +410,7 @@ describe('an exchange that does not judge', () => {
     expect(driver.next()).toMatchObject({ kind: 'idle' });
   });
 
-  test('but a change does not outlast a time to live', () => {
+  test('such a change does not outlast its time to live', () => {
     const cover = action(protect, { ruleId: 'cover' });
     const driver = new Driver().read(at({})).ask(action(half), cover);
     driver.place();
@@ -423,8 +423,8 @@ describe('an exchange that does not judge', () => {
   });
 });
 
-describe('ids', () => {
-  test('one that is wrong in itself does not pass for one that was used: no doubt, a failed attempt', () => {
+describe('client order ids', () => {
+  test('an invalid id is not taken for a used one: no doubt, a failed attempt', () => {
     const driver = new Driver({ maxAttempts: 1 }).read(at({})).ask(action(half));
     driver.refuse({ name: 'clientOrderIdInvalid', code: 36, fields: { client_order_id: ['too long'] } });
     expect(driver.state.doubt).toBeNull();
@@ -432,7 +432,7 @@ describe('ids', () => {
     expect(ends(driver)).toEqual(['failed:attempts']);
   });
 
-  test('one that was used already counts as there, until the market shows otherwise', () => {
+  test('a used id counts as placed until the market shows otherwise', () => {
     const patient: ActionSpec = { ...half, slippageSteps: [0.005] } as ActionSpec;
     const driver = new Driver().read(at({})).ask(action(patient));
     driver.refuse({ name: 'duplicateClientOrderId', code: 36 });
@@ -455,7 +455,7 @@ describe('a cancel', () => {
     { ruleId: 'c' },
   );
 
-  test('does not reach an order that arrives after it: where nothing else is cancelled, it stays counted', () => {
+  test('does not cover an order that arrives after it: that stays counted, if orders are never cancelled', () => {
     const driver = new Driver({ cancel: 'never' }).read(at({})).ask(action(half)).lose('place');
     driver.later(10).ordersAreTaken().ask(action(half), cancelNow).cancel();
     expect(driver.state.orders).toMatchObject([{ status: 'unsure' }]);
@@ -463,13 +463,13 @@ describe('a cancel', () => {
     driver.read(at({}));
     expect(driver.place()).toMatchObject({ isResend: true });
     expect(driver.next().kind).toBe('idle');
-    // With increasing nonces it would be refused.
+    // With increasing nonces the late order would be refused.
     const ordered = new Driver({ nonceMode: 'increasing' }).read(at({})).ask(action(half)).lose('place');
     ordered.later(10).ordersAreTaken().ask(action(half), cancelNow).cancel();
     expect(ordered.state.orders).toEqual([]);
   });
 
-  test('that was not answered: with increasing nonces one order follows it, not one after the other', () => {
+  test('without an answer, with increasing nonces, is followed by one order, not by one after another', () => {
     const driver = new Driver({ nonceMode: 'increasing', lateArrivalMs: 2_000 });
     driver.read(at({})).ask(action(all)).place();
     driver.ordersAreTaken().ask(action(all), cancelNow).lose('cancelAll');
@@ -485,7 +485,7 @@ describe('a cancel', () => {
     expect(driver.state.orders.at(-1)).toMatchObject({ status: 'open' });
   });
 
-  test('waits, after a restart, until nothing of ours can arrive after it, and is not sent again and again', () => {
+  test('after a restart waits until none of our orders can arrive after it, and is sent once', () => {
     const driver = new Driver({ cancelCoversStops: false }).read(at({})).ask(action(half)).lose('place');
     driver.later(5_000).ordersAreTaken().cancel();
     driver.answerRead(at({ mark: '1001' })).read(at({ mark: '997' }));
@@ -501,7 +501,7 @@ describe('a cancel', () => {
     expect(driver.state.orders).toEqual([]);
   });
 
-  test('that a rule asked for and that failed is said once, and given up', () => {
+  test('that a rule asked for and that failed is reported once, and given up', () => {
     const driver = new Driver({ maxAttempts: 1 }).ordersAreTaken().read(at({})).ask(cancelNow);
     driver.start('cancelAll');
     const error = failure({ name: 'permissionDenied' });
@@ -513,7 +513,7 @@ describe('a cancel', () => {
 });
 
 describe('rules that are held back', () => {
-  test('do not keep their order in the way of another rule', () => {
+  test('do not block another rule by their order', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place();
     driver.context = { ...driver.context, gate: { ...driver.context.gate, silencedRules: ['near'] } };
@@ -521,7 +521,7 @@ describe('rules that are held back', () => {
     expect(driver.place().request.amount).toBe('1');
   });
 
-  test('do not keep an order, only presumed to have filled, from being cancelled before the next one', () => {
+  test('do not keep an order that is only presumed filled from being cancelled before the next one', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place();
     driver.read(at({ size: '0.5', mark: '998' }));
@@ -531,7 +531,7 @@ describe('rules that are held back', () => {
   });
 });
 
-describe('an evaluation that decides nothing', () => {
+describe('an inconclusive evaluation', () => {
   test('withdraws no reduction, no stop and no cancel', () => {
     const cancel: ActionSpec = { kind: 'cancelAll', types: ['futures'], scope: 'market' };
     const driver = new Driver({}, { paused: true }).read(at({}));
@@ -545,7 +545,7 @@ describe('an evaluation that decides nothing', () => {
 });
 
 describe('the gate', () => {
-  test('is asked for every intent that is taken up again because another one is', () => {
+  test('is asked for every intent that is taken up again, not only for the one that caused it', () => {
     const gate = { silencedRules: ['near'] };
     const driver = new Driver({ maxRenewals: 0 }, gate).read(at({})).ask(action(half));
     driver.later(60_000).next();
@@ -558,7 +558,7 @@ describe('the gate', () => {
     expect(driver.place().request.amount).toBe('0.5');
   });
 
-  test('counts again when the cancel of a change was refused: nothing was taken down', () => {
+  test('applies again when the cancel of a change was refused, as nothing was taken down', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place();
     driver.ask().refuseCancel();
@@ -569,7 +569,7 @@ describe('the gate', () => {
 });
 
 describe('observe mode', () => {
-  test('what was only watched has failed nobody: counted, without an alarm', () => {
+  test('an intent or cancel that only watched fails without an alarm', () => {
     const cancel: ActionSpec = { kind: 'cancelAll', types: ['futures'], scope: 'market' };
     const driver = new Driver({ maxRenewals: 0 }).read(at({}));
     driver.ask(action(half, { mode: 'observe' }), action(cancel, { mode: 'observe', ruleId: 'c' }));
@@ -581,18 +581,18 @@ describe('observe mode', () => {
 });
 
 describe('stages', () => {
-  test('a blocked one does not keep the order of one that reached its target', () => {
+  test('a blocked stage does not keep the order of a stage that reached its target', () => {
     const later = action(untilTenPercent, { stage: 1, atMs: 5 });
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place();
-    // The exchange takes a part itself, and from then on reports a liquidation price on the wrong side.
+    // The exchange takes a part itself, and then reports a liquidation price on the wrong side.
     const taken = { ...at({ size: '0.4' }), disagreement: true };
     driver.read(taken).ask(action(half), later).read(taken);
     expect(ends(driver)).toEqual(['reached:target', 'open']);
     expect(driver.cancel().why).toBe('resolved');
   });
 
-  test('a later one with the same target takes over', () => {
+  test('a later stage with the same target takes over', () => {
     const driver = new Driver().read(at({})).ask(action(half), action(half, { stage: 1, atMs: 5 }));
     expect(ends(driver)).toEqual(['superseded:laterStage', 'open']);
   });
@@ -601,7 +601,7 @@ describe('stages', () => {
 describe('a market that lost its entry in the config', () => {
   const unknownMarket = { marketSettings: () => undefined };
 
-  test('is rid of what nobody wants', () => {
+  test('cancels unwanted orders', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place();
     driver.context = { ...driver.context, settings: { ...driver.context.settings, ...unknownMarket } };
@@ -610,7 +610,7 @@ describe('a market that lost its entry in the config', () => {
     expect(driver.state.orders).toEqual([]);
   });
 
-  test('keeps it, and says so, where a stop would go with it and could not come back', () => {
+  test('keeps an unwanted order, and reports it, if its cancel would take down a stop that could not come back', () => {
     const driver = new Driver().read(at({})).ask(action(half), action(protect, { ruleId: 'cover' }));
     driver.place();
     driver.place();
@@ -623,7 +623,7 @@ describe('a market that lost its entry in the config', () => {
 });
 
 describe('follow-up', () => {
-  test('an order that waited long is not replaced at the moment in which the market comes to it', () => {
+  test('an order that waited long is not replaced at the moment when the market reaches it', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place();
     driver.later(30_000).read(at({ mark: '999.5' }));
@@ -638,7 +638,7 @@ describe('follow-up', () => {
 });
 
 describe('stops', () => {
-  test('in a market without an entry are missed loudly, once, and placed when it has one', () => {
+  test('in a market without an entry are reported once with an alarm, and placed when it has one', () => {
     const driver = new Driver({ marketSettings: () => undefined }).read(at({})).ask(action(protect));
     driver.next();
     driver.next();
@@ -648,7 +648,7 @@ describe('stops', () => {
     expect(driver.read(at({})).place().order.role).toBe('cover');
   });
 
-  test('that could add up with those of an earlier store epoch are blocked loudly, and fail no intent', () => {
+  test('that could add up with those of an earlier store epoch are blocked with an alarm, and fail no intent', () => {
     const driver = new Driver({ cancelCoversStops: false, overshoot: 'never' });
     driver.state = startEpoch(driver.state, 'second', driver.context.settings, driver.nowMs);
     const cover = action(protect, { subject: 'position:1', ruleId: 'cover' });
@@ -659,7 +659,7 @@ describe('stops', () => {
     expect(driver.reasons('blocked')).toEqual(['priorOrders']);
   });
 
-  test('whose closing failed do not give the alarm again with every read', () => {
+  test('whose closing failed do not raise the alarm again with every read', () => {
     const driver = new Driver({ maxAttempts: 1, cancel: 'never' }).read(at({})).ask(action(protect));
     driver.place();
     for (let reads = 0; reads < 5; reads++)
@@ -671,15 +671,15 @@ describe('stops', () => {
   });
 });
 
-describe('what failed for a reason that is gone is taken up again', () => {
-  test('a market that has an entry now', () => {
+describe('an intent is taken up again when the reason of its failure is gone', () => {
+  test('when the market has an entry again', () => {
     const driver = new Driver({ marketSettings: () => undefined }).read(at({})).ask(action(half));
     expect(ends(driver)).toEqual(['failed:marketNotConfigured']);
     driver.context = new Driver().context;
     expect(ends(driver.read(at({})))).toEqual(['open']);
   });
 
-  test('a liquidation price that is known now, not a mark that was known all along', () => {
+  test('when the liquidation price becomes known, but not for a mark that was known all along', () => {
     const blind = readPositionOf({
       distance: null,
       liquidationPrice: null,
@@ -693,11 +693,11 @@ describe('what failed for a reason that is gone is taken up again', () => {
 });
 
 describe('reads that lag', () => {
-  test('do not make a rebuilt position the earlier one again', () => {
+  test('do not turn a rebuilt position back into the earlier one', () => {
     const driver = new Driver({ readLagMs: 500 }).read(at({ size: '0.02' })).ask(action(half));
     driver.later(600).read(at({ size: '0.008', openDate: 2 }));
     expect(targets(driver)).toEqual(['0.004']);
-    // Content of before, sent later: smaller, so that its size alone gives nothing away.
+    // Older content, sent later: smaller, so that the size alone does not show its age.
     driver.read(at({ size: '0.007', openDate: 1 }));
     expect(driver.reasons('readIgnored')).toEqual(['stalePosition']);
     driver.later(600).read(at({ size: '0.008', openDate: 2 }));
@@ -705,14 +705,14 @@ describe('reads that lag', () => {
     expect(targets(driver)).toEqual(['0.004']);
   });
 
-  test('hold up nothing that bears a newer date: that was certainly built since', () => {
+  test('delay no read with a newer date: that position was certainly built since', () => {
     const driver = new Driver({ readLagMs: 500 }).read(at({})).ask(action(half));
     driver.read(at({ size: '0.8', openDate: 2 }));
     expect(driver.reasons('readIgnored')).toEqual([]);
     expect(targets(driver)).toEqual(['0.4']);
   });
 
-  test('nor turn one back that has turned, where no date tells; after the lag they are believed', () => {
+  test('do not turn a reversed position back if no date tells; after the lag they are believed', () => {
     const dateless = (position: ReadPosition): ReadPosition => ({ ...position, openDate: null });
     const driver = new Driver({ readLagMs: 500 }).read(dateless(at({}))).ask(action(half));
     driver.later(600).read(dateless(turned()));

@@ -6,7 +6,7 @@ import { action, half, readPositionOf } from './fixtures.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** One episode: half is sold, and somebody buys it back. */
+/** An episode: half is sold, and the owner buys it back. */
 function fight(driver: Driver, episode: number): void {
   driver.later(60_000).read(at({})).ask(action(half, { episode }));
   driver.place({ status: { known: true, value: 'FILLED' } });
@@ -22,7 +22,7 @@ function fought(times: number): Driver {
     .ask(action(half, { episode: times + 1 }));
 }
 
-test('the owner, or his bot, adds after each reduction: it is not reduced again, and he is told', () => {
+test('a position whose owner (or his bot) adds after each reduction is not reduced again, and he is alarmed', () => {
   expect(fought(2).place().request.amount).toBe('0.5');
   const driver = fought(3);
   expect(driver.next()).toMatchObject({ kind: 'idle', why: 'blocked' });
@@ -30,14 +30,14 @@ test('the owner, or his bot, adds after each reduction: it is not reduced again,
   expect(told.map(({ alarm }) => alarm)).toEqual([true]);
 });
 
-test('at a margin call it fights on', () => {
+test('in a margin call it goes on reducing', () => {
   const driver = fought(3);
   driver.next();
   driver.read(readPositionOf({ liquidationState: 'margin_call' }));
   expect(driver.place().request.amount).toBe('0.5');
 });
 
-test('an hour after he began to it reduces again, and what a rule gave up is taken up', () => {
+test('an hour after the owner began, it reduces again, and takes up what a rule gave up', () => {
   const driver = fought(3);
   for (let minute = 0; minute < 10; minute += 1) driver.later(60_000).next();
   expect(driver.intents().map(({ end }) => end?.why)).toContain('blocked:contested');
@@ -45,7 +45,7 @@ test('an hour after he began to it reduces again, and what a rule gave up is tak
   expect(driver.place().request.amount).toBe('0.5');
 });
 
-test('who builds a position that nothing of ours reduced, or reduces it himself, fights nobody', () => {
+test('building a position that no rule reduced, or reducing it by hand, is no contest', () => {
   const driver = new Driver();
   for (const size of ['1', '2', '3', '2', '3', '2', '3', '2', '3']) driver.later(60_000).read(at({ size }));
   driver.ask(action(half));
@@ -58,7 +58,7 @@ const quarter: ActionSpec = {
   slippageSteps: [0.01],
 };
 
-/** Episodes in each of which a quarter is sold, and somebody else sells `theirs` of the size at the same time. */
+/** Episodes that each sell a quarter while somebody else sells `theirs` of the size at the same time. */
 function reducedTogether(times: number, theirs: number): Driver {
   const driver = new Driver();
   let size = 16;
@@ -77,7 +77,7 @@ function reducedTogether(times: number, theirs: number): Driver {
     .ask(action(quarter, { episode: times + 1 }));
 }
 
-test('falls that nothing explains, in three episodes: it is not reduced again, and he was told at the first', () => {
+test('after unexplained falls in three episodes it is not reduced again; the owner was alarmed at the first', () => {
   const once = reducedTogether(1, 0.25);
   const told = once.events.filter(({ kind }) => kind === 'reducedByOthers');
   expect(told).toMatchObject([{ alarm: true, sizeBase: '8', words: expect.stringContaining(' 4 more ') }]);
@@ -89,20 +89,20 @@ test('falls that nothing explains, in three episodes: it is not reduced again, a
   expect(driver.place().request.amount).toBe('0.5');
 });
 
-test('at a margin call it reduces on, whoever else does', () => {
+test('in a margin call it goes on reducing although others reduce, too', () => {
   const driver = reducedTogether(3, 0.25);
   driver.next();
   driver.read(readPositionOf({ sizeBase: '2' as DecimalString, liquidationState: 'margin_call' }));
   expect(driver.place().request.amount).toBe('0.5');
 });
 
-test('falls that orders of ours explain block nothing', () => {
+test('falls that our orders explain block nothing', () => {
   const driver = reducedTogether(6, 0);
   expect(driver.reasons('reducedByOthers')).toEqual([]);
   expect(driver.next()).toMatchObject({ kind: 'place' });
 });
 
-test('an owner who reduces where nothing of ours does is not told of himself', () => {
+test('an owner who reduces where no rule has acted is not notified of his own trades', () => {
   const driver = new Driver();
   for (const size of ['8', '4', '2', '1']) driver.later(60_000).read(at({ size }));
   driver.ask(action(quarter));

@@ -18,7 +18,7 @@ import type { AccountSettings } from '../../../src/core/quantities/settings.ts';
 import type { ActionRequest } from '../../../src/core/rules/subject.ts';
 import { acknowledgeNoPriorOrders, contextOf, MARKET, readAt, readPositionOf } from './fixtures.ts';
 
-/** Walks one lane step by step, with the answers that a test gives. */
+/** Walks one lane step by step, with the answers the test gives. */
 export class Driver {
   state: LaneState;
   nowMs = 100_000;
@@ -47,7 +47,7 @@ export class Driver {
       positionId: request.action.kind === 'cancelAll' ? null : request.subject.replace('position:', ''),
     }));
     this.apply(observeRequests(this.state, entries, true, this.context.settings, this.nowMs));
-    // The end of a poll: what is going to be sent is decided again, and said, by whoever sends it.
+    // The end of a poll. Overshoot is left out: the lane run that sends recomputes the step and audits it.
     const { state, events } = advance(this.state, this.context, this.nowMs);
     this.apply({ state, events: events.filter(({ kind }) => kind !== 'overshoot') });
     return this;
@@ -64,7 +64,7 @@ export class Driver {
     return advanced.step;
   }
 
-  /** Asks for the next step, which has to be of this kind, and begins it. */
+  /** Asks for the next step, which must be of this kind, and begins it. */
   start<K extends 'place' | 'cancelAll' | 'readPositions'>(kind: K): Extract<Step, { kind: K }> {
     const step = this.next();
     if (step.kind !== kind) throw new Error(`expected ${kind}, got ${JSON.stringify(step)}`);
@@ -96,14 +96,13 @@ export class Driver {
     return step;
   }
 
-  /** An order of another lane has just been accepted: what a cancel takes down can be put up again. */
+  /** Another lane's order has just been accepted, so orders that a cancel takes down can be placed again. */
   ordersAreTaken(): this {
     const orders = { acceptedMs: this.nowMs, refusedMs: Number.NEGATIVE_INFINITY };
     this.context = { ...this.context, orders };
     return this;
   }
 
-  /** The cancel is refused. */
   refuseCancel(error: Partial<ExchangeError> = { name: 'permissionDenied' }): this {
     this.start('cancelAll');
     return this.end({ kind: 'cancelAll', outcome: { kind: 'rejected', error: failure(error) } });
@@ -120,7 +119,7 @@ export class Driver {
     return this.end({ kind: 'readPositions', observation: readAt(this.nowMs, ...positions) });
   }
 
-  /** The intents as they are when the lane is asked what to do now. */
+  /** The intents after the lane is asked for its next step. */
   intents(): LaneState['intents'] {
     return advance(this.state, this.context, this.nowMs).state.intents;
   }
@@ -150,13 +149,13 @@ export function placed(step: PlaceStep, changed: Partial<PlacedOrder>): PlacedOr
   };
 }
 
-/** No list shows a position, until it is certainly closed; `others` are still there. */
+/** No list shows the position until it is certainly closed; `others` stay open. */
 export function gone(driver: Driver, ...others: readonly ReadPosition[]): Driver {
   for (let minute = 0; minute < 3; minute++) driver.read(...others).later(60_000);
   return driver.read(...others);
 }
 
-/** The usual position at another size, mark or liquidation price. */
+/** The usual position with another size, mark or liquidation price. */
 export function at(changes: {
   size?: string;
   mark?: string;

@@ -8,7 +8,7 @@ import type { ActionSpec, Mode } from '../../../src/core/rules/rule.ts';
 import type { ActionRequest } from '../../../src/core/rules/subject.ts';
 import { PERP, SETTINGS } from '../rules/fixtures.ts';
 
-/** Plain inputs for table tests; each is a complete, ordinary one, changed where a test says so. */
+/** Inputs for table tests: each is complete and ordinary; a test overrides what it is about. */
 const { money: _, ...withoutMoney } = PERP;
 export const market: MarketSettings = withoutMoney;
 
@@ -58,7 +58,7 @@ export function readPositionOf(changed: Partial<ReadPosition> = {}): ReadPositio
   };
 }
 
-/** What an observation shows of these, all in one market. */
+/** What an observation shows of these positions, all in one market. */
 export function inMarket(positions: readonly ReadPosition[], market = MARKET): ReadObservation['byMarket'] {
   return new Map(positions.length === 0 ? [] : [[market, positions]]);
 }
@@ -95,7 +95,7 @@ export const half: ActionSpec = {
 export const all: ActionSpec = { kind: 'reduce', target: { kind: 'to', fraction: 0 }, slippageSteps: [0.02] };
 export const protect: ActionSpec = { kind: 'protect', at: 0.6, slippage: 0.01 };
 
-/** An operator vouches that no order of ours from an earlier store epoch is open in this market. */
+/** The lane after an operator has vouched that no order from an earlier store epoch is open in this market. */
 export function acknowledgeNoPriorOrders(state: LaneState): LaneState {
   const doubt = state.doubt?.why === 'newStore' && state.orders.length === 0 ? null : state.doubt;
   return { ...state, doubt, priorOrdersPossible: false };

@@ -7,16 +7,16 @@ import type { Choices } from './model/setup.ts';
 import type { Stats } from './model/tally.ts';
 
 /**
- * Invariants 1, 3, 4, 5 and 7 over random histories, on the ledger of the model exchange. FC_RUNS histories
- * (default 500; with FULL=1 10,000) from FC_SEED (printed at the start of the run); FC_PATH, printed with a failure,
- * replays the shrunken one; FC_STATS prints what the histories exercised.
+ * Invariants 1, 3, 4, 5 and 7 over random histories, on the ledger of the model exchange. Runs FC_RUNS histories
+ * (default 500; with FULL=1 10,000); the seed is FC_SEED (printed at the start of the run). FC_PATH, printed with a
+ * failure, replays the shrunk history; FC_STATS prints what the histories exercised.
  */
 const RUNS = Number(process.env['FC_RUNS'] ?? (FULL ? 10_000 : 500));
-/** Fewer histories say too little about shares. */
+/** With fewer histories the shares mean too little. */
 const RUNS_TO_JUDGE = 500;
-/** What `LEAST_SHARES` are for. */
+/** Number of histories for which `LEAST_SHARES` are given. */
 const RUNS_OF_SHARES = 10_000;
-/** They take five milliseconds each; a busy machine may be ten times slower. */
+/** A history takes five milliseconds; a busy machine may be ten times slower. */
 const TIMEOUT_MS = 300_000 * Math.max(1, RUNS / 5_000);
 const path = process.env['FC_PATH'];
 
@@ -30,8 +30,8 @@ const moves: fc.Arbitrary<Move[]> = fc.noBias(
 );
 
 /**
- * At least this share of the histories has to exercise each: a generator that goes stale fails. All of them lie
- * more than five standard deviations of 10,000 histories below what the generator gives, so that no seed fails.
+ * Share of the histories that has to exercise each thing at least, so that a generator that goes stale fails. Each lies
+ * more than five standard deviations (at 10,000 histories) below the generator's share, so that no seed fails.
  */
 const LEAST_SHARES: Readonly<Record<string, number>> = {
   'sent:place': 0.6,
@@ -82,7 +82,7 @@ const LEAST_SHARES: Readonly<Record<string, number>> = {
   'refused:116': 0.005,
 };
 
-/** Five standard deviations of RUNS histories below what the generator gives at least. */
+/** Five standard deviations (at RUNS histories) below the generator's share. */
 function leastShare(share: number): number {
   const deviation = (runs: number, of: number): number => Math.sqrt((of * (1 - of)) / runs);
   const given = share + 5 * deviation(RUNS_OF_SHARES, share);
@@ -116,7 +116,7 @@ test(
   TIMEOUT_MS,
 );
 
-test('behind an unanswered cancel a full close was sent again without end where nonces increase', () => {
+test('with increasing nonces a full close behind an unanswered cancel is not sent again without end', () => {
   const chosen = [0, 0, 0, 0, 29, 0, 0, 0, 0, 0, 13, 0, 29, 21, 0, 0, 0, 0, 0, 0, 33, 0, 0, 0, 0, 0, 0];
   const moves: readonly Move[] = [
     [50, 4, 0, 0],

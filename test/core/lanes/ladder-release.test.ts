@@ -17,7 +17,7 @@ const ladder: ActionSpec = {
   ],
 };
 
-/** The first rung of a ladder has closed its part: 0.6 is left. `orders`: of ours, of those that stood. */
+/** The first rung of a ladder has closed its part: 0.6 is left. `orders` picks our orders out of those placed. */
 function closed(orders: (placed: LaneState['orders']) => LaneState['orders'] = () => []): Driver {
   const driver = new Driver().read(at({})).ask(action(ladder));
   driver.place();
@@ -41,12 +41,12 @@ test.each<[string, ReadPosition, boolean]>([
   ['the mark is unknown', { ...at({ size: '0.6' }), markPrice: null }, false],
   ['its liquidation price is unknown', { ...at({ size: '0.6' }), liquidationPrice: null }, false],
   ['there is no liquidation price', { ...at({ size: '0.6' }), liquidationPrice: 'none' }, false],
-])('a rung that has triggered stands again or not: %s', (_what, view, released) => {
+])('whether a rung that has triggered is placed again: %s', (_what, view, released) => {
   expect(toDecimal(view.sizeBase).gte('0.6')).toBe(true);
   expect(isReleased(closed(), view)).toBe(released);
 });
 
-test('not while what has triggered may still stand, whatever became of the stops of others', () => {
+test("it is not placed again while its own triggered order may still stand, whether or not others' stops have triggered", () => {
   const grown = at({ size: '0.61', mark: '999' });
   const triggered: Parameters<typeof closed>[0] = (placed) =>
     placed.map((order) => ({ ...order, activatedMs: 1 }));

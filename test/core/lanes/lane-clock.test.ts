@@ -34,7 +34,7 @@ const at = (nowMs: number, byMs?: number): LaneMoment => ({
 describe("the store's clock steps ahead", () => {
   const now = at(OLD_MS + 60_100, 60_000);
 
-  test('every time of a lane moves with it, and no duration', () => {
+  test('shifts every time of a lane, and no duration', () => {
     const moved = onClock(LANE, settings, now);
     expect(moved).toEqual({
       ...LANE,
@@ -52,13 +52,13 @@ describe("the store's clock steps ahead", () => {
     });
   });
 
-  test('so do those at which others traded a position: a lane that somebody fights did not survive the step', () => {
+  test('shifts the times at which others traded a position', () => {
     expect(onClock(contestedAt(OLD_MS), settings, now).contests).toEqual(
       contestedAt(OLD_MS + 60_000).contests,
     );
   });
 
-  test('once, however often and by whomever the lane is looked at', () => {
+  test('shifts a lane once, however often it is looked at', () => {
     const moved = onClock(LANE, settings, now);
     expect(onClock(moved, settings, { ...now, nowMs: now.nowMs + 500 })).toBe(moved);
     const idle: LaneState = { ...LANE, doubt: null, latestRead: null };
@@ -66,13 +66,13 @@ describe("the store's clock steps ahead", () => {
     expect(onClock(once, settings, { ...now, nowMs: now.nowMs + 500 })).toBe(once);
   });
 
-  test('a lane written since is left alone', () => {
+  test('does not shift a lane written after the step', () => {
     const later = newLane('desk', MARKET, 'e', now.nowMs + 10);
     expect(onClock(later, settings, { ...now, nowMs: now.nowMs + 20 })).toBe(later);
   });
 });
 
-test("the store's clock steps back: what a lane waits for begins now and is no longer than it can be", () => {
+test("the store's clock steps back: waits of a lane start now and last no longer than usual", () => {
   const nowMs = OLD_MS - 60_000;
   const back = onClock(LANE, settings, at(nowMs));
   expect(back.doubt?.sinceMs).toBe(nowMs);
@@ -81,17 +81,17 @@ test("the store's clock steps back: what a lane waits for begins now and is no l
   expect(onClock(back, settings, at(nowMs + 1))).toBe(back);
 });
 
-test("the store's clock steps back: what others did is not remembered for longer by that", () => {
+test("the store's clock steps back: what others did is not remembered longer", () => {
   const nowMs = OLD_MS - 60_000;
   const [contest] = onClock(contestedAt(OLD_MS), settings, at(nowMs)).contests ?? [];
   expect(contest).toMatchObject({ addsMs: [nowMs, nowMs], falls: [{ atMs: nowMs }] });
 });
 
-test('a lane on a clock that did not step is left alone', () => {
+test('without a step the lane stays unchanged', () => {
   expect(onClock(LANE, settings, at(OLD_MS + 3_600_000))).toBe(LANE);
 });
 
-describe('what limits are counted from', () => {
+describe('times that limits count from', () => {
   const episode = { ruleId: 'r', ruleChecksum: 'c', subject: 's', episode: 1 };
   const ledger: LimitLedger = {
     version: 1,
@@ -105,14 +105,14 @@ describe('what limits are counted from', () => {
     expect(ledgerOnClock(moved, { ...now, nowMs: now.nowMs + 100 })).toBe(moved);
   });
 
-  test('a step back lengthens none', () => {
+  test('a step back lengthens no cooldown', () => {
     const nowMs = OLD_MS - 60_000;
     const [moved] = ledgerOnClock(ledger, at(nowMs)).admitted;
     expect(moved).toMatchObject({ atMs: nowMs - 3_000, endedMs: nowMs });
   });
 });
 
-describe('what people were asked', () => {
+describe('times of approval questions', () => {
   const question: ApprovalQuestion = {
     id: 'q1',
     stageKey: 'r:1',
@@ -126,7 +126,7 @@ describe('what people were asked', () => {
     questions: [{ ...question, ...changed }],
   });
 
-  test('no wait is over by a step ahead, and it moves once', () => {
+  test('a step ahead ends no wait, and shifts it once', () => {
     const now = at(OLD_MS + 3_600_000, 3_600_000);
     const moved = approvalsOnClock(asked(), now);
     expect(moved).toMatchObject({ version: 1, rebasedMs: now.nowMs });
@@ -142,7 +142,7 @@ describe('what people were asked', () => {
   test.each([
     ['opened', { openedMs: OLD_MS }, 0],
     ['asked last', { askedMs: OLD_MS }, -5_000],
-  ])('nor does a step back make one longer: what was %s is dated now', (_what, changed, agoMs) => {
+  ])('a step back makes no wait longer: what was %s is dated now', (_what, changed, agoMs) => {
     const nowMs = OLD_MS - 1_001;
     const set = approvalsOnClock(asked(changed), at(nowMs));
     expect(set.version).toBe(1);
@@ -151,7 +151,7 @@ describe('what people were asked', () => {
     expect(approvalsOnClock(within, at(OLD_MS - 1_000))).toBe(within);
   });
 
-  test('what was asked since the step is left alone', () => {
+  test('a question asked since the step stays unchanged', () => {
     const now = at(OLD_MS + 3_600_000, 3_600_000);
     const later = asked({ askedMs: OLD_MS + 1 });
     expect(approvalsOnClock(later, now)).toBe(later);

@@ -47,7 +47,7 @@ const short = readPositionOf({
 const halfOf = (positionId: string) => action(half, { subject: `position:${positionId}` });
 
 describe('targets', () => {
-  test('are computed once per episode and stage from the size when it fired, and never compound', () => {
+  test('are computed once per episode and stage from the size at firing, and never compound', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     expect(targets(driver)).toEqual(['0.5']);
     driver.place();
@@ -55,7 +55,7 @@ describe('targets', () => {
     expect(targets(driver)).toEqual(['0.5']);
   });
 
-  test('of a later stage stem from the size at firing too, and take over from the earlier stage', () => {
+  test('of a later stage are based on the size at firing, too, and take over from the earlier stage', () => {
     const later = action({ ...half, target: { kind: 'by', fraction: 0.75 } } as ActionSpec, {
       stage: 1,
       atMs: 5,
@@ -69,7 +69,7 @@ describe('targets', () => {
     expect(ends(driver)).toEqual(['superseded:laterStage', 'open']);
   });
 
-  test('until a distance follow each complete read and only fall', () => {
+  test('untilDistance: follow each complete read and only fall', () => {
     const driver = new Driver().read(at({})).ask(action(untilTenPercent));
     const first = Number(targets(driver)[0]);
     driver.read(at({ mark: '980' }));
@@ -79,17 +79,17 @@ describe('targets', () => {
     expect(targets(driver)).toEqual([String(second)]);
   });
 
-  test('until a distance go on falling with the market while an order of ours is in doubt', () => {
+  test('untilDistance: keep falling with the market while an order of the lane is in doubt', () => {
     const driver = new Driver({ marginModel: 'cross' }).read(at({})).ask(action(untilTenPercent));
     driver.lose('place').read(at({ mark: '980' }));
     // 3.06 % away: 1 * (0.0306 + 0.0309) / (0.1 + 0.0309)
     expect(targets(driver)).toEqual(['0.471']);
   });
 
-  test('one until a distance from before a doubt does not count as reached while the distance falls', () => {
+  test('untilDistance: a target from before a doubt is not reached while the distance falls', () => {
     const driver = new Driver({ marginModel: 'cross' }).read(at({})).ask(action(untilTenPercent));
     const [before] = targets(driver);
-    // It filled, and nobody knows. The market has fallen on meanwhile.
+    // The order filled without an answer, and the market has fallen since.
     driver
       .lose('place')
       .later(500)
@@ -98,7 +98,7 @@ describe('targets', () => {
     expect(Number(targets(driver)[0])).toBeLessThan(0.4);
   });
 
-  test('one that the largest single reduction keeps from its distance is not opened and ended with every read', () => {
+  test('untilDistance: a target limited by the largest single reduction is not opened and ended with every read', () => {
     const driver = new Driver({ marginModel: 'cross', largestReduction: 0.2 })
       .read(at({}))
       .ask(action(untilTenPercent));
@@ -111,7 +111,7 @@ describe('targets', () => {
     expect(driver.intents()[0]?.end).toMatchObject({ how: 'reached' });
   });
 
-  test('the smallest of several wins with the largest slippage, in one order', () => {
+  test('the smallest of several targets wins with the largest slippage, in one order', () => {
     const wide = action(
       { ...half, target: { kind: 'by', fraction: 0.25 }, slippageSteps: [0.02] } as ActionSpec,
       {
@@ -125,7 +125,7 @@ describe('targets', () => {
     expect(driver.next()).toMatchObject({ kind: 'idle', why: 'setInPlace' });
   });
 
-  test('a target reached cancels the later stages of its episode', () => {
+  test('a reached target cancels the later stages of its episode', () => {
     const driver = new Driver()
       .read(at({}))
       .ask(action(half))
@@ -135,14 +135,14 @@ describe('targets', () => {
     expect(ends(driver)).toEqual(['reached:target', 'superseded:targetReachedEarlier']);
   });
 
-  test('one that had nothing to reduce does not cancel them', () => {
+  test('a target with nothing to reduce does not cancel the later stages', () => {
     const nothing = action({ ...half, target: { kind: 'toNotional', notional: '5000' } } as ActionSpec);
     const driver = new Driver().read(at({})).ask(nothing);
     driver.ask(nothing, action(all, { stage: 1, atMs: driver.nowMs + 1 }));
     expect(ends(driver)).toEqual(['reached:nothingToReduce', 'open']);
   });
 
-  test('a reduction until a distance resumes when half of what was won is lost again', () => {
+  test('untilDistance: a reduction resumes when half of the gained distance is lost again', () => {
     const driver = new Driver().read(at({})).ask(action(untilTenPercent));
     driver.read(at({ size: '0.6', liquidation: '899' }));
     expect(ends(driver)).toEqual(['reached:target']);
@@ -152,7 +152,7 @@ describe('targets', () => {
     expect(ends(driver)).toEqual(['open']);
   });
 
-  test('are bounded by the largest single reduction, and this is said', () => {
+  test('are bounded by the largest single reduction, which is audited', () => {
     const driver = new Driver({ largestReduction: 0.3 }).read(at({})).ask(action(all));
     expect(targets(driver)).toEqual(['0.7']);
     expect(driver.reasons('refused')).toEqual(['largestReduction']);
@@ -185,11 +185,11 @@ describe('both sides open', () => {
     expect(driver.events.find((event) => event.reason === 'failed:hedged')?.alarm).toBe(true);
   });
 
-  test('opens again when the other side is gone', () => {
+  test('an intent that failed as hedged opens again when the other side is gone', () => {
     const driver = new Driver().read(long, short).ask(halfOf('2'));
     driver.next();
     driver.read(short);
-    // Nobody knows yet whether it is.
+    // Not known yet whether it is gone.
     expect(ends(driver)).toEqual(['failed:hedged']);
     gone(driver, short);
     expect(ends(driver)).toEqual(['open']);
@@ -200,7 +200,7 @@ describe('both sides open', () => {
     expect(driver.place().request).toMatchObject({ amount: '0.2', side: 'buy', positionSide: 'SHORT' });
   });
 
-  test("so does an operator's flatten, not an operator's reduce", () => {
+  test("an operator's flatten lifts the bound, too, an operator's reduce does not", () => {
     for (const flatten of [true, false]) {
       const driver = new Driver().read(long, short);
       const request = {
@@ -226,22 +226,22 @@ describe('both sides open', () => {
   /** More than half of the long. */
   const large = { ...short, sizeBase: '0.6' as DecimalString };
 
-  test('what is sent ahead of the fence leaves, with what was lost, no larger net exposure the other way round', () => {
+  test('orders ahead of the fence and lost ones together raise no net exposure the other way round', () => {
     const driver = new Driver().read(likely, large).ask(action(all, { subject: 'position:1' }));
     driver.lose('place').read(likely, large);
     const ahead = driver.place();
     expect(ahead).toMatchObject({ ahead: true, request: { amount: '0.4' }, order: { overshoot: true } });
-    // Together twice the net exposure of 0.4: not a step more may be out.
+    // Together twice the net exposure of 0.4: not a step more may be open.
     driver.later(6_000).read(likely, large);
     expect(driver.next().kind).not.toBe('place');
   });
 
-  test('a lost order kept a side waiting for the fence although closing all of it leaves less on the other one', () => {
+  test('a lost order does not make a side wait for the fence if closing all of it leaves less on the other side', () => {
     const driver = new Driver().read(likely, short).ask(halfOf('1')).lose('place').read(likely, short);
     expect(driver.place()).toMatchObject({ ahead: true, request: { positionSide: 'LONG' } });
   });
 
-  test('in a new store epoch what an earlier one may have left open kept the larger side from being reduced for ever', () => {
+  test('in a new store epoch orders left open by an earlier one do not keep the larger side from being reduced', () => {
     const driver = new Driver({ cancelCoversStops: false });
     driver.state = newLane('desk', MARKET, 'L1', driver.nowMs);
     driver.read(long, short).ask(halfOf('1'));
@@ -250,7 +250,7 @@ describe('both sides open', () => {
     expect(ends(driver)).toEqual(['open']);
   });
 
-  test('beside what an earlier store epoch may have left open a reduction of a tight hedge is within the net exposure', () => {
+  test('a reduction of a tight hedge stays within the net exposure beside orders left open by an earlier store epoch', () => {
     const driver = new Driver({ cancelCoversStops: false });
     driver.state = { ...newLane('desk', MARKET, 'L1', driver.nowMs), doubt: null, priorOrdersPossible: true };
     driver.read(likely, large).ask(action(all, { subject: 'position:1' }));
@@ -258,7 +258,7 @@ describe('both sides open', () => {
     expect(driver.state.orders.map(({ amount }) => amount)).toEqual(['0.4']);
   });
 
-  test('a reduction waited for the cancel of a stop that takes up the net exposure', () => {
+  test('a reduction does not wait for the cancel of a stop that takes up the net exposure', () => {
     const cover = action(protect, { ruleId: 'cover', subject: 'position:1' });
     const driver = new Driver().read(long, short).ask(cover);
     expect(driver.place().request.amount).toBe('0.6');
@@ -267,7 +267,7 @@ describe('both sides open', () => {
     expect(driver.next().kind).toBe('idle');
   });
 
-  test('after a reduction the stop of a hedge was taken down to be loosened while its rule fired', () => {
+  test('after a reduction the stop of a hedge is not cancelled to be loosened while its rule fires', () => {
     const cover = action(protect, { ruleId: 'cover', subject: 'position:1' });
     const quarter = action({ ...half, target: { kind: 'by', fraction: 0.25 } } as ActionSpec, {
       subject: 'position:1',
@@ -283,19 +283,19 @@ describe('both sides open', () => {
     };
     driver.later(7_000).read(rest, short).ask(cover, quarter);
     expect(driver.next().kind).toBe('idle');
-    // Nobody wants to reduce it any more: now it is brought within the net exposure of 0.35.
+    // No rule reduces it any more: now the stop is brought within the net exposure of 0.35.
     driver.later(1_000).read(rest, short).ask(cover);
     expect(driver.next()).toMatchObject({ kind: 'cancelAll', why: 'exceedsNetExposure' });
   });
 
-  test('a side with a margin of its own was left with what exceeds the net exposure, and was liquidated', () => {
+  test('a side with its own margin is closed in full, beyond the net exposure', () => {
     const driver = new Driver()
       .read({ ...long, margin: 'own' }, { ...short, margin: 'own' })
       .ask(action(all, { subject: 'position:1' }));
     expect(driver.place().request.amount).toBe('1');
   });
 
-  test('a stop that the smaller side of a hedge cannot have was an alarm in every hedged account', () => {
+  test('a stop that the smaller side of a hedge cannot have raises no alarm', () => {
     const driver = new Driver()
       .read(long, short)
       .ask(action(protect, { ruleId: 'cover', subject: 'position:2' }));
@@ -304,7 +304,7 @@ describe('both sides open', () => {
     expect(driver.events.filter(({ alarm }) => alarm)).toEqual([]);
   });
 
-  test('a side with a margin of its own is not closed beyond the net exposure where the other side would be larger', () => {
+  test('a side with its own margin is not closed beyond the net exposure if the other side would be larger', () => {
     const driver = new Driver()
       .read({ ...long, margin: 'own' }, { ...large, margin: 'own' })
       .ask(action(all, { subject: 'position:1' }));
@@ -313,13 +313,13 @@ describe('both sides open', () => {
 });
 
 describe('protect', () => {
-  test('in a pool the stop is reckoned from where all markets together use it up, until that has not been read for a minute', () => {
+  test('in a pool the stop is computed from the joint liquidation price, until that has not been read for a minute', () => {
     const far = at({ liquidation: '400' });
     const joint = { ...far, jointLiquidationPrice: '950' as DecimalString };
     const driver = new Driver({ cancelCoversStops: false }).read(joint).ask(action(protect));
     // 60 % of the way from 1000 to 950.
     expect(driver.place().request.activationPrice).toBe('970');
-    // A read of this market alone does not tell.
+    // A read of this market alone does not show the joint price.
     for (let seconds = 0; seconds < 60; seconds += 10) driver.later(9_000).read(far);
     expect(driver.state.jointLimits).toHaveLength(1);
     expect(driver.next()).toMatchObject({ kind: 'idle', why: 'setInPlace' });
@@ -333,7 +333,7 @@ describe('protect', () => {
     expect(driver.next()).toMatchObject({ kind: 'idle', why: 'setInPlace' });
   });
 
-  test('is not taken down to stand farther away while rules reduce and the market runs against the position', () => {
+  test('is not cancelled to stand farther away while rules reduce and the market runs against the position', () => {
     const reduceAt = (mark: string) => {
       const driver = new Driver().read(at({})).ask(action(protect));
       driver.place();
@@ -342,7 +342,7 @@ describe('protect', () => {
     };
     const standing = reduceAt('1000');
     expect(standing.next()).toMatchObject({ kind: 'cancelAll', why: 'stopLoosened' });
-    // What the reduction has saved is not left to a stop where it was, in a fall that takes minutes.
+    // In a fall that takes minutes the stop is loosened, to keep what the reduction has saved.
     expect(reduceAt('999.8').next()).toMatchObject({ kind: 'cancelAll', why: 'stopLoosened' });
     const falling = reduceAt('990');
     falling.place();
@@ -350,7 +350,7 @@ describe('protect', () => {
     expect(falling.state.orders.map(({ role }) => role)).toEqual(['cover', 'reduce']);
   });
 
-  test('counts as cover once it is accepted, and not while anything is in doubt', () => {
+  test('counts as confirmed cover once it is accepted, but not while anything is in doubt', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.start('place');
     expect(standingStops(driver.state, 'epoch')).toMatchObject([{ confirmed: false }]);
@@ -363,7 +363,7 @@ describe('protect', () => {
     expect(standingStops(other.state, 'epoch')).toMatchObject([{ confirmed: false }]);
   });
 
-  test('is no confirmed cover once the mark has been at its activation, nor any cover once it has filled', () => {
+  test('is no confirmed cover once the mark has reached its activation, and no cover once it has filled', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place();
     const confirmed = () => standingStops(driver.state, 'epoch').map((stop) => stop.confirmed);
@@ -384,14 +384,14 @@ describe('protect', () => {
     expect(standingStops(filled, 'epoch')).toEqual([]);
   });
 
-  test('of an earlier store epoch is no confirmed cover before the lane has begun this one', () => {
+  test('of an earlier store epoch is no confirmed cover until the lane has begun the current one', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place();
     expect(standingStops(driver.state, 'epoch')).toMatchObject([{ confirmed: true }]);
     expect(standingStops(driver.state, 'another')).toMatchObject([{ confirmed: false }]);
   });
 
-  test('whose position moved in a way that it may explain is no confirmed cover', () => {
+  test('is no confirmed cover if the position moved in a way that it may explain', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place();
     const orders = driver.state.orders.map((order) => Object.assign({}, order, { ambiguous: true }));
@@ -407,7 +407,7 @@ describe('protect', () => {
     }
   });
 
-  test('tighter: the new one is placed first, without cancelling', () => {
+  test('tighter: the new stop is placed first, without a cancel', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place();
     driver.read(at({ liquidation: '960' }));
@@ -416,7 +416,7 @@ describe('protect', () => {
     expect(driver.next().kind).toBe('idle');
   });
 
-  test('tighter, and no room beside the one that stands: that one goes first', () => {
+  test('tighter, with no room beside the standing stop: that one is cancelled first', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place();
     driver.read(at({ liquidation: '960' }));
@@ -429,7 +429,7 @@ describe('protect', () => {
     expect(driver.next().kind).toBe('idle');
   });
 
-  test('too many tightened ones beside each other are cleaned up', () => {
+  test('too many tightened stops beside each other are cleaned up', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place();
     for (const liquidation of ['955', '960', '965']) {
@@ -452,7 +452,7 @@ describe('protect', () => {
     expect(driver.place().request.activationPrice).toBe('940');
   });
 
-  test('looser, and its cancel is refused: said at once and told only when it still stands a minute later', () => {
+  test('looser, with the cancel refused: recorded at once, and an alarm only if the stop still stands a minute later', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place();
     driver.read(at({ liquidation: '900' }));
@@ -481,7 +481,7 @@ describe('protect', () => {
     expect(driver.place().request.amount).toBe('1.5');
   });
 
-  test('once it triggers the target is zero, and what it leaves is followed up', () => {
+  test('once it triggers the target is zero, and the rest is followed up', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place();
     driver.read(at({ mark: '960' }));
@@ -489,13 +489,13 @@ describe('protect', () => {
     expect(targets(driver)).toEqual(['0']);
     expect(driver.next().kind).toBe('idle');
     driver.later(3_100).read(at({ mark: '960' }));
-    // The stop may still be there: the exchange trims what adds up.
+    // The stop may still stand: the exchange trims what adds up.
     expect(driver.place()).toMatchObject({ order: { role: 'reduce' }, request: { amount: '1' } });
     expect(driver.state.orders.map(({ role }) => role)).toEqual(['cover', 'reduce']);
     expect(driver.next().kind).toBe('idle');
   });
 
-  test('needs none where there is no liquidation price, and says why where it cannot be placed', () => {
+  test('is not needed without a liquidation price; if it cannot be placed the reason is recorded', () => {
     const none = new Driver().read(at({ liquidation: null })).ask(action(protect));
     expect(none.next().kind).toBe('idle');
     expect(none.reasons('blocked')).toEqual([]);
@@ -507,7 +507,7 @@ describe('protect', () => {
     expect(near.reasons('blocked')).toEqual(['noRoomForStop']);
   });
 
-  test('a stop whose rule resolved has to go', () => {
+  test('a stop whose rule has resolved is cancelled', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place();
     driver.ask();
@@ -517,7 +517,7 @@ describe('protect', () => {
   });
 });
 
-describe('blocks are loud', () => {
+describe('blocks raise an alarm', () => {
   test.for([
     ['markUnknown', readPositionOf({ markPrice: null })],
     ['directionUnknown', readPositionOf({ direction: null })],
@@ -529,12 +529,11 @@ describe('blocks are loud', () => {
       reason: why,
       alarm: true,
     });
-    // Said once.
     driver.next();
     expect(driver.reasons('blocked')).toEqual([why]);
   });
 
-  test('disagreement with both sides open is no alarm: one of them has always passed its liquidation price', () => {
+  test('disagreement with both sides open raises no alarm: one side has always passed its liquidation price', () => {
     const odd = { disagreement: true, distance: -0.1 };
     const long = readPositionOf({ ...odd, positionSide: 'LONG' });
     const short = readPositionOf({ positionId: '43', positionSide: 'SHORT', direction: 'short' });
@@ -551,7 +550,7 @@ describe('blocks are loud', () => {
     }
   });
 
-  test('disagreement: no sizing by distance, but by size', () => {
+  test('disagreement: targets by size are computed, targets by distance are not', () => {
     const odd = readPositionOf({ disagreement: true, distance: -0.1 });
     const driver = new Driver().read(odd).ask(action(untilTenPercent), action(half, { ruleId: 'other' }));
     expect(targets(driver)).toEqual([null, '0.5']);
@@ -559,15 +558,15 @@ describe('blocks are loud', () => {
   });
 });
 
-describe('changing the set', () => {
-  test('additions only are placed', () => {
+describe('changing the order set', () => {
+  test('additions are placed without a cancel', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place();
     driver.ask(action(half), action(protect, { ruleId: 'cover' }));
     expect(driver.place().order.role).toBe('cover');
   });
 
-  test('what has to go: cancel all of that market and type, read, place the whole remaining set', () => {
+  test('a removal cancels all of that market and type, reads, and places the whole remaining set', () => {
     const cover = action(protect, { ruleId: 'cover' });
     const driver = new Driver().read(at({})).ask(action(half), cover);
     driver.place();
@@ -580,7 +579,7 @@ describe('changing the set', () => {
     expect(driver.next()).toMatchObject({ kind: 'idle', why: 'setInPlace' });
   });
 
-  test('never cancels where that is forbidden: the order stays, and this is said', () => {
+  test('with cancel: never, the order stays, which is recorded', () => {
     const driver = new Driver({ cancel: 'never' }).read(at({})).ask(action(half));
     driver.place();
     driver.ask();
@@ -589,7 +588,7 @@ describe('changing the set', () => {
     expect(driver.state.orders).toHaveLength(1);
   });
 
-  test('the generation rises with every cancel, and with it every id after it', () => {
+  test('every cancel raises the generation, and with it changes every later id', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     const first = driver.place();
     driver.later(4_000).read(at({ mark: '990' }));
@@ -606,7 +605,7 @@ describe('changing the set', () => {
     expect(driver.cancel().why).toBe('positionGone');
   });
 
-  test('one placed for a position that was rebuilt under the same id is cancelled', () => {
+  test('an order placed for a position that was rebuilt under the same id is cancelled', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place();
     driver.read(at({ openDate: 2 }));
@@ -615,7 +614,7 @@ describe('changing the set', () => {
 });
 
 describe('outcomes', () => {
-  test('cancelled at creation is a rejection: read, and the next attempt takes the next slippage', () => {
+  test('cancelled at creation counts as rejected: read, and the next attempt takes the next slippage', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place({ status: { known: true, value: 'CANCELLED' } });
     expect(driver.state.orders).toEqual([]);
@@ -630,13 +629,13 @@ describe('outcomes', () => {
     expect(driver.reasons('adjusted')).toEqual(['trimmed']);
   });
 
-  test('after a trimmed order the position is read before more is placed: it was smaller than the last read said', () => {
+  test('after a trimmed order the position is read before more is placed, as it was smaller than last read', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place({ amount: '0.001' as DecimalString, adjustedFrom: '0.5' as DecimalString });
     expect(driver.next().kind).toBe('readPositions');
   });
 
-  test('accepted is not success: the intent stays open until the position is at target', () => {
+  test('an accepted order is no success: the intent stays open until the position is at its target', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place({ status: { known: true, value: 'FILLED' } });
     expect(ends(driver)).toEqual(['open']);
@@ -644,7 +643,7 @@ describe('outcomes', () => {
     expect(ends(driver)).toEqual(['reached:target']);
   });
 
-  test('116: read again - not there any more proves nothing before it has lasted', () => {
+  test('after 116 a read without the position proves nothing until that has lasted', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.refuse({ name: 'reduceOnlyRefused', code: 116 });
     driver.answerRead();
@@ -653,20 +652,20 @@ describe('outcomes', () => {
     expect(ends(gone(driver))).toEqual(['reached:positionGone']);
   });
 
-  test('116: read again - still there is rejected(side) with an alarm', () => {
+  test('after 116 a read with the position is rejected(side), with an alarm', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.refuse({ name: 'reduceOnlyRefused', code: 116 });
     driver.answerRead(at({}));
     expect(driver.events.find((event) => event.kind === 'rejected' && event.alarm)?.reason).toBe('side');
   });
 
-  test('a duplicate of an id that was never sent before means somebody shares our identity: doubt', () => {
+  test('a duplicate of an id never sent before is a doubt: somebody shares our identity', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.refuse({ name: 'duplicateClientOrderId', code: 36 });
     expect(driver.state.doubt?.why).toBe('duplicateUnexpected');
   });
 
-  test('a rejection with a possible effect is unknown', () => {
+  test('a rejection with a possible effect has an unknown outcome', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.refuse({ effect: 'possible', httpStatus: 500 });
     expect(driver.state.doubt?.why).toBe('unknownOutcome');
@@ -679,7 +678,7 @@ describe('outcomes', () => {
     expect(driver.later(701).start('place').order.slippage).toBe(0.005);
   });
 
-  test('after so many failed attempts the intent failed, counted and alarmed', () => {
+  test('after the maximum of failed attempts the intent fails, with an alarm', () => {
     const driver = new Driver({ maxAttempts: 2 }).read(at({})).ask(action(half));
     driver.refuse({ code: 30 });
     driver.later(6_000).read(at({}));
@@ -689,7 +688,7 @@ describe('outcomes', () => {
     expect(driver.events.at(-1)?.alarm).toBe(true);
   });
 
-  test('and is tried again only when the position has come clearly nearer to liquidation', () => {
+  test('an intent that failed so is tried again only clearly nearer to liquidation', () => {
     const driver = new Driver({ maxAttempts: 1 }).read(at({})).ask(action(half));
     driver.refuse({ code: 30 });
     driver.next();
@@ -708,8 +707,8 @@ describe('outcomes', () => {
   });
 });
 
-describe('outstanding', () => {
-  test('at most size minus target minus what may still fill is placed', () => {
+describe('outstanding orders', () => {
+  test('place at most size minus target minus what may still fill', () => {
     const driver = new Driver({ cancel: 'never' }).read(at({})).ask(action(half));
     driver.place();
     const more = action({ ...half, target: { kind: 'by', fraction: 0.75 } } as ActionSpec, {
@@ -720,7 +719,7 @@ describe('outstanding', () => {
     expect(driver.next().kind).toBe('idle');
   });
 
-  test('an order is seen filled when the position moved by exactly its amount, near its activation', () => {
+  test('an order counts as filled when the position fell by exactly its amount near its activation', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place();
     driver.read(at({ size: '0.5', mark: '998' }));
@@ -729,7 +728,7 @@ describe('outstanding', () => {
     expect(driver.next().kind).toBe('idle');
   });
 
-  test('and, as somebody else may have traded as much, it is cancelled before anything is placed there', () => {
+  test('an order that counts as filled is cancelled before anything is placed there, as somebody else may have traded', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place();
     driver.read(at({ size: '0.5', mark: '998' })).ask(action(half), action(all, { ruleId: 'other' }));
@@ -738,14 +737,14 @@ describe('outstanding', () => {
     expect(driver.place().request.amount).toBe('0.5');
   });
 
-  test('and it is cancelled when the position is gone', () => {
+  test('an order that counts as filled is cancelled when the position is gone', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place();
     gone(driver.read(at({ size: '0.5', mark: '998' })));
     expect(driver.cancel().why).toBe('positionGone');
   });
 
-  test('far from its activation the same fall is somebody else: replaced, not presumed filled', () => {
+  test("the same fall far from its activation is somebody else's: the order is replaced, not presumed filled", () => {
     const driver = new Driver().read(at({})).ask(action(protect), action(half, { ruleId: 'other' }));
     driver.place();
     driver.place();
@@ -763,30 +762,30 @@ describe('outstanding', () => {
     expect(driver.place().request.amount).toBe('0.3');
   });
 
-  test('where cancel-all does not reach stops, one leaves only when activated for certain, then cancelled', () => {
+  test('without cancelCoversStops an order is forgotten only when certainly activated, then cancelled', () => {
     const driver = new Driver({ cancelCoversStops: false }).read(at({})).ask(action(half));
     driver.place();
     driver.ask();
     expect(driver.next().kind).toBe('idle');
     expect(driver.reasons('standingOrder')).toEqual(['resolved']);
-    // Above and then below the activation at 998.9, each by more than step and basis allowance; also past the limit.
+    // Above and then below the activation at 998.9, each by more than step and basis allowance, and past the limit.
     driver.read(at({ mark: '1000.1' })).read(at({ mark: '993' }));
     expect(driver.state.orders[0]?.activatedMs).not.toBeNull();
     driver.cancel();
     expect(driver.state.orders).toEqual([]);
   });
 
-  test('there, one on the wrong side was taken for activated, and forgotten after a cancel', () => {
+  test('without cancelCoversStops an order on the wrong side is not taken for activated, and not forgotten', () => {
     const driver = new Driver({ cancelCoversStops: false }).read(at({})).ask(action(half));
     driver.place();
-    // Within its limit an order that was activated would have filled.
+    // Within its limit: an activated order would have filled.
     driver.read(at({ mark: '1000.1' })).read(at({ mark: '997' }));
     expect(driver.state.orders).toMatchObject([{ inverted: true }]);
     expect(driver.place().request.amount).toBe('0.5');
     expect(driver.state.orders.map(({ inverted }) => inverted === true)).toEqual([true, false]);
   });
 
-  test('there, a cover of which nobody knows is sent again under its own id; a duplicate means it is there', () => {
+  test('without cancelCoversStops a cover in doubt is sent again under its own id; a duplicate means it is there', () => {
     const driver = new Driver({ cancelCoversStops: false }).read(at({})).ask(action(protect));
     const first = driver.start('place');
     driver.end({ kind: 'place', outcome: { kind: 'unknown', error: failure({ effect: 'possible' }) } });
@@ -800,8 +799,8 @@ describe('outstanding', () => {
   });
 });
 
-describe('unknown', () => {
-  test('the fence comes before the cancel, then read, then place', () => {
+describe('unknown outcomes', () => {
+  test('the fence comes first, then cancel, read, place', () => {
     const driver = new Driver().read(at({})).ask(action(half)).lose('place');
     const wait = driver.next();
     expect(wait).toMatchObject({ kind: 'wait', why: 'lateArrival', untilMs: driver.nowMs + 5_000 });
@@ -810,7 +809,7 @@ describe('unknown', () => {
     expect(driver.place().request.amount).toBe('0.5');
   });
 
-  test('where no order has been accepted: the fence, a read, and the order again under its own id', () => {
+  test('before any order was accepted: the fence, a read, and the order again under its own id', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     const first = driver.start('place');
     driver.end({ kind: 'place', outcome: { kind: 'unknown', error: failure({ effect: 'possible' }) } });
@@ -831,14 +830,14 @@ describe('unknown', () => {
     expect(driver.state.doubt).not.toBeNull();
   });
 
-  test('in increasing nonce mode the accepted cancel itself is the fence', () => {
+  test('with increasing nonces the accepted cancel is the fence', () => {
     const driver = new Driver({ nonceMode: 'increasing' }).read(at({})).ask(action(half)).lose('place');
     driver.later(10).ordersAreTaken().cancel();
     driver.answerRead(at({}));
     driver.place();
   });
 
-  test('in any mode a read counts only when it must show the cancel', () => {
+  test('a read counts only when it must show the cancel, in any nonce mode', () => {
     const driver = new Driver({ nonceMode: 'increasing', readLagMs: 800 })
       .read(at({}))
       .ask(action(half))
@@ -862,7 +861,7 @@ describe('unknown', () => {
     expect(driver.next()).toMatchObject({ kind: 'idle', why: 'setInPlace' });
   });
 
-  test('when liquidation would come first an order goes out at once, once, and is audited', () => {
+  test('if liquidation would come first an order goes out at once, once, with an audited overshoot', () => {
     const likely = { ...at({}), fenceRisk: 0.2 };
     const driver = new Driver().read(likely).ask(action(half)).lose('place');
     driver.answerRead(likely);
@@ -873,7 +872,7 @@ describe('unknown', () => {
     expect(driver.next()).toMatchObject({ kind: 'idle', why: 'setInPlace' });
   });
 
-  test('where its price is past by then, another one goes out, once', () => {
+  test('if its price is past by then, another order goes out, once', () => {
     const likely = (mark: string) => ({ ...at({ mark }), fenceRisk: 0.2 });
     const driver = new Driver().read(likely('1000')).ask(action(half)).lose('place');
     driver.answerRead(likely('990'));
@@ -881,7 +880,7 @@ describe('unknown', () => {
     expect(driver.next()).toMatchObject({ kind: 'wait', why: 'lateArrival' });
   });
 
-  test('what a cancel that nobody knows of may have taken down is not sent again then: where its id is taken, nothing would be placed', () => {
+  test('an order that another process may have cancelled is not sent again then, as a taken id would place nothing', () => {
     const likely = { ...at({}), fenceRisk: 0.2 };
     const driver = new Driver().read(likely).ask(action(half));
     const before = driver.place();
@@ -893,7 +892,7 @@ describe('unknown', () => {
     expect(ahead.request.clientOrderId).not.toBe(before.request.clientOrderId);
   });
 
-  test('unless that is forbidden', () => {
+  test('with overshoot: never nothing goes out ahead of the fence', () => {
     const likely = { ...at({}), fenceRisk: 0.2 };
     const driver = new Driver({ overshoot: 'never' }).read(likely).ask(action(half)).lose('place');
     expect(driver.next()).toMatchObject({ kind: 'wait', why: 'lateArrival' });
@@ -920,7 +919,7 @@ describe('unknown', () => {
     expect(driver.reasons('cancelling')).toEqual([]);
   });
 
-  test('what is sent in place of another process may add up with its orders, but for what closes all', () => {
+  test('an order sent for another process may add up with its orders (overshoot), unless it closes all', () => {
     const standingIn = (request: ActionRequest) => {
       const driver = new Driver();
       driver.context = { ...driver.context, standsIn: true };
@@ -935,7 +934,7 @@ describe('unknown', () => {
     expect(itself.reasons('overshoot')).toEqual([]);
   });
 
-  describe('in a new store epoch an order that stood is asked after, as another process may have taken it down:', () => {
+  describe('in a new store epoch a standing order is sent again, as another process may have cancelled it:', () => {
     function inNewEpoch(request: ActionRequest): { driver: Driver; before: PlaceStep } {
       const driver = new Driver().read(at({})).ask(request);
       const before = driver.place();
@@ -946,14 +945,14 @@ describe('unknown', () => {
       return { driver, before };
     }
 
-    test('a reduction whose id is free is placed by that', () => {
+    test('a reduction whose id is free is placed that way', () => {
       const { driver, before } = inNewEpoch(action(half));
       expect(driver.place().request).toEqual(before.request);
       expect(driver.state.orders).toMatchObject([{ status: 'open', amount: '0.5' }]);
       expect(driver.next().kind).toBe('idle');
     });
 
-    test('a reduction whose id is taken, which proves nothing, is taken down and placed anew', () => {
+    test('a reduction whose id is taken, which proves nothing, is cancelled and placed anew', () => {
       const { driver, before } = inNewEpoch(action(half));
       driver.refuse({ name: 'duplicateClientOrderId', code: 36 });
       driver.cancel();
@@ -964,7 +963,7 @@ describe('unknown', () => {
       expect(driver.state.orders).toHaveLength(1);
     });
 
-    test('a stop whose id is taken has another one beside it, and counts as confirmed no earlier', () => {
+    test('a stop whose id is taken gets another one beside it, and cover is confirmed only then', () => {
       const { driver } = inNewEpoch(action(protect));
       expect(standingStops(driver.state, 'second')).toMatchObject([{ confirmed: false }]);
       expect(driver.refuse({ name: 'duplicateClientOrderId', code: 36 }).isResend).toBe(true);
@@ -978,7 +977,7 @@ describe('unknown', () => {
       expect(driver.next().kind).toBe('idle');
     });
 
-    test('a stop of which no answer came is not taken to stand because there is no room for it', () => {
+    test('a stop without an answer is not taken to stand because there is no room for it', () => {
       const driver = new Driver().read(at({})).ask(action(protect));
       driver.lose('place').later(1_000).read(at({}));
       driver.state = startEpoch(driver.state, 'second', driver.context.settings, driver.nowMs);
@@ -988,7 +987,7 @@ describe('unknown', () => {
       expect(driver.state.orders).toMatchObject([{ status: 'unsure' }]);
     });
 
-    test('a stop of which no answer came, and whose id is taken, has another one beside it', () => {
+    test('a stop without an answer whose id is taken gets another one beside it', () => {
       const driver = new Driver().read(at({})).ask(action(protect));
       driver.lose('place').later(1_000).read(at({}));
       driver.state = startEpoch(driver.state, 'second', driver.context.settings, driver.nowMs);
@@ -1024,7 +1023,7 @@ describe('unknown', () => {
     },
   );
 
-  test('where overshoot is forbidden the smallest order shows whether orders are taken, then cancel, read, place', () => {
+  test('with overshoot: never the smallest order shows whether orders are taken; then cancel, read, place', () => {
     const driver = new Driver({ overshoot: 'never' });
     driver.state = startEpoch(driver.state, 'second', driver.context.settings, driver.nowMs);
     driver.read(at({})).ask(action(half)).later(5_000).answerRead(at({}));
@@ -1035,7 +1034,7 @@ describe('unknown', () => {
     expect(driver.state.orders).toHaveLength(1);
   });
 
-  test('where a cancel cannot clear an earlier store epoch, orders are audited as overshoot, or fail', () => {
+  test('if a cancel cannot clear an earlier store epoch, orders are audited as overshoot, or fail', () => {
     for (const overshoot of ['audited', 'never'] as const) {
       const driver = new Driver({ cancelCoversStops: false, overshoot });
       driver.state = startEpoch(driver.state, 'second', driver.context.settings, driver.nowMs);
@@ -1053,10 +1052,10 @@ describe('unknown', () => {
 });
 
 describe('follow-up', () => {
-  test('not filled within fillWithin although the market is there: next attempt, next slippage step', () => {
+  test('not filled within fillWithin although the market was there: next attempt, next slippage step', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place();
-    // Above its activation when it had arrived, below it now: it was activated.
+    // Above its activation when it arrived, below it now: it was activated.
     driver.read(at({ mark: '1001' }));
     driver.later(1_000).read(at({ mark: '990' }));
     expect(driver.next().kind).toBe('idle');
@@ -1073,7 +1072,7 @@ describe('follow-up', () => {
     expect(driver.cancel().why).toBe('marketMovedAway');
   });
 
-  test('an order that waits beside a market that does not move is left alone', () => {
+  test('an order that waits next to a market that does not move is left alone', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place();
     driver.later(9_000).read(at({ mark: '1001' }));
@@ -1082,7 +1081,7 @@ describe('follow-up', () => {
 });
 
 describe('endings', () => {
-  test('resolved: the rule does not ask any more, if that is conclusive', () => {
+  test('resolved: the rule no longer asks, in a conclusive evaluation', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.apply(observeRequests(driver.state, [], false, driver.context.settings, driver.nowMs));
     expect(driver.state.intents).toHaveLength(1);
@@ -1090,7 +1089,7 @@ describe('endings', () => {
     expect(driver.reasons('intentEnded')).toEqual(['resolved:ruleResolved']);
   });
 
-  test('expired after its time to live, renewed while the rule fires, up to a bound, then failed', () => {
+  test('expired after its time to live, renewed while the rule fires up to a bound, then failed', () => {
     const driver = new Driver({ maxRenewals: 1 }, { paused: true }).read(at({})).ask(action(half));
     for (let round = 0; round < 3; round++) {
       driver.next();
@@ -1110,7 +1109,7 @@ describe('endings', () => {
     expect(driver.next().kind).toBe('place');
   });
 
-  test('expired when the position changed hands', () => {
+  test('expired when the position is another one, has grown or was rebuilt', () => {
     const other = new Driver()
       .read(at({}))
       .ask(action(half))
@@ -1130,7 +1129,7 @@ describe('endings', () => {
     expect(targets(rebuilt)).toEqual(['0.4']);
   });
 
-  test('an operator withdraws his intent', () => {
+  test("an operator's intent can be withdrawn", () => {
     const driver = new Driver().read(at({}));
     const request = {
       id: '7',
@@ -1174,7 +1173,7 @@ describe('the gate', () => {
     expect(driver.next()).toMatchObject({ kind: 'idle', why: 'gateClosed' });
   });
 
-  test('a pause keeps what stands, and removes nothing', () => {
+  test('a pause keeps standing orders and removes nothing', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place();
     driver.context = { ...driver.context, gate: { ...driver.context.gate, paused: true } };
@@ -1191,7 +1190,7 @@ describe('the gate', () => {
     expect(driver.reasons('refused')).toEqual(['silenced']);
   });
 
-  test('observe mode records the exact order it would have sent, once, and sends nothing', () => {
+  test('observe mode records the exact order it would send, once, and sends nothing', () => {
     const real = new Driver().read(at({})).ask(action(half)).place().request;
     const driver = new Driver({}, { modeOf: () => 'observe' })
       .read(at({}))
@@ -1203,7 +1202,7 @@ describe('the gate', () => {
     expect(said[0]?.order).toEqual(real);
   });
 
-  test('observe mode went on saying it would send 0.4 after the position had shrunk to 0.32', () => {
+  test('observe mode records the new amount when the position shrinks, without a second event', () => {
     const driver = new Driver({}, { modeOf: () => 'observe' })
       .read(at({ size: '0.4' }))
       .ask(action(all, { mode: 'observe' }));
@@ -1218,7 +1217,7 @@ describe('the gate', () => {
 });
 
 describe('reads', () => {
-  test('within the bound on stale reads a size that grows again is not believed', () => {
+  test('a size that grows again within the read lag is not believed', () => {
     const driver = new Driver({ readLagMs: 1_000 }).read(at({})).ask(action(half));
     driver.place();
     driver
@@ -1229,7 +1228,7 @@ describe('reads', () => {
     expect(ends(driver)).toEqual(['reached:target']);
   });
 
-  test('after an order only a read that must show its effect is sized by', () => {
+  test('after an order only a read that must show its effect is used for sizing', () => {
     const driver = new Driver({ readLagMs: 1_000 }).read(at({})).ask(action(half));
     driver.place();
     driver.read(at({ size: '0.5', mark: '998' }));
@@ -1239,7 +1238,7 @@ describe('reads', () => {
     expect(driver.state.orders).toMatchObject([{ presumedFilled: true }]);
   });
 
-  test('reads that come out of order, or while a request is under way, are not sized by', () => {
+  test('reads out of order, or during a request, are not used for sizing', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     const old = readAt(driver.nowMs - 5, at({ size: '0.1' }));
     driver.apply(observeRead(driver.state, old, driver.context.settings, driver.nowMs));

@@ -24,8 +24,8 @@ const rateIn = (driver: Driver): number | undefined =>
 
 const told = (driver: Driver): string[] => driver.reasons('maintenanceDiffers');
 
-describe('a maintenance rate or leverage tier other than in the config', () => {
-  test('a higher one is inferred from successive liquidation prices, warned of once, and used', () => {
+describe('a maintenance rate or leverage tier that differs from the config', () => {
+  test('a higher rate is inferred from successive liquidation prices, alarmed once, and used', () => {
     const driver = learned(long(1, 0.06), long(0.8, 0.06), long(0.6, 0.06), long(0.4, 0.06));
     expect(told(driver)).toEqual(['higher']);
     expect(driver.events.find(({ kind }) => kind === 'maintenanceDiffers')?.alarm).toBe(true);
@@ -33,13 +33,13 @@ describe('a maintenance rate or leverage tier other than in the config', () => {
     expect(rateIn(driver)).toBeLessThan(0.065);
   });
 
-  test('a lower one is warned of; the worse one, of the config, is used', () => {
+  test('a lower rate is reported, but the worse one of the config stays in use', () => {
     const driver = learned(long(1, 0.01), long(0.7, 0.01), long(0.4, 0.01));
     expect(told(driver)).toEqual(['lower']);
     expect(rateIn(driver)).toBe(0.03);
   });
 
-  test('the same one is nothing to tell, whatever the market did between the reads', () => {
+  test('the same rate is not reported, however the market moves between the reads', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.integer({ min: -4, max: 4 }), fc.double({ min: 0.3, max: 0.8, noNaN: true })), {
@@ -68,7 +68,7 @@ describe('a maintenance rate or leverage tier other than in the config', () => {
     );
   });
 
-  test('one pair of prices with a deposit between them says nothing', () => {
+  test('one pair of prices with a deposit between them proves nothing', () => {
     const driver = learned(
       long(1, 0.03),
       long(0.6, 0.03, MARK, EQUITY - 30),

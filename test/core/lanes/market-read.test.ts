@@ -36,7 +36,7 @@ test('a position for a lane has its decimals, by market', () => {
   ]);
 });
 
-test('what a record does not say is null, never a number', () => {
+test('a field missing in the record is null, never a number', () => {
   const of = (record: Parameters<typeof position>[0]) => taken(position(record)).get('BTC_PERP')?.[0];
   expect(of({ openDate: undefined, liquidationPrice: undefined, liquidationState: undefined })).toMatchObject(
     {

@@ -5,7 +5,7 @@ import type { ActionSpec } from '../../../src/core/rules/rule.ts';
 import { at, Driver } from './driver.ts';
 import { action, all, half, protect, readPositionOf } from './fixtures.ts';
 
-test('an order refused for a while was sent with the price of a read from before: it is read again first', () => {
+test('an order that was put off for a while is sent only after a new read', () => {
   const driver = new Driver().read(at({})).ask(action(half));
   driver.refuse({ name: 'rateLimited', retryAfterMs: 3_000 });
   driver.later(3_100);
@@ -13,7 +13,7 @@ test('an order refused for a while was sent with the price of a read from before
   expect(Number(driver.place().request.activationPrice)).toBeLessThan(970);
 });
 
-test('two round trips are allowed where the exchange is slower than the bound', () => {
+test('two round trips are allowed if the exchange is slower than the read-age bound', () => {
   const driver = new Driver({ maxOrderReadAgeMs: 100 }).read(at({})).ask(action(half));
   driver.start('place');
   driver.later(2_000);
@@ -25,18 +25,18 @@ test('two round trips are allowed where the exchange is slower than the bound', 
   expect(driver.next().kind).toBe('readPositions');
 });
 
-test('a full close ahead of the fence is no exception', () => {
+test('a full close ahead of the fence needs a fresh read, too', () => {
   const driver = new Driver().read(at({})).ask(action(all)).lose('place').later(10).read(at({}));
   expect(driver.next().kind).toBe('place');
   driver.later(2_500);
   expect(driver.next().kind).toBe('readPositions');
 });
 
-test('in a falling market the activation lies as far below as the market falls until the order arrives', () => {
+test('in a falling market the activation lies lower by the fall expected until the order arrives', () => {
   const driver = new Driver().read(at({}));
   driver.later(990).read(at({ mark: '998' }));
   driver.ask(action(half));
-  // 0.2 % a second, a read of 10 ms: a step, the allowance of 0.1 %, and hardly any way to go.
+  // 0.2 % a second, and a read of 10 ms: one step, the allowance of 0.1 %, and almost no fall.
   expect(Number(driver.place().request.activationPrice)).toBeCloseTo(996.8, 0);
   const slow = new Driver().read(at({}));
   slow.state = { ...slow.state, roundTripMs: 1_000 };
@@ -45,7 +45,7 @@ test('in a falling market the activation lies as far below as the market falls u
   expect(Number(slow.place().request.activationPrice)).toBeCloseTo(994.8, 0);
 });
 
-test('a read that may lag half a second was taken for as old as its request, and the market had passed the order', () => {
+test('the age of a read includes its possible lag', () => {
   const activationWith = (readLagMs: number): number => {
     const driver = new Driver({ readLagMs }).read(at({}));
     driver.later(990).read(at({ mark: '998' }));
@@ -56,7 +56,7 @@ test('a read that may lag half a second was taken for as old as its request, and
   expect(activationWith(0) - activationWith(500)).toBeCloseTo(1, 1);
 });
 
-test('a stop that the market runs towards is not taken down: before it could be up again the position would be gone', () => {
+test('a stop that the market runs towards is not cancelled, as the position would be gone before it stood again', () => {
   const calm = covered();
   calm
     .later(1_000)
@@ -78,12 +78,12 @@ test('a stop that the market runs towards is not taken down: before it could be 
   expect(racing.next().kind).not.toBe('cancelAll');
 });
 
-test('a stop just ahead of the market was taken down to be loosened, and the reads behind the cancel failed', () => {
+test('a stop just ahead of the market is not cancelled to be loosened', () => {
   const nextAt = (mark: string): string => {
     const driver = new Driver().read(at({})).ask(action(protect));
     expect(driver.place().request.activationPrice).toBe('970');
     driver.later(20_000).read(at({ mark: '1000' }));
-    // Somebody paid in.
+    // Somebody paid in collateral.
     driver.later(1_000).read(at({ mark, liquidation: '900' }));
     driver.ordersAreTaken();
     return driver.next().kind;
@@ -92,7 +92,7 @@ test('a stop just ahead of the market was taken down to be loosened, and the rea
   expect(nextAt('980')).not.toBe('cancelAll');
 });
 
-test('a stop that closes the whole position is not taken down for want of room to close it a little earlier', () => {
+test('a stop that closes the whole position is not cancelled to make room for closing it a little earlier', () => {
   const driver = covered();
   driver
     .later(1_000)
@@ -105,7 +105,7 @@ test('a stop that closes the whole position is not taken down for want of room t
   expect(driver.state.orders.map(({ role }) => role)).toEqual(['cover']);
 });
 
-test('a stop that closes a part, as a hedge keeps the rest, is not taken down a moment before it triggers', () => {
+test('a stop that closes a part, as a hedge keeps the rest, is not cancelled just before it triggers', () => {
   const short = readPositionOf({
     positionId: '2',
     positionSide: 'SHORT',
@@ -128,18 +128,18 @@ test('a stop that closes a part, as a hedge keeps the rest, is not taken down a 
   expect(nextAfter('990')).not.toBe('cancelAll');
 });
 
-test('a full close that came too late was cancelled first, which cost two round trips and the orders of the owner', () => {
+test('a full close that came too late is not cancelled first: others are placed beside it', () => {
   const driver = new Driver().read(at({})).ask(action(all));
   driver.place();
   driver.later(500).read(at({ mark: '997' }));
-  // Near the mark, and beyond what mark and last price may be apart: together the whole.
+  // One near the mark, one beyond what mark and last price may differ by: together the whole.
   const amounts = [driver.place().request.amount, driver.place().request.amount];
   expect(amounts).toEqual(['0.45', '0.55']);
   expect(driver.state.orders).toHaveLength(3);
   expect(driver.next().kind).toBe('idle');
 });
 
-test('where what stands leaves no room it is cancelled after all', () => {
+test('if standing orders leave no room they are cancelled after all', () => {
   const driver = new Driver().read(at({})).ask(action(all));
   driver.place();
   driver.later(500).read(at({ mark: '997' }));
@@ -148,7 +148,7 @@ test('where what stands leaves no room it is cancelled after all', () => {
   expect(driver.cancel().why).toBe('inverted');
 });
 
-test('a close was refused for the room of a stop that no cancel takes away, again and again: the rest is closed', () => {
+test('if no cancel reaches a stop that takes up the room, the rest is closed beside it', () => {
   const lower: ActionSpec = {
     kind: 'protect',
     at: 0.75,
@@ -165,7 +165,7 @@ test('a close was refused for the room of a stop that no cancel takes away, agai
   expect(driver.place().request.amount).toBe('0.6');
 });
 
-test('a reduction was taken down again for the room that one before it had lacked', () => {
+test('a reduction is not cancelled for the room that an earlier one lacked', () => {
   const until: ActionSpec = {
     kind: 'reduce',
     target: { kind: 'untilDistance', distance: 0.1 },
@@ -178,11 +178,11 @@ test('a reduction was taken down again for the room that one before it had lacke
   expect(driver.place().request.amount).toBe('0.381');
   driver.later(5_100).read(at({ mark: '999.9', liquidation: '951' }));
   while (driver.next().kind === 'place') driver.refuse({ name: 'duplicateClientOrderId' });
-  // Whether the cancel has reached them is not known: a reason, other than what was refused seconds ago.
+  // The cancel may or may not have reached them, which is a reason other than the refusal of seconds ago.
   expect(driver.next()).toMatchObject({ kind: 'cancelAll', why: 'ambiguousMove' });
 });
 
-test('full closes beside each other are so many that their fills can be told apart', () => {
+test('full closes stand beside each other only while their fills can be told apart', () => {
   const driver = new Driver().read(at({})).ask(action(all));
   driver.place();
   for (let mark = 998; ; mark -= 15) {
@@ -196,13 +196,13 @@ test('full closes beside each other are so many that their fills can be told apa
   expect(driver.state.orders).toEqual([]);
 });
 
-test('an order was taken down for a larger one just before the market reached it', () => {
+test('an order is not cancelled for a larger one just before the market reaches it', () => {
   const until: ActionSpec = {
     kind: 'reduce',
     target: { kind: 'untilDistance', distance: 0.1 },
     slippageSteps: [0.005],
   };
-  // Under cross margin the liquidation price comes nearer as well, and more has to be closed.
+  // Under cross margin the liquidation price comes nearer, too, and more has to be closed.
   const nextAt = (mark: string): string => {
     const driver = new Driver().read(at({})).ask(action(until));
     const { amount, activationPrice } = driver.place().request;
@@ -216,7 +216,7 @@ test('an order was taken down for a larger one just before the market reached it
   expect(nextAt('999.0')).toBe('place 0.084');
 });
 
-test('a stop that the last price had still to reach was cancelled when the mark had passed it for a while', () => {
+test('a stop that the last price has still to reach is not cancelled when the mark has passed it for a while', () => {
   const driver = covered();
   driver.later(1_000).read(at({ mark: '966' }));
   expect(driver.reasons('coverTriggered')).toEqual(['triggered']);
@@ -228,12 +228,12 @@ test('a stop that the last price had still to reach was cancelled when the mark 
     expect(step.kind).not.toBe('cancelAll');
     if (step.kind === 'place') driver.refuse({ name: 'reduceOnlyRefused', code: 116 });
   }
-  // Past its limit, it may have been jumped over.
+  // Past its limit it may have been jumped over.
   driver.later(3_000).read(at({ mark: '959' }));
   expect(driver.next().kind).toBe('cancelAll');
 });
 
-/** A stop half way to liquidation stands. */
+/** A driver with a stop standing 60 % of the way to liquidation. */
 function covered(): Driver {
   const driver = new Driver().read(at({})).ask(action(protect));
   driver.place();
@@ -248,13 +248,13 @@ test('the gap takes at most half of the distance to liquidation', () => {
   expect(driver.place().request.activationPrice).toBe('965');
 });
 
-test('an order that the market had passed when it arrived is replaced at the next read, by two at two gaps', () => {
+test('an order that the market had passed on arrival is replaced at the next read, by two at two gaps', () => {
   const driver = new Driver().read(at({})).ask(action(half));
   driver.place();
   driver.later(500).read(at({ mark: '997' }));
   expect(driver.cancel()).toMatchObject({ why: 'inverted', unfilled: [] });
   driver.later(21_000).answerRead(at({ mark: '997' }));
-  // One waits where it was, as the last price may lag behind the mark; one beyond what mark and last may be apart.
+  // One waits at the same gap, as the last price may lag behind the mark; one beyond what mark and last may differ by.
   const near = driver.place().request;
   const far = driver.place().request;
   expect(997 - Number(near.activationPrice)).toBeCloseTo(1.1, 1);
@@ -263,7 +263,7 @@ test('an order that the market had passed when it arrived is replaced at the nex
   expect(driver.next().kind).toBe('idle');
 });
 
-test('one of two orders closed a part of a hedged side, and left a rest that was too small to be closed', () => {
+test('two orders do not split a hedged side: a rest could be too small to be closed', () => {
   const long = { positionSide: 'LONG', margin: 'own' } as const;
   const short = readPositionOf({
     ...long,
@@ -279,7 +279,7 @@ test('one of two orders closed a part of a hedged side, and left a rest that was
   expect(driver.next().kind).toBe('idle');
 });
 
-test('the nearer of two is left alone while the farther one may still be activated; past both, both are replaced', () => {
+test('the nearer of two is kept while the farther one may still be activated; past both, both are replaced', () => {
   const driver = inverted();
   driver.later(1_000).read(at({ mark: '990' }));
   expect(driver.next().kind).toBe('idle');
@@ -289,11 +289,11 @@ test('the nearer of two is left alone while the farther one may still be activat
   expect(driver.cancel().why).toBe('inverted');
   driver.later(21_000).answerRead(at({ mark: '983' }));
   driver.place();
-  // Four times as much would be beyond liquidation, which is at 950: nine tenths of the way to it.
+  // Four times the gap would be beyond liquidation at 950: it takes nine tenths of the way there.
   expect(driver.place().request.activationPrice).toBe('953.3');
 });
 
-test('the fill of one of two says how far mark and last price are apart: the rest is placed by that', () => {
+test('the fill of one of two measures how far mark and last price differ: the rest is placed by that', () => {
   const driver = inverted();
   // The farther one filled: the last price is about 0.7 to 1 % below the mark.
   driver.later(1_000).read(at({ mark: '995' }));
@@ -308,7 +308,7 @@ test('the fill of one of two says how far mark and last price are apart: the res
   expect(driver.next().kind).toBe('idle');
 });
 
-/** At a mark of 997 two orders stand, at 995.9 and 984.9. */
+/** A driver at a mark of 997 with two standing orders, at 995.9 and 984.9. */
 function inverted(): Driver {
   const driver = new Driver().read(at({})).ask(action(half));
   driver.place();
@@ -320,7 +320,7 @@ function inverted(): Driver {
   return driver;
 }
 
-test('a gap that was never reached shrinks to what is configured', () => {
+test('a gap that was never reached shrinks to the configured one', () => {
   const driver = inverted();
   driver.later(4_000).read(at({ mark: '1002' }));
   expect(driver.cancel().why).toBe('marketMovedAway');
@@ -330,7 +330,7 @@ test('a gap that was never reached shrinks to what is configured', () => {
   expect(1002 - Number(request.activationPrice)).toBeCloseTo(1.2, 1);
 });
 
-test('an activation that was measured too far was placed there again and again, once every 3 s', () => {
+test('an activation placed too far away by a measured basis is not placed there again', () => {
   const driver = new Driver().read(at({}));
   driver.state = { ...driver.state, measuredBasis: { low: 0.011, high: 0.012 } };
   driver.ask(action(half));
@@ -341,7 +341,7 @@ test('an activation that was measured too far was placed there again and again, 
   expect(1_040 - Number(driver.place().request.activationPrice)).toBeLessThan(2);
 });
 
-test('what was placed beside an order in doubt that the market has passed was taken back for it, and placed again, twenty times a second', () => {
+test('an order placed beside a passed order in doubt is not taken back for it', () => {
   const driver = new Driver().read(at({})).ask(action(half));
   driver.place();
   const arrivesMs = driver.nowMs + 10_000;
@@ -363,7 +363,7 @@ test('what was placed beside an order in doubt that the market has passed was ta
   expect(driver.next().kind).not.toBe('cancelAll');
 });
 
-test('refusals of the price: wider and nearer by turns, never only wider', () => {
+test('after refusals of the price the gap alternates between wider and nearer', () => {
   const driver = new Driver({ maxAttempts: 30, intentTtlMs: 600_000 })
     .read(at({ mark: '1000' }))
     .ask(action(half));

@@ -16,7 +16,7 @@ function afterOutage(): { driver: Driver; id: string } {
   return { driver, id };
 }
 
-test('reads as far apart as polls may be make no outage', () => {
+test('the longest usual time between two reads is no outage', () => {
   const driver = new Driver().read(at({})).ask(action(protect));
   driver.place();
   driver.later(50_000).read(at({}));
@@ -24,7 +24,7 @@ test('reads as far apart as polls may be make no outage', () => {
   expect(driver.next().kind).toBe('idle');
 });
 
-test('after an outage a stop is sent again under its own id: accepted, it stands', () => {
+test('after an outage a stop is sent again under its own id; accepted, it is confirmed', () => {
   const { driver, id } = afterOutage();
   const { request, isResend } = driver.place();
   expect([request.clientOrderId, isResend]).toEqual([id, true]);
@@ -32,7 +32,7 @@ test('after an outage a stop is sent again under its own id: accepted, it stands
   expect(driver.next().kind).toBe('idle');
 });
 
-test('refused as used before, it may stand or not: another is placed beside it, once', () => {
+test('if the id is refused as used, the stop may stand or not: one other is placed beside it', () => {
   const { driver, id } = afterOutage();
   driver.refuse({ name: 'duplicateClientOrderId', code: 36 });
   expect(driver.state.doubt).toBeNull();
@@ -43,7 +43,7 @@ test('refused as used before, it may stand or not: another is placed beside it, 
   expect(driver.next().kind).toBe('idle');
 });
 
-test('refused for want of room, the first one is there', () => {
+test('if the other one is refused for want of room, the first one stands', () => {
   const { driver } = afterOutage();
   driver.refuse({ name: 'duplicateClientOrderId', code: 36 });
   driver.refuse({ name: 'reduceOnlyRefused', code: 116 });
@@ -52,7 +52,7 @@ test('refused for want of room, the first one is there', () => {
   expect(driver.next().kind).toBe('idle');
 });
 
-test('a market that takes no orders: told of once, asked again after pauses, and no attempt is used up', () => {
+test('a market that takes no orders raises one alarm and uses up no attempt', () => {
   const driver = new Driver().read(at({})).ask(action(protect));
   driver.place();
   driver.later(1_000).read(at({})).ask(action(protect), action(half));

@@ -17,7 +17,7 @@ const read = (driver: Driver, position: ReadPosition): void => {
   driver.end({ kind: 'readPositions', observation: readAt(driver.nowMs, position) });
 };
 
-/** Goes on until nothing is to be done; each order is accepted unless `refused`. */
+/** Carries out steps until there are none; accepts each order unless `refused`. */
 function settle(driver: Driver, position: ReadPosition, refused = false): void {
   for (let step = 0; step < 60; step += 1) {
     const next = driver.next();
@@ -29,7 +29,7 @@ function settle(driver: Driver, position: ReadPosition, refused = false): void {
   }
 }
 
-/** A reduction and these stops stand; the market moves away, all are cancelled, and a pause begins. */
+/** A reduction and these stops stand, the market moves away, all are cancelled, and a pause begins. */
 function pausedInChange(before: readonly ActionRequest[], after: readonly ActionRequest[]) {
   const driver = new Driver().read(at({})).ask(...before);
   settle(driver, at({}));
@@ -43,7 +43,7 @@ function pausedInChange(before: readonly ActionRequest[], after: readonly Action
   return { driver, stood };
 }
 
-test('under a pause a stop that was taken down comes back, though its rule has another checksum by now', () => {
+test("under a pause a cancelled stop is placed again although its rule's checksum has changed", () => {
   const before = action(protect, { ruleId: 'cover' });
   const { driver, stood } = pausedInChange([before], [{ ...before, ruleChecksum: 'changed' }]);
   settle(driver, at({ mark: '1020' }));
@@ -51,7 +51,7 @@ test('under a pause a stop that was taken down comes back, though its rule has a
   expect(activations(driver)).toHaveLength(1);
 });
 
-test('under a pause the stops of two rules come back, as far as the reduction leaves something for them', () => {
+test('under a pause the stops of two rules are placed again, as far as the reduction leaves a size for them', () => {
   const ladder: ActionSpec = {
     kind: 'protect',
     at: 0.75,
@@ -69,7 +69,7 @@ test('under a pause the stops of two rules come back, as far as the reduction le
   expect(activations(driver)).toEqual(stood.slice(1));
 });
 
-test('under a pause the stops below one that triggered come back, however long orders are refused', () => {
+test('under a pause the stops below a triggered one are placed again, however long orders are refused', () => {
   const ladder: ActionSpec = {
     kind: 'protect',
     at: 0.5,
@@ -103,7 +103,7 @@ test('under a pause the stops below one that triggered come back, however long o
   expect(activations(driver)).toEqual(expect.arrayContaining(stood.slice(1)));
 });
 
-test('a pause that is lifted before a lane is asked again has ended nothing', () => {
+test('a pause that is lifted before the lane runs again ends nothing', () => {
   const cover = action(protect, { ruleId: 'cover' });
   const { driver } = pausedInChange([cover], [cover]);
   read(driver, at({ mark: '1020' }));

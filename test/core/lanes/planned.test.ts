@@ -31,8 +31,8 @@ function ask(driver: Driver, plannedBase: string): Driver {
 
 const target = (driver: Driver): string | null | undefined => driver.intents()[0]?.targetBase;
 
-describe('what an account plans, in a lane', () => {
-  test('is what is left of the position, rounded up to the step', () => {
+describe('a target planned by the account, in a lane', () => {
+  test('is the size to be left, rounded up to the step', () => {
     const driver = ask(new Driver().read(at({})), '0.61234567').read(at({}));
     expect(target(driver)).toBe('0.613');
     expect(driver.place().request.amount).toBe('0.387');
@@ -44,7 +44,7 @@ describe('what an account plans, in a lane', () => {
     expect(target(ask(driver, '0.7').read(at({})))).toBe('0.4');
   });
 
-  test('opens again where a later plan asks for more than was reached', () => {
+  test('opens again if a later plan asks for more than was reached', () => {
     const driver = ask(new Driver({ marginModel: 'cross' }).read(at({})), '0.6').read(at({}));
     driver.read(at({ size: '0.6' }));
     expect(driver.intents()[0]?.end).toEqual({ how: 'reached', why: 'target' });
@@ -57,14 +57,14 @@ describe('what an account plans, in a lane', () => {
     expect(driver.intents()[0]).toMatchObject({ end: null, targetBase: '0.3' });
   });
 
-  test('does not count for a position that was rebuilt under its id', () => {
+  test('does not apply to a position that was rebuilt under its id', () => {
     const driver = ask(new Driver().read(at({})), '0.2').read(at({}));
     driver.read(at({ openDate: 2 }));
     expect(driver.intents()[0]).toMatchObject({ targetBase: null, plannedBase: null });
   });
 });
 
-describe('routes of a reduction for the account as a whole', () => {
+describe('routes of a reduction for the whole account', () => {
   const btc = position({ positionId: '1', market: 'BTC_PERP' });
   const eth = position({ positionId: '2', market: 'ETH_PERP' });
   const inputs = (changes: Partial<RouteInputs> = {}): RouteInputs => ({
@@ -80,12 +80,12 @@ describe('routes of a reduction for the account as a whole', () => {
     ...changes,
   });
 
-  test('lead to the markets where something is to be done, with what is to be left', () => {
+  test('lead to the markets with something to reduce, with the size to be left', () => {
     const routed = routeRequests(NO_ROUTES, inputs());
     expect([...routed.byMarket]).toEqual([['BTC_PERP', [{ request, positionId: '1', plannedBase: '0.5' }]]]);
   });
 
-  test('are planned anew with every list, by what was planned before', () => {
+  test('are planned anew with every list, given the earlier plan', () => {
     const first = routeRequests(NO_ROUTES, inputs());
     const seen: (string | undefined)[][] = [];
     const plan: RouteInputs['plan'] = (_request, _target, refs) => {
@@ -103,7 +103,7 @@ describe('routes of a reduction for the account as a whole', () => {
     expect(blind.byMarket).toEqual(second.byMarket);
   });
 
-  test('wait for what the plan depends on, and say so when it never comes', () => {
+  test('wait for what the plan depends on, and fail with an event if it never comes', () => {
     const plan = () => undefined;
     const first = routeRequests(NO_ROUTES, inputs({ plan }));
     expect(first.waiting).toEqual([request]);
@@ -113,7 +113,7 @@ describe('routes of a reduction for the account as a whole', () => {
     expect(routeRequests(known.state, inputs({ plan })).byMarket).toEqual(known.byMarket);
   });
 
-  test('forget what was planned for a position that was rebuilt under its id', () => {
+  test('forget the plan of a position that was rebuilt under its id', () => {
     const first = routeRequests(NO_ROUTES, inputs());
     const rebuilt = position({ ...btc, openDate: 2 });
     const seen: (string | undefined)[][] = [];

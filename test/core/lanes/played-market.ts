@@ -5,7 +5,7 @@ import type { MarketSettings } from '../../../src/core/quantities/settings.ts';
 import type { Dice } from '../../support/dice.ts';
 import { placed } from './driver.ts';
 
-/** A market with two positions, in which orders fill, for transcripts: simple, and the same at every price. */
+/** A market with two positions, in which orders fill, for transcripts: simple, and behaving the same at every price. */
 
 interface Held {
   readonly positionId: string;
@@ -25,7 +25,7 @@ interface Live {
 export interface MarketTerms {
   readonly price: number;
   readonly isHedged: boolean;
-  /** All prices, sizes and times are whole multiples of coarse steps. */
+  /** Makes all prices, sizes and times whole multiples of coarse steps. */
   readonly isWhole?: boolean;
 }
 
@@ -34,7 +34,7 @@ export class PlayedMarket {
   settings: MarketSettings;
   readonly #dice: Dice;
   readonly #priceDigits: number;
-  /** The step of prices in a market where all is whole: marks, activations and sizes meet exactly. */
+  /** The price step of a market in which all is whole: marks, activations and sizes meet exactly. */
   readonly #tick: number | undefined;
   mark: number;
   positions: Held[];
@@ -87,7 +87,7 @@ export class PlayedMarket {
     return Math.max(value, 10 ** -this.#priceDigits).toFixed(this.#priceDigits) as DecimalString;
   }
 
-  /** The market moves, and orders that it reaches mostly fill. */
+  /** Moves the market; orders that it reaches mostly fill. */
   move(share: number): void {
     this.mark = this.#whole(this.mark * (1 + share));
     for (const order of this.live) {
@@ -103,7 +103,6 @@ export class PlayedMarket {
     this.live = this.live.filter(({ left }) => left > 0);
   }
 
-  /** Its owner trades. */
   ownerActs(): void {
     const position = this.#dice.of(this.positions[0], this.positions.at(-1));
     if (position === undefined) return;
@@ -133,7 +132,7 @@ export class PlayedMarket {
     this.live = [];
   }
 
-  /** What a read shows; sometimes it lacks something. */
+  /** The positions that a read shows; sometimes one is left out or lacks a field. */
   views(): readonly ReadPosition[] {
     const lacks = this.#dice.hits(0.8) ? 'nothing' : this.#dice.of('one', 'mark', 'liquidation', 'side');
     const open = this.positions.filter(({ size }) => size > 0);

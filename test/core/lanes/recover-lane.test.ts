@@ -12,15 +12,15 @@ import { sceneOf } from '../orders/scenes.ts';
 import { at, Driver } from './driver.ts';
 import { action, half, settings } from './fixtures.ts';
 
-/** A lane whose reduction is on its way. */
+/** A driver whose reduction is on its way. */
 function sending(): Driver {
   const driver = new Driver().read(at({})).ask(action(half));
   driver.start('place');
   return driver;
 }
 
-describe('a lane that is taken up', () => {
-  test('does not know what became of the request that was in progress', () => {
+describe('taking up a lane', () => {
+  test('puts the request that was in progress in doubt', () => {
     const { state, nowMs } = sending();
     const taken = takeUp(state, settings, nowMs + 100);
     expect(taken.state).toMatchObject({ inProgress: null, doubt: { why: 'processDied' }, read: null });
@@ -29,14 +29,14 @@ describe('a lane that is taken up', () => {
     expect(taken.events.map(({ kind, reason }) => [kind, reason])).toContainEqual(['doubt', 'processDied']);
   });
 
-  test('with nothing in progress is left as it is', () => {
+  test('changes nothing if none was in progress', () => {
     const { state, nowMs } = new Driver().read(at({}));
     expect(takeUp(state, settings, nowMs)).toEqual({ state, events: [] });
     const held = { ...state, heldBy: ACCOUNT_HOLDER };
     expect(takeUp(held, settings, nowMs).state).toBe(held);
   });
 
-  test('is free again of a holder that no account has', () => {
+  test('frees it from an unknown holder', () => {
     const { state, nowMs } = new Driver().read(at({}));
     expect(takeUp({ ...state, heldBy: 'nobody' }, settings, nowMs).state.heldBy).toBeNull();
   });
@@ -47,7 +47,7 @@ describe('a lane that is taken up', () => {
     ['a read that tells of orders', (state, atMs) => ({ ...state, ignoreReadsBeforeMs: atMs })],
     ['an order', (state, atMs) => ({ ...state, retryAtMs: { ...state.retryAtMs, reduce: atMs } })],
   ];
-  test.each(waits)('waits for %s no longer than any lane does', (_what, waiting) => {
+  test.each(waits)('cuts its wait for %s to the longest a lane can have', (_what, waiting) => {
     const { state, nowMs } = new Driver().read(at({}));
     const patient = waiting(state, nowMs + LONGEST_MS);
     expect(takeUp(patient, settings, nowMs).state).toBe(patient);
@@ -58,7 +58,7 @@ describe('a lane that is taken up', () => {
   });
 });
 
-test('an account that is taken up with nothing in progress leaves its lanes alone, and waits no longer than after a refusal', () => {
+test('taking up an account with nothing in progress leaves its lanes alone, and limits its wait to that after a refusal', () => {
   const lanes = [sending().state];
   const waiting = { ...newAccountLane('desk'), retryAtMs: 1_000_000 };
   const taken = recoverAccount(waiting, lanes, settings, 5_000);
@@ -70,7 +70,7 @@ test('an account that is taken up with nothing in progress leaves its lanes alon
   expect(taken.lanes).toBe(lanes);
 });
 
-test('a lane from a clock that was ahead: nothing in it lies later than it can', () => {
+test('taking up a lane from a clock that was ahead moves every future time back to one that can be', () => {
   const nowMs = 1_000;
   const dice = new Dice(4);
   for (let index = 0; index < 50; index++) {

@@ -4,21 +4,21 @@ import { ERROR_CATALOGUE } from '../../exchange/error-catalogue.ts';
 import { at, Driver, failure } from './driver.ts';
 import { action, half, protect } from './fixtures.ts';
 
-/** What the lane does when an order of ours ends so; by the names of the client's catalogue. */
+/** What the lane does when our order ends this way. */
 type Consequence =
-  /** Read again: the position tells whether that was the end. */
+  /** The position is read again, and shows whether that was the end. */
   | 'read'
-  /** Somebody has our identity: fence, cancel, read, place. */
+  /** Somebody else uses our identity: fence, cancel, read, place. */
   | 'doubt'
-  /** Sent again as it was, after a pause. */
+  /** Sent again unchanged after a pause. */
   | 'again'
-  /** A failed attempt, with an alarm: the next one takes the next slippage. */
+  /** A failed attempt with an alarm; the next one takes the next slippage. */
   | 'failed'
-  /** Sent again as it was, after a pause; an alarm when it begins. */
+  /** Sent again unchanged after a pause, with one alarm when that begins. */
   | 'later'
-  /** Sent again at once, with an alarm, on a coarser step of the market: no failed attempt. */
+  /** Sent again at once on a coarser step of the market, with an alarm; no failed attempt. */
   | 'coarser'
-  /** It may be there: fence, cancel, read, place. */
+  /** The order may be there: fence, cancel, read, place. */
   | 'unknown';
 
 const EXPECTED: Readonly<Record<string, Consequence>> = {
@@ -68,13 +68,13 @@ const EXPECTED: Readonly<Record<string, Consequence>> = {
   proxyRefused: 'unknown',
 };
 
-/** Names that no order can end with. */
+/** Names with which no order can end. */
 const ELSEWHERE = ['depositLinkFailed', 'hedgeModeLocked', 'loansNotAvailable', 'noActiveLoan'];
 
 const names = new Map(ERROR_CATALOGUE.map(({ name, effect, code }) => [name, { effect, code }]));
 names.set('unknown code 987', { effect: 'none', code: 987 });
 
-test('every entry of the catalogue has a consequence here, and nothing else has', () => {
+test('every entry of the error catalogue has a consequence here, and nothing else has', () => {
   expect([...names.keys()].sort()).toEqual([...Object.keys(EXPECTED), ...ELSEWHERE].sort());
 });
 
@@ -150,10 +150,10 @@ test.for([...names].filter(([name]) => !ELSEWHERE.includes(name)))(
     driver.start('cancelAll');
     driver.end({ kind: 'cancelAll', outcome: { kind: 'rejected', error: failure({ name, effect }) } });
     expect(driver.state.doubt).toBeNull();
-    // Until it can no longer arrive nobody knows whether the order stands.
+    // Until the cancel can no longer arrive it is unknown whether the order stands.
     expect(driver.state.orders).toMatchObject([{ status: effect === 'possible' ? 'unsure' : 'open' }]);
     expect(driver.reasons('doubt')).toEqual(effect === 'possible' ? ['unknownOutcome'] : []);
-    // Nothing is taken to be gone before a cancel was accepted.
+    // No order is taken to be gone before a cancel was accepted.
     expect(driver.state.orders).toHaveLength(1);
     expect(driver.events.some((event) => event.alarm)).toBe(
       effect === 'none' && isAlarming(classifyRejection({ name }), 0),
@@ -161,7 +161,7 @@ test.for([...names].filter(([name]) => !ELSEWHERE.includes(name)))(
   },
 );
 
-test('a stop that is sent again under its own id and refused for anything but that id may still be there', () => {
+test('a stop sent again under its own id and refused for another reason than that id may still stand', () => {
   for (const name of Object.keys(EXPECTED).filter((one) => EXPECTED[one] === 'failed')) {
     const driver = new Driver({ cancelCoversStops: false }).read(at({})).ask(action(protect));
     driver.lose('place').later(5_100).answerRead(at({}));
@@ -170,7 +170,7 @@ test('a stop that is sent again under its own id and refused for anything but th
   }
 });
 
-test('an order that an unanswered cancel had taken down counted as standing for good, once its id had been asked for twice', () => {
+test('an order that an unanswered cancel may have taken down stays ambiguous after duplicates of its id', () => {
   const driver = new Driver().read(at({})).ask(action(half));
   driver.place();
   const orders = driver.state.orders.map((order) => ({ ...order, ambiguous: true }));
@@ -180,7 +180,7 @@ test('an order that an unanswered cancel had taken down counted as standing for 
     expect(driver.refuse({ name: 'duplicateClientOrderId', code: 36 }).isResend).toBe(true);
     expect(driver.state.orders).toMatchObject([{ status: 'open', ambiguous: true }]);
   }
-  // Orders are judged, so what is cancelled can be put up again.
+  // Orders are judged, so a cancelled one can be placed again.
   expect(driver.cancel().why).toBe('ambiguousMove');
   driver.answerRead(at({}));
   expect(driver.place().isResend).toBe(false);

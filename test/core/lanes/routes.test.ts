@@ -15,8 +15,8 @@ import { position } from '../rules/fixtures.ts';
 import { action, settings } from './fixtures.ts';
 
 /**
- * Polls of an account whose rules ask for anything, with lists that lack positions: where each action goes, which wait,
- * which episodes the limits admit, and what steps of the clock do to all that. All of it goes into a hash.
+ * Polls of an account with random rules and lists that lack positions. A hash covers where each action goes, which
+ * wait, which episodes the limits admit, and how steps of the clock change all that.
  */
 
 const START_MS = 10_000_000;

@@ -16,9 +16,9 @@ import { failure, placed } from './driver.ts';
 import { inMarket } from './fixtures.ts';
 import { readPositionOf } from './scenes.ts';
 
-/** What such a lane may be shown, may have sent, and be answered. */
+/** Reads, requests and answers for a lane of scenes.ts. */
 
-/** What a read shows a little later: mostly what the lane has seen, with something moved, lacking or new. */
+/** A read a little later: mostly what the lane has seen, with something moved, missing or new. */
 export function observationOf(dice: Dice, { read }: LaneState, nowMs: number): ReadObservation {
   const before = read?.positions ?? [];
   const seen = before.filter(() => dice.hits(0.9)).map((position) => later(dice, position));
@@ -96,7 +96,7 @@ const TYPES: readonly [readonly OrderType[], ...(readonly OrderType[])[]] = [
   ['spot', 'margin', 'futures'],
 ];
 
-/** A request that such a lane may have sent. */
+/** A request that the lane may have sent. */
 export function stepOf(dice: Dice, { orders, cancels, intents, covers, market }: LaneState): RequestStep {
   const order = dice.of<OwnOrder | undefined>(orders[0], ...orders);
   if (dice.hits(0.2)) return { kind: 'readPositions', market };

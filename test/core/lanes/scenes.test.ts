@@ -34,8 +34,8 @@ import { answerTo, observationOf, stepOf } from './scene-answers.ts';
 import { LATE_MS, laneScene } from './scenes.ts';
 
 /**
- * What becomes of any lane by each thing that can happen to it: the whole document, what is said and the next step go
- * into a hash. `KEPT=folder` writes it in full, to compare two versions of the sources.
+ * Applies each thing that can happen to random lanes; a hash covers the whole state, the events and the next step.
+ * `KEPT=folder` writes them in full, to compare two versions of the sources.
  * `npm test -- test/core/lanes/scenes.test.ts --update` takes new hashes.
  */
 
@@ -96,7 +96,7 @@ test.for([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])('a hundred lanes by their hash
   expect(kept.text).toMatchSnapshot();
 });
 
-/** An account-wide cancel over two such lanes. */
+/** An account-wide cancel over two random lanes. */
 function playAccount(dice: Dice, kept: KeptHash): void {
   const { lane, settings, context, requests } = laneScene(dice);
   const other: LaneState = { ...laneScene(dice).lane, market: dice.of('ETH_PERP', 'ETH_USDT') };
@@ -142,7 +142,7 @@ test.for([1, 2, 3, 4])('a hundred accounts by their hash, %i', (seed) => {
   expect(kept.text).toMatchSnapshot();
 });
 
-/** Two reads with a trade between them: what they tell of the margin behind a position, of its rate and of others. */
+/** Two reads with a trade between them: what they show of the margin model, the maintenance rate and other traders. */
 function playPair(dice: Dice, kept: KeptHash): void {
   const { lane, settings: own } = laneScene(dice);
   const settings = dice.hits(0.9) ? { ...own, marginModel: 'auto' as const } : own;

@@ -21,11 +21,11 @@ import { sceneOf } from '../orders/scenes.ts';
 import { action } from './fixtures.ts';
 
 /**
- * Any lane, whether it could come about or not, with what it may be asked for. Times are multiples of half a second and
- * often just at a bound, sizes are whole and prices lie on steps of 5.
+ * A random lane, possible or not, with requests for it. Times are multiples of half a second and often just at a bound;
+ * sizes are whole, and prices lie on steps of 5.
  */
 
-/** Long after the scene of the orders: what lasts for hours may have begun, and its bounds are met. */
+/** Long after the scene of the orders, so that states lasting hours may have begun, and their bounds are met. */
 export const LATE_MS = 10_000_000;
 const SHIFT_MS = LATE_MS - 200_000;
 
@@ -75,7 +75,7 @@ export function laneScene(dice: Dice): LaneSceneOf {
   return { lane, settings, context, requests };
 }
 
-/** Often nothing keeps what is asked for from being done. */
+/** Often nothing blocks what is asked for. */
 function ready(dice: Dice, state: LaneState): LaneState {
   const intents = state.intents.map(
     (intent): Intent =>
@@ -122,7 +122,7 @@ function triggered(dice: Dice, state: LaneState): LaneState {
   return { ...state, covers, intents };
 }
 
-/** The same with all its moments later. */
+/** The same lane with all its times shifted later. */
 function later<T>(value: T): T {
   const moved = (one: unknown, name: string): unknown => {
     if (typeof one === 'number') return name.endsWith('Ms') && name !== 'roundTripMs' ? one + SHIFT_MS : one;
@@ -151,7 +151,7 @@ const SPECS: readonly [ActionSpec, ...ActionSpec[]] = [
   { kind: 'cancelAll', types: ['futures', 'spot'], scope: 'account' },
 ];
 
-/** Two of each intent and cover of the lane, so that most of what is asked for is there already. */
+/** Requests for the lane's own intents and covers, so that most exist already, and a few more. */
 function requestsOf(dice: Dice, { intents, covers }: LaneState): readonly LaneRequest[] {
   const asks = (spec: ActionSpec, positionId: string, stage: number, actionIndex: number): LaneRequest => ({
     request: action(spec, {
@@ -185,10 +185,10 @@ function requestsOf(dice: Dice, { intents, covers }: LaneState): readonly LaneRe
   return [...reductions, ...others];
 }
 
-/** Keys as requests write them. */
+/** Gives the intents and covers of the lane the keys of these requests. */
 function withKeys(state: LaneState, requests: readonly LaneRequest[]): LaneState {
   const names = new Map<string, { readonly key: string; readonly request: ActionRequest }>();
-  // What has triggered goes by the name of its stop.
+  // A triggered stop's intent has the key of the stop.
   const cover = state.intents.length + 1;
   const name = (one: Pick<Intent, 'key'>, entry: LaneRequest | undefined): void => {
     if (entry === undefined) return;
@@ -354,7 +354,7 @@ export function readPositionOf(dice: Dice, positionId: string): ReadPosition {
   };
 }
 
-/** What people have said of the lane's own stages. */
+/** Answers of people about the lane's own stages. */
 function questionsOf(
   dice: Dice,
   { market }: LaneState,

@@ -7,7 +7,7 @@ import { action, half, readAt } from './fixtures.ts';
 
 const deeper = action(half, { ruleId: 'deeper' });
 
-/** A poll in which rules ask, and whose read shows a size to which the position fell a moment ago. */
+/** A poll in which rules ask, and whose read shows a size to which the position has just fallen. */
 function pollFallen(
   driver: Driver,
   requests: readonly ActionRequest[],
@@ -27,12 +27,12 @@ function pollFallen(
 const targetsOf = (driver: Driver): readonly unknown[] =>
   driver.intents().map(({ targetBase }) => targetBase);
 
-describe('where others reduced a position a moment ago', () => {
-  test('a rule that fires now counts from the size before', () => {
+describe('a position that has just been reduced', () => {
+  test('by others: a rule that fires now counts from the size before', () => {
     expect(targetsOf(pollFallen(new Driver(), [action(half)], '0.5', '1'))).toEqual(['0.5']);
   });
 
-  test('a second rule did nothing after what a first one had reduced here', () => {
+  test('by a first rule: a second rule counts from the size it left', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place({ status: { known: true, value: 'FILLED' } });
     driver.answerRead(at({ size: '0.5', mark: '997' }));
@@ -43,7 +43,7 @@ describe('where others reduced a position a moment ago', () => {
     expect(targetsOf(pollFallen(new Driver(), [action(half), deeper], '0.5', '1'))).toEqual(['0.5', '0.5']);
   });
 
-  test('what was reached an hour ago explains nothing', () => {
+  test('a target reached an hour ago does not explain the fall', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place({ status: { known: true, value: 'FILLED' } });
     driver
@@ -53,7 +53,7 @@ describe('where others reduced a position a moment ago', () => {
     expect(targetsOf(pollFallen(driver, [action(half), deeper], '1', '2'))).toEqual(['0.5', '1']);
   });
 
-  test('what a rule in observe mode would have reduced explains nothing', () => {
+  test('a rule in observe mode does not explain the fall', () => {
     const observed = action(half, { mode: 'observe' });
     const driver = new Driver().read(at({})).ask(observed);
     const reached = new Driver()
@@ -64,7 +64,7 @@ describe('where others reduced a position a moment ago', () => {
     expect(targetsOf(pollFallen(driver, [observed, deeper], '0.4', '1'))).toEqual(['0.5', '0.5']);
   });
 
-  test('what fell further than the first one reduces was others, in place of the second', () => {
+  test('by more than the first rule reduces: the rest was others, and counts for the second', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place({ status: { known: true, value: 'FILLED' } });
     driver.answerRead(at({ size: '0.5', mark: '997' }));

@@ -28,9 +28,9 @@ import {
 } from './fixtures.ts';
 
 /**
- * Invariant 5: whatever the exchange does, and for however long, every intent ends within its time to live times
- * the renewals it has, in its target or in a failure with an alarm; and once the exchange answers, what it had
- * kept from ending well does.
+ * Invariant 5: whatever the exchange does, and for however long, every intent ends within its time to live times its
+ * renewals, with its target reached or in a failure with an alarm. Once the exchange answers again, the intent ends
+ * well.
  */
 const WEATHERS = [
   'limited',
@@ -67,7 +67,7 @@ interface Scenario {
   readonly settings: AccountSettings;
 }
 
-/** One lane, one position, polled every second; the weather decides what becomes of each request. */
+/** One lane and one position, polled every second; the weather decides the outcome of each request. */
 class Sky {
   state: LaneState;
   nowMs = 1_000_000;
@@ -96,7 +96,7 @@ class Sky {
       return [{ ...position, markPrice: null }];
     }
     if (this.weather !== 'undecided') return [position];
-    // Both sides as large as each other.
+    // Both sides are equally large.
     const other = readPositionOf({ positionId: '43', positionSide: 'SHORT', direction: 'short' });
     return [
       { ...position, positionSide: 'LONG' },
@@ -185,7 +185,7 @@ class Sky {
     }
   }
 
-  /** How long intents have been open without a break, at most. */
+  /** The longest time that an intent was open without a break. */
   longestOpenMs(): number {
     const openedMs = new Map<string, number>();
     let longest = 0;
@@ -220,7 +220,7 @@ const scenarios: fc.Arbitrary<Scenario> = fc
     settings: { ...usual, ...readings, intentTtlMs: TTL_MS, maxRenewals: RENEWALS, maxAttempts: 4 },
   }));
 
-test('whatever the exchange does, an intent ends within a bound, and the lane does not hammer it', () => {
+test('in any weather an intent ends within a bound, and the lane does not hammer the exchange', () => {
   fc.assert(
     fc.property(scenarios, (scenario) => {
       const sky = new Sky(scenario);
@@ -235,20 +235,20 @@ test('whatever the exchange does, an intent ends within a bound, and the lane do
   );
 }, 120_000);
 
-test('and when it answers again and the position is nearer to liquidation, the target is reached', () => {
+test('once the exchange answers again and the position is nearer to liquidation, the target is reached', () => {
   fc.assert(
     fc.property(scenarios, (scenario) => {
       const { settings, weather } = scenario;
-      // Elsewhere orders that nobody can cancel are in the way: that is said, and stays so.
+      // Otherwise orders that no cancel reaches are in the way, which is recorded and permanent.
       fc.pre(settings.cancel === 'always' && settings.cancelCoversStops);
-      // Nor can one of which nothing is known, where nothing may be placed beside it.
+      // An order with an unknown outcome is in the way, too, if nothing may be placed beside it.
       fc.pre(settings.overshoot === 'audited');
       const sky = new Sky(scenario);
       for (let second = 0; second < 60; second++) sky.poll();
       sky.weather = 'fair';
       sky.mark = 990;
       const beforeMs = sky.nowMs;
-      // The other side counts until it is certainly closed.
+      // The other side counts as open until it is certainly closed.
       const seconds = weather === 'undecided' ? 180 + 45 : 45;
       for (let second = 0; second < seconds; second++) sky.poll();
       const [intent] = sky.state.intents;
@@ -264,7 +264,7 @@ test('and when it answers again and the position is nearer to liquidation, the t
   );
 }, 120_000);
 
-test('after an outage that outlasted its renewals an intent is tried again, although nothing got worse', () => {
+test('after an outage longer than its renewals an intent is tried again, although nothing got worse', () => {
   for (const weather of ['limited', 'erring', 'unreachable', 'noReads'] as const) {
     const settings = { ...usual, intentTtlMs: TTL_MS, maxRenewals: RENEWALS };
     const sky = new Sky({ weather, target: { kind: 'by', fraction: 0.5 }, settings });

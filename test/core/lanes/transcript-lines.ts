@@ -1,7 +1,7 @@
 import type { AuditEvent } from '../../../src/core/audit/audit-event.ts';
 import type { LaneState } from '../../../src/core/lanes/lane-state.ts';
 
-/** What a lane did and said, in a line. */
+/** Steps and events of a lane, one per line. */
 export function lineOf({
   kind,
   reason,
@@ -37,7 +37,7 @@ export function lineOf({
   return parts.filter((part) => part !== '').join(' ');
 }
 
-/** What a lane holds, in a line. */
+/** The state of a lane in one line. */
 export function summaryOf(state: LaneState): string {
   const intents = state.intents.map(
     ({ ruleId, positionId, end, targetBase, failures, renewals, ...intent }) =>

@@ -34,7 +34,7 @@ import {
 import { type MarketTerms, PlayedMarket } from './played-market.ts';
 import { lineOf, summaryOf } from './transcript-lines.ts';
 
-/** One history of a lane with two positions and several rules, as lines that say what it was shown, did and said. */
+/** One history of a lane with two positions and several rules, as lines: what it was shown, did and recorded. */
 
 export interface Terms extends MarketTerms {
   readonly seed: number;
@@ -159,7 +159,7 @@ class PlayedLane {
     else if (this.#isWhole) this.#happenAround(what);
   }
 
-  /** What others do to the lane, its clock and its account. */
+  /** Acts of others on the lane, its clock and its account. */
   #happenAround(what: number): void {
     const nowMs = this.#nowMs;
     if (what < 0.78) this.#take('taken up', takeUp(this.#state, this.#settings, nowMs));
@@ -179,7 +179,7 @@ class PlayedLane {
     else this.#standsIn = !this.#standsIn;
   }
 
-  /** A rule fires, or goes on to its next stage. */
+  /** A rule fires, or reaches its next stage. */
   #fire(): void {
     const dice = this.#dice;
     const last = this.#requests.at(-1)?.request;
@@ -233,7 +233,7 @@ class PlayedLane {
     );
   }
 
-  /** What people have said so far about the rules that ask. */
+  /** Answers of people so far about the rules that ask. */
   #questions(): ReadonlyMap<string, ApprovalQuestion> {
     const dice = this.#dice;
     const questions = new Map<string, ApprovalQuestion>();
@@ -314,13 +314,13 @@ class PlayedLane {
     this.#take('', observeRequests(this.#state, this.#requests, isConclusive, this.#settings, this.#nowMs));
   }
 
-  /** With whole times the answer comes when it is looked at: reads take up to a second. */
+  /** With whole times a read is received now, up to a second after it was sent. */
   #read(ageMs: number, positions: readonly ReadPosition[]): ReadObservation {
     const read = { ...readAt(this.#nowMs - ageMs), byMarket: inMarket(positions, this.#market.name) };
     return this.#isWhole ? { ...read, receivedAtMs: this.#nowMs } : read;
   }
 
-  /** The condition of a rule does not hold any more; it is only kept firing. */
+  /** The rule's condition no longer holds; the rule is only kept firing. */
   #clear(): void {
     const [first, ...others] = this.#requests;
     if (first === undefined) return;

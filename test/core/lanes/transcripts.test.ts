@@ -5,9 +5,9 @@ import { type Terms, transcriptOf } from './transcript.ts';
 
 /**
  * Histories with two positions and several rules, at prices from a hundred-millionth to a million, on spot, margin and
- * perpetual markets: what the lane was shown, did and said, alarms and markets included, is kept in transcripts/. The
- * invariants say what must never be; these show in review what else a change of the lanes changes.
- * `npm test -- test/core/lanes/transcripts.test.ts --update` writes them anew.
+ * perpetual markets. transcripts/ keeps what the lane was shown, did and recorded. The invariants state what must never
+ * happen; the transcripts show in review what else a change of the lanes changes.
+ * `npm test -- test/core/lanes/transcripts.test.ts --update` rewrites them.
  */
 
 const MARKETS = [
@@ -42,13 +42,13 @@ test.for(seedsFrom(1, 28))('history %i', async (seed) => {
   await expect(transcriptOf(terms)).toMatchFileSnapshot(file);
 });
 
-/** What happens seldom needs more of them than anybody reads: of these only the hash is kept. */
+/** Rare events need more histories than anybody reads: of these only the hash is kept. */
 test.for(seedsFrom(101, 100))('history %i, by its hash', (seed) => {
   const transcript = transcriptOf(termsOf(seed));
   expect(createHash('sha256').update(transcript).digest('hex').slice(0, 16)).toMatchSnapshot();
 });
 
-/** All prices, sizes and times are whole, so that what is compared is often equal. */
+/** All prices, sizes and times are whole, so that compared values are often equal. */
 test.for(seedsFrom(201, 60))('history %i in whole steps, by its hash', (seed) => {
   const transcript = transcriptOf({ ...termsOf(seed), isWhole: true });
   expect(createHash('sha256').update(transcript).digest('hex').slice(0, 16)).toMatchSnapshot();

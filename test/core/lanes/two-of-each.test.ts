@@ -8,7 +8,7 @@ import type { ActionRequest } from '../../../src/core/rules/subject.ts';
 import { at, Driver, failure } from './driver.ts';
 import { action, half, MARKET, protect, readPositionOf } from './fixtures.ts';
 
-/** What only shows beside a second one: two positions, two intents, two rules; another kind of market. */
+/** Effects that need a second one of something: two positions, two intents, two rules; another kind of market. */
 
 const one = readPositionOf({ positionId: '41', positionSide: 'LONG' });
 const other = readPositionOf({ positionId: '42', positionSide: 'LONG' });
@@ -22,7 +22,7 @@ function both(...requests: readonly ActionRequest[]): Driver {
 }
 
 describe('two positions', () => {
-  test('the refusal of one is not charged to the other', () => {
+  test('a refusal of one position is not charged to the other', () => {
     const driver = both(halfOf('41'), halfOf('42'));
     const step = driver.refuse({ name: 'reduceOnlyRefused' });
     const refused = driver.state.intents.filter(({ sideRefused }) => sideRefused);
@@ -34,7 +34,7 @@ describe('two positions', () => {
     );
   });
 
-  test('an intent without attempts left ends with an alarm beside one that goes on', () => {
+  test('an intent without attempts left fails with an alarm beside one that goes on', () => {
     const driver = both(halfOf('41'));
     driver.refuse({ name: 'insufficientBalance' });
     driver.later(10_000).read(one, other).ask(halfOf('41'), halfOf('42'));
@@ -54,7 +54,7 @@ describe('two positions', () => {
     ]);
   });
 
-  test('the time of one that is over renews no other', () => {
+  test('the expiry of one intent does not renew the other', () => {
     const driver = both(halfOf('41'));
     driver.later(30_000).read(one, other).ask(halfOf('41'), halfOf('42'));
     driver.later(30_000).next();
@@ -67,7 +67,7 @@ describe('two positions', () => {
     ]);
   });
 
-  test('a stop that cannot be judged leaves what stands, and the other one is placed', () => {
+  test('a stop that cannot be judged keeps its order, and the other stop is placed', () => {
     const driver = both(stopOf('41'));
     driver.place();
     const blind: ReadPosition = { ...one, liquidationPrice: null };
@@ -79,13 +79,13 @@ describe('two positions', () => {
   });
 });
 
-describe('within the bound on stale reads, a read of two positions', () => {
+describe('within the read lag a read of two positions', () => {
   const lagging = { readLagMs: 1_000 };
 
   test.each([
     ['first', readPositionOf({ ...one, sizeBase: '0.7' as DecimalString }), other],
     ['second', one, readPositionOf({ ...other, sizeBase: '0.7' as DecimalString })],
-  ])('is not believed where only the %s has grown again', (_which, first, second) => {
+  ])('is ignored if only the %s has grown again', (_which, first, second) => {
     const smaller = [
       readPositionOf({ ...one, sizeBase: '0.5' as DecimalString }),
       readPositionOf({ ...other, sizeBase: '0.5' as DecimalString }),
@@ -94,7 +94,7 @@ describe('within the bound on stale reads, a read of two positions', () => {
       .read(one, other)
       .later(1_500)
       .read(...smaller);
-    // The other one is as small as before, or smaller.
+    // The other position is as small as before, or smaller.
     const stale = [first, second].map((position) =>
       position.sizeBase === '0.7'
         ? position
@@ -109,7 +109,7 @@ describe('within the bound on stale reads, a read of two positions', () => {
     );
   });
 
-  test.each(['41', '42'])('is not believed where only %s is the one of before', (rebuiltId) => {
+  test.each(['41', '42'])('is ignored if only %s is the earlier position', (rebuiltId) => {
     const ofDate = (openDate: number) =>
       [one, other].map((position) =>
         readPositionOf({ ...position, ...(position.positionId === rebuiltId ? { openDate } : {}) }),
@@ -141,7 +141,7 @@ describe('two sides and two orders', () => {
     expect(driver.events.filter(({ alarm }) => alarm)).toEqual([]);
   });
 
-  test('nor where it may not be cancelled and the other side is larger: together they take twice the net exposure', () => {
+  test('with cancel: never and a larger other side the reduction is not blocked either: together twice the net exposure', () => {
     const short = readPositionOf({
       positionId: '42',
       positionSide: 'SHORT',
@@ -172,14 +172,14 @@ describe('two sides and two orders', () => {
     expect(driver.state.orders).toHaveLength(left);
   });
 
-  test('what an earlier store left open counts until a read from after the fence and the lag', () => {
+  test('orders of an earlier store epoch count until a read after the fence and the lag', () => {
     const driver = new Driver({ readLagMs: 1_000 });
     driver.state = newLane('desk', MARKET, 'epoch', driver.nowMs);
     const resolved = [1_000, 4_500, 400, 500].map((ms) => {
       driver.later(ms).read(one, other);
       return driver.reasons('doubtResolved').length;
     });
-    // The fence ends after 5 s, and a read of that moment may be a second old.
+    // The fence ends after 5 s, and a read at that time may be a second old.
     expect(resolved).toEqual([0, 0, 0, 1]);
     expect(driver.state).toMatchObject({ doubt: null, priorOrdersPossible: true });
   });
@@ -188,7 +188,7 @@ describe('two sides and two orders', () => {
 describe('two rules', () => {
   const cancels: ActionSpec = { kind: 'cancelAll', types: ['futures'], scope: 'market' };
 
-  test('the finished cancel of one is not that of the other', () => {
+  test("each has its own cancel: a finished one does not finish the other's", () => {
     const driver = new Driver().read(one).ordersAreTaken();
     driver.ask(action(cancels, { ruleId: 'first' }), action(cancels, { ruleId: 'second' }));
     expect(driver.cancel().task).toContain('first');
@@ -200,8 +200,8 @@ describe('two rules', () => {
   });
 });
 
-describe('a death in the middle of a cancel', () => {
-  test('leaves a doubt about what stood, and about nothing else', () => {
+describe('a process that dies in the middle of a cancel', () => {
+  test('leaves a doubt about the orders that stood, and about nothing else', () => {
     const driver = both(stopOf('41'));
     driver.place();
     driver.ask(
@@ -215,7 +215,7 @@ describe('a death in the middle of a cancel', () => {
     expect(driver.state.cancelPendingUntilMs ?? 0).toBeGreaterThan(driver.nowMs);
   });
 
-  test('that reached no orders of ours leaves none', () => {
+  test('leaves no doubt if the cancel reached none of our orders', () => {
     const driver = both(stopOf('41'));
     driver.place();
     driver.ask(
@@ -238,7 +238,7 @@ test.for([
   expect(orderTypesOf(market)).toEqual(types);
 });
 
-test('an answer that never came is in doubt for its own position alone', () => {
+test('a missing answer puts only the order of its own position in doubt', () => {
   const driver = both(halfOf('41'), halfOf('42'));
   const step = driver.start('place');
   driver.end({

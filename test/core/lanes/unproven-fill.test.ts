@@ -3,7 +3,7 @@ import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { at, Driver } from './driver.ts';
 import { action, half, readPositionOf } from './fixtures.ts';
 
-test('in a hedge what is only presumed to have filled is cancelled where it leaves the next reduction no room', () => {
+test('in a hedge an order only presumed filled is cancelled if it leaves the next reduction no room', () => {
   const long = (size: string, mark: string) => ({ ...at({ size, mark }), positionSide: 'LONG' as const });
   const short = readPositionOf({
     positionId: '43',
@@ -15,7 +15,7 @@ test('in a hedge what is only presumed to have filled is cancelled where it leav
   });
   const driver = new Driver().read(long('1', '1000'), short).ask(action(half));
   expect(driver.place().request.amount).toBe('0.5');
-  // Twice the net exposure of 0.2 is less than what the first order, should it stand, may still take.
+  // Twice the net exposure of 0.2 is less than what the first order may still take if it stands.
   driver.read(long('0.5', '998'), short).ask(action(half), action(half, { ruleId: 'other', episode: 2 }));
   expect(driver.reasons('filled')).toEqual(['positionMoved']);
   expect(driver.reasons('blocked')).toEqual(['netExposure']);

@@ -6,13 +6,13 @@ import { CALM, position, text } from '../../support/account-view.ts';
 
 const VIEW = emptyView('desk-1', CALM);
 
-test('of the orders by hand that wait a row counts those that reduce', () => {
+test('a row counts the waiting operator orders that reduce', () => {
   const order = (kind: string) => ({ kind }) as (typeof VIEW.inbox)[number];
   const inbox = ['reduce', 'approve', 'flatten', 'reduce', 'veto'].map(order);
   expect(accountRow({ ...VIEW, inbox }).doing).toEqual({ reductions: 0, orders: 0, stops: 0, byHand: 2 });
 });
 
-test('a position is seen when its own source was, and its cover has a share only where that is known', () => {
+test('a position\'s "seen" is the age of its own source, and its cover has a share only when that is known', () => {
   const source = (name: string, ageMs: number) => ({ source: name, ageMs }) as (typeof VIEW.sources)[number];
   const view = { sources: [source('balances', 61_000), source('positions', 2_000)] };
   const line = position('1', { stopPrices: [text('28000')], stopCover: 'ok' });

@@ -2,14 +2,14 @@ import { expect, test } from 'vitest';
 import { degradedWords, processTroubles } from '../../../src/core/lines/process-troubles.ts';
 import { DEGRADED_REASONS } from '../../../src/telemetry/health.ts';
 
-test('there are words for every way in which a process is degraded', () => {
+test('every reason of a degraded process has words', () => {
   for (const reason of [...DEGRADED_REASONS, 'mirror']) {
     expect(degradedWords(reason)).not.toContain('degraded:');
   }
   expect(degradedWords('new-one')).toBe('degraded: new-one');
 });
 
-test('that it watches only is said once, with why; what accounts say themselves is not repeated', () => {
+test('a process that only watches is reported once, with the reason; what accounts report is not repeated', () => {
   const why = 'watching only: started without Redis, and without a mirror of the last 5 minutes';
   const checks = [
     { name: 'redis', ok: false, why },
@@ -24,7 +24,7 @@ test('that it watches only is said once, with why; what accounts say themselves 
   ]);
 });
 
-test('of Redis it says why it is lost only while it is, in its own words where there are none', () => {
+test('the reason for a lost Redis is shown only while it is lost, with default words if there are none', () => {
   const words = (ok: boolean, why?: string | null): readonly string[] =>
     processTroubles({
       degraded: ['redis', 'log'],

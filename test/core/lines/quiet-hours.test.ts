@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { quietHoursLine } from '../../../src/core/lines/quiet-hours.ts';
 
-test('says until when, and how much waits, also where that is not known or it is over', () => {
+test('shows until when, and how many notices wait, also if that is unknown or over', () => {
   const untilMs = Date.UTC(2026, 0, 31, 7);
   expect(
     [

@@ -98,7 +98,7 @@ test('an account stays in its bucket for ever', () => {
   expect([used.size, Math.min(...used), Math.max(...used)]).toEqual([BUCKETS, 0, 63]);
 });
 
-/** Stored data and metrics of all versions have them. */
+/** Stored data and metrics of all versions use these names. */
 test('what must not change unnoticed', () => {
   const errors = [
     new AuditFormatError('desk', 7, '9'),

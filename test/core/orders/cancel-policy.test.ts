@@ -4,7 +4,7 @@ import { standingStops } from '../../../src/core/orders/protective-stop.ts';
 import { at, Driver, failure } from '../lanes/driver.ts';
 import { action, half, protect } from '../lanes/fixtures.ts';
 
-/** A stop stands that nobody wants any more; what became of the account's newest orders, milliseconds ago. */
+/** An unwanted stop stands; the account's newest orders were accepted and refused so many milliseconds ago. */
 function unwanted(acceptedAgoMs: number, refusedAgoMs: number): Driver {
   const driver = new Driver().read(at({})).ask(action(protect));
   driver.place();
@@ -17,7 +17,7 @@ function unwanted(acceptedAgoMs: number, refusedAgoMs: number): Driver {
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-describe('a cancel that reaches a standing stop is sent only where orders are taken', () => {
+describe('a cancel that reaches a standing stop is sent only when orders are taken', () => {
   test.each([
     ['one was accepted a moment ago, none refused', 1_000, NEVER],
     ['one was accepted just within the time that it proves', PROOF_MS - 100, NEVER],
@@ -31,14 +31,14 @@ describe('a cancel that reaches a standing stop is sent only where orders are ta
     ['one was refused since', 2_000, 1_000],
     ['one was refused together with it', 1_000, 1_000],
     ['nothing is known of orders', NEVER, NEVER],
-  ])('%s: not sent, the stop stays, and it is said', (_, acceptedAgoMs, refusedAgoMs) => {
+  ])('%s: not sent, the stop stays, which is recorded', (_, acceptedAgoMs, refusedAgoMs) => {
     const driver = unwanted(acceptedAgoMs, refusedAgoMs);
     expect(driver.next().kind).not.toBe('cancelAll');
     expect(driver.state.orders).toHaveLength(1);
     expect(driver.reasons('standingOrder')).toContain('resolved');
   });
 
-  test('refused in this lane counts as well, whatever others got', () => {
+  test("a refusal in this lane counts, too, even if other lanes' orders are accepted", () => {
     const driver = unwanted(NEVER, NEVER).ask(action(half));
     driver.refuse({ name: 'validationFailed' });
     const { nowMs } = driver;
@@ -51,7 +51,7 @@ describe('a cancel that reaches a standing stop is sent only where orders are ta
   });
 });
 
-/** A reduction that the market has moved away from, where a cancel has to go before the next one. */
+/** A reduction that the market has moved away from, so that a cancel has to go out before the next one. */
 function moved(roundTripMs: number): Driver {
   const driver = new Driver().read(at({})).ask(action(half));
   driver.place();
@@ -70,17 +70,17 @@ describe('a reduction does not wait for a cancel', () => {
     [600, 1_000],
     [1_500, 2_250],
     [4_000, 3_000],
-  ])('that is not answered, requests taking %i ms: it goes without after %i ms', (roundTripMs, withinMs) => {
+  ])('with requests taking %i ms, an unanswered cancel holds it for %i ms', (roundTripMs, withinMs) => {
     const driver = moved(roundTripMs);
     expect(driver.start('cancelAll').answerWithinMs).toBe(withinMs);
     const error = failure({ name: 'timeout', effect: 'possible' });
     driver.end({ kind: 'cancelAll', outcome: { kind: 'unknown', error } }).read(at({ mark: '1040' }));
-    // What stands may be there until the cancel can no longer arrive: it counts, and nothing is placed twice.
+    // The order may stand until the cancel can no longer arrive: it counts, and nothing is placed twice.
     expect(driver.state.orders).toMatchObject([{ status: 'unsure', behindCancel: true }]);
     expect(driver.state.cancelPendingUntilMs).toBe(driver.nowMs - 10 + 5_000);
   });
 
-  test('that is refused: its refusals are charged to nobody else', () => {
+  test('a refused cancel counts its refusals separately from those of orders', () => {
     const driver = moved(10);
     for (let refusals = 1; refusals <= 3; refusals += 1) {
       driver.refuseCancel();
@@ -96,7 +96,7 @@ describe('a reduction does not wait for a cancel', () => {
   });
 });
 
-test('a stop behind a cancel that was not answered: that its id is known does not show that it still stands', () => {
+test("after an unanswered cancel, a duplicate of the stop's id does not show that the stop still stands", () => {
   const driver = new Driver().read(at({})).ask(action(protect), action(half, { ruleId: 'other' }));
   driver.place();
   driver.place();

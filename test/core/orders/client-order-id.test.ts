@@ -13,7 +13,7 @@ import { runsOf } from '../../support/slice.ts';
 const text = fc.oneof(
   fc.string({ maxLength: 12 }),
   fc.string({ unit: 'binary', maxLength: 12 }),
-  // What a careless separator or escape would confuse.
+  // Characters that a careless separator or escape would confuse.
   fc.string({ unit: fc.constantFrom('a', '1', '.', '_', '-', '2e', '_2e_'), maxLength: 6 }),
 );
 const number = fc.nat(12);
@@ -64,7 +64,7 @@ test('different orders have different ids', () => {
   );
 });
 
-test('two that differ in one part only have different ids', () => {
+test('orders that differ in one part only have different ids', () => {
   const keys = [
     'epoch',
     'accountId',

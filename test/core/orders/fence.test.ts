@@ -12,22 +12,25 @@ const doubt = { why: 'unknownOutcome', sinceMs: 1_000, sentAhead: [] } as const;
 test.for([
   ['unique', 6_000, 5_700],
   ['window', 6_000, 5_700],
-  // The next request that is accepted is the fence.
+  // The next accepted request is the fence.
   ['increasing', 1_000, 700],
-] as const)('with %s nonces the fence ends by what may still arrive', ([nonceMode, endMs, durationMs]) => {
-  const own = { ...settings, nonceMode, lateArrivalMs: 5_000, readLagMs: 700 };
-  expect(fenceEndMs(doubt, own)).toBe(endMs);
-  expect(fenceDurationMs(own)).toBe(durationMs);
-});
+] as const)(
+  'with %s nonces the fence lasts as long as a request may still arrive',
+  ([nonceMode, endMs, durationMs]) => {
+    const own = { ...settings, nonceMode, lateArrivalMs: 5_000, readLagMs: 700 };
+    expect(fenceEndMs(doubt, own)).toBe(endMs);
+    expect(fenceDurationMs(own)).toBe(durationMs);
+  },
+);
 
-test('a position in liquidation is not waited for, whatever its chance is said to be', () => {
+test('a position in liquidation is not waited for, even with a low fence risk', () => {
   expect(liquidationIsLikely(readPositionOf({ liquidationState: 'liquidation', fenceRisk: null }))).toBe(
     true,
   );
   expect(liquidationIsLikely(readPositionOf({ liquidationState: 'liquidation', fenceRisk: 0 }))).toBe(true);
 });
 
-test('otherwise its chance decides, from the bound on, and nothing known is no reason', () => {
+test('otherwise the fence risk decides, from the bound on; an unknown one does not', () => {
   const of = (fenceRisk: number | null): boolean =>
     liquidationIsLikely(readPositionOf({ liquidationState: 'margin_call', fenceRisk }));
   expect(of(null)).toBe(false);

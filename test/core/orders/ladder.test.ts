@@ -88,7 +88,7 @@ const rungsOf = fc
     return leaves.map((leave, index): Rung => ({ at: ats[index] ?? 0.99, leave }));
   });
 
-test('a ladder never takes more than the position, never stands on the wrong side or too near to liquidation', () => {
+test('a ladder never exceeds the position, and never stands on the wrong side or too near to liquidation', () => {
   fc.assert(
     fc.property(
       side,
@@ -130,7 +130,7 @@ test.each([
   expect(amountsOf(ladderOf(positionOf({ sizeBase: sizeBase as DecimalString })))).toEqual(amounts);
 });
 
-test('where there is not room for all beside a reduction, the nearest stops give way', () => {
+test('if a reduction leaves no room for all stops, the nearest ones are left out', () => {
   const position = positionOf();
   const judged = judgeLadder(
     ladderOf(position),
@@ -141,7 +141,7 @@ test('where there is not room for all beside a reduction, the nearest stops give
   expect(judged.place.map(({ amount }) => toNumber(amount))).toEqual([0.2, 0.3]);
 });
 
-test('with both sides of a market open no more is placed than half of the net exposure', () => {
+test('with both sides of a market open no more than half of the net exposure is placed', () => {
   const position = positionOf();
   const judged = judgeLadder(
     ladderOf(position, RUNGS, '0.25'),
@@ -195,7 +195,7 @@ const MOVES = [
 ] as const;
 
 test.each(MOVES)(
-  'liquidation moves %s: what tightens is added first, what has to go waits for calm',
+  'liquidation moves %s: tighter stops are added first, others are removed only when calm',
   (_, liquidationPrice, isCalm, cancelCoversStops, placed, removed) => {
     const own = standing(ladderOf(positionOf()));
     const position = positionOf({ liquidationPrice: liquidationPrice as DecimalString });
@@ -206,7 +206,7 @@ test.each(MOVES)(
   },
 );
 
-test('of one stop no more than two generations stand', () => {
+test('at most two generations of a stop stand', () => {
   const first = standing(ladderOf(positionOf()));
   const second = standing(ladderOf(positionOf({ liquidationPrice: '840' as DecimalString })));
   const position = positionOf({ liquidationPrice: '870' as DecimalString });

@@ -42,7 +42,7 @@ function roomOf(long: number, short: number, standing: readonly OwnOrder[], mayH
 
 const size = fc.integer({ min: 1, max: 60 });
 
-test('whichever orders fill, the net exposure is no larger than it was, for every size of both sides', () => {
+test('whichever orders fill, the net exposure does not rise, for any sizes of both sides', () => {
   fc.assert(
     fc.property(
       size,
@@ -56,7 +56,7 @@ test('whichever orders fill, the net exposure is no larger than it was, for ever
           short,
           amounts.map((amount) => open(amount)),
         );
-        // What stands already counts against nobody who adds nothing.
+        // Standing orders may exceed it already; with no room nothing is added.
         if (room === 0) return;
         const worst = long - Math.min(long, standing + (room ?? long)) - short;
         const worstWithout = long - Math.min(long, standing) - short;
@@ -66,13 +66,13 @@ test('whichever orders fill, the net exposure is no larger than it was, for ever
   );
 });
 
-test('nothing is taken from the smaller side, nor from one of two equal ones', () => {
+test('the smaller side has no room, nor has one of two equal sides', () => {
   expect(roomOf(3, 5, [])).toBe(0);
   expect(roomOf(5, 5, [])).toBe(0);
   expect(roomOf(3, 5, [open(3)])).toBe(0);
 });
 
-test('what may not be there does not pass for taking all of a side already', () => {
+test('orders that may not stand do not count as closing a whole side', () => {
   expect(roomOf(30, 20, [open(30)])).toBeUndefined();
   for (const doubtful of [
     open(30, { status: 'unsure' }),
@@ -85,7 +85,7 @@ test('what may not be there does not pass for taking all of a side already', () 
   }
 });
 
-test('orders that an earlier store epoch may have left take up one half of the room', () => {
+test('orders that an earlier store epoch may have left take half of the room', () => {
   expect(roomOf(30, 20, [])).toBe(20);
   expect(roomOf(30, 20, [], true)).toBe(10);
   expect(roomOf(30, 20, [open(4)], true)).toBe(6);

@@ -53,7 +53,7 @@ describe('a reducing stop', () => {
     expect(shapeReduce(view, 0.5, market)).toEqual({ ok: false, why: 'priceNotPositive' });
   });
 
-  test('may price through the liquidation price', () => {
+  test('may have a limit beyond the liquidation price', () => {
     const view = { direction: 'long', markPrice: '1000' as DecimalString, markError: 0 } as const;
     const shape = shapeReduce(view, 0.1, market);
     expect(shape.ok && Number(shape.prices.price)).toBeCloseTo(899, 0);
@@ -92,7 +92,7 @@ describe('a protective stop', () => {
     );
   });
 
-  test('is 60 % of the way by default, and stays there while only the mark moves', () => {
+  test('is 60 % of the way with at: 0.6, and stays there while only the mark moves', () => {
     const protect = (mark: string) =>
       shapeProtect(
         { direction: 'long', markPrice: mark as DecimalString, markError: 0 },

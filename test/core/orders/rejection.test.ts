@@ -45,14 +45,14 @@ test.each([
   expect(classifyRejection({ name: 'validationFailed', fields })).toBe(reason);
 });
 
-test('people hear of what is refused for good, and of a closed market once', () => {
+test('lasting refusals raise an alarm each time, a closed market once', () => {
   const reasons = ['rateLimited', 'notProcessed', 'marketClosed', 'side', 'other'] as const;
   expect(reasons.map(isPassing)).toEqual([true, true, true, false, false]);
   expect(reasons.map((reason) => isAlarming(reason, 0))).toEqual([false, false, true, true, true]);
   expect(reasons.map((reason) => isAlarming(reason, 1))).toEqual([false, false, false, true, true]);
 });
 
-test('a request is tried again after ever longer pauses', () => {
+test('the pauses before retries grow', () => {
   const refusals = [0, 1, 2, 3, 4, 5, 6, 2_000];
   const pauses = (retryAfterMs?: number): readonly number[] =>
     refusals.map((count) => retryPauseMs(count, retryAfterMs === undefined ? {} : { retryAfterMs }));

@@ -49,8 +49,8 @@ import { Dice } from '../../support/dice.ts';
 import { NOW_MS, sceneOf } from './scenes.ts';
 
 /**
- * What is made of any scene is kept for review: which orders are wanted and which have to go, and what is thought of each
- * that stands. `npm test -- test/core/orders/scenes.test.ts --update` writes it anew.
+ * Keeps for review which orders random scenes want and which have to go, and how each standing order is judged.
+ * `npm test -- test/core/orders/scenes.test.ts --update` rewrites the transcript.
  */
 
 const nameOf = (order: OwnOrder, { state }: SetScene): string => `#${state.orders.indexOf(order)}`;
@@ -162,7 +162,7 @@ function accountLines(scene: SetScene): readonly string[] {
   ];
 }
 
-/** What refusals and outages teach. */
+/** The lessons of refusals and outages. */
 function learnedLines({ state, settings, read, nowMs }: SetScene): readonly string[] {
   const [order] = state.orders;
   const audit = recorder('desk', state.market, nowMs);
@@ -215,7 +215,7 @@ test('scenes of orders, and what is made of them', async () => {
   await expect(`${scenes.join('\n')}\n`).toMatchFileSnapshot(file);
 });
 
-/** What is rare needs more of them than anybody reads: of these only the hash is kept, of a hundred each. */
+/** Rare cases need more scenes than anybody reads: of a hundred each only the hash is kept. */
 test.for([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])('a hundred scenes by their hash, %i', (seed) => {
   const dice = new Dice(seed * 1_000);
   const hash = createHash('sha256');

@@ -10,8 +10,8 @@ import type { Dice } from '../../support/dice.ts';
 import { settings as usual, market as usualMarket } from '../lanes/fixtures.ts';
 
 /**
- * Any scene of a market with orders of ours, whether a lane could come to it or not. Prices lie on steps of 5, sizes are
- * whole and times are multiples of half a second, so that what is compared is often equal.
+ * A random scene of a market with our orders, possible or not. Prices lie on steps of 5, sizes are whole and times are
+ * multiples of half a second, so that compared values are often equal.
  */
 
 export const NOW_MS = 200_000;
@@ -104,7 +104,7 @@ export function sceneOf(dice: Dice): SetScene {
   return { state, read, admitted: { intents: open, covers }, market, settings, nowMs: NOW_MS, mayCancel };
 }
 
-/** Up to the mark that is shown now, often on its way towards liquidation. */
+/** Marks up to the one shown now, often on their way towards liquidation. */
 function marksOf(dice: Dice, positions: readonly ReadPosition[]): NonNullable<LaneState['marks']> {
   const now = Number(positions[0]?.markPrice ?? 1_000);
   const earlier = Array.from({ length: dice.of(0, 1, 1, 2, 3) }, () => ({

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { asUnproven, type Notice } from '../../../src/core/ports/notifier.ts';
 
-test('a notice that is not proven keeps what it says, and says first that it is not; nobody is got up for it', () => {
+test('an unproven notice keeps its words behind a warning, and is not critical any more', () => {
   const told = (severity: Notice['severity']): Notice =>
     ({ id: 'n-1', accountId: 'desk-1', severity, words: 'close it' }) as unknown as Notice;
   for (const [severity, shown] of [

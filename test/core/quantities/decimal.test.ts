@@ -20,7 +20,7 @@ const plainDecimal = fc
     return { text: negative ? `-${text}` : text, coefficient: negative ? -coefficient : coefficient, places };
   });
 
-/** The same value as an integer of 10^-30 units: exact arithmetic that shares no code with the library. */
+/** The value as an integer of 10^-30 units: exact arithmetic that shares no code with the library. */
 const units = (text: string): bigint => {
   const [whole = '0', fraction = ''] = text.replace('-', '').split('.');
   const magnitude = BigInt(whole + fraction.padEnd(30, '0'));
@@ -28,7 +28,7 @@ const units = (text: string): bigint => {
 };
 
 describe('decimals', () => {
-  test('no digit is lost by parsing, adding and writing', () => {
+  test('lose no digit by parsing, adding and formatting', () => {
     fc.assert(
       fc.property(plainDecimal, plainDecimal, (a, b) => {
         const x = decimal(a.text);
@@ -40,7 +40,7 @@ describe('decimals', () => {
     );
   });
 
-  test('rounding to a step lands on a multiple next to the value, on the side asked for', () => {
+  test('round to the multiple of a step next to the value, on the side asked for', () => {
     fc.assert(
       fc.property(
         plainDecimal,
@@ -91,30 +91,30 @@ describe('decimals', () => {
     expect(isDecimalString(text) && writtenDecimalPlaces(text)).toBe(places);
   });
 
-  test('division names its precision and direction, and refuses zero', () => {
+  test('divide with the given precision and direction, and not by zero', () => {
     expect(formatDecimal(divide(decimal('1'), decimal('3'), 4, 'up'))).toBe('0.3334');
     expect(formatDecimal(divide(decimal('1'), decimal('3'), 4, 'down'))).toBe('0.3333');
     expect(formatDecimal(divide(decimal('-1'), decimal('3'), 4, 'up'))).toBe('-0.3334');
     expect(() => divide(decimal('1'), decimal('0'), 4, 'up')).toThrow(RangeError);
   });
 
-  test('a step that is not positive is a bug, said at once', () => {
+  test('throw for a step that is not positive', () => {
     expect(() => roundToStep(decimal('1'), decimal('0'), 'up')).toThrow(RangeError);
   });
 
-  test('doubles become their shortest decimal; non-finite ones are refused', () => {
+  test('convert a double to its shortest decimal, and refuse non-finite ones', () => {
     expect(formatDecimal(decimalFromNumber(0.1))).toBe('0.1');
     expect(formatDecimal(decimalFromNumber(1e-9))).toBe('0.000000001');
     expect(() => decimalFromNumber(Number.NaN)).toThrow(RangeError);
     expect(toNumber(decimal('0.1'))).toBe(0.1);
   });
 
-  test('there is no negative zero on the way to an order', () => {
+  test('have no negative zero', () => {
     expect(formatDecimal(decimal('-0.00'))).toBe('0');
   });
 });
 
-test('a text is a decimal exactly where its form and its bounds say so, however it is found out', () => {
+test('isDecimalString accepts exactly the texts of the right form within the bounds', () => {
   const form = /^-?[0-9]{1,60}([.][0-9]{1,60})?([eE][+-]?([0-5]?[0-9]|60))?$/;
   const odd = fc.constantFrom(
     '',

@@ -43,7 +43,7 @@ const given = (row: Row): string => {
 
 describe('direction, entered at 100', () => {
   test.each<Row>([
-    // Hedge mode says it outright; a price on the other side is a disagreement, not a contradiction.
+    // Hedge mode states the side; a liquidation price on the other side is a disagreement, not a contradiction.
     { side: 'LONG', gives: 'long' },
     { side: 'SHORT', liquidation: '121', gives: 'short' },
     { side: 'SHORT', amount: '-2', liquidation: '121', gives: 'short' },
@@ -60,13 +60,13 @@ describe('direction, entered at 100', () => {
     { amount: '-2', gives: 'directionContradicted' },
     { liquidation: '121', pnl: undefined, gives: 'directionContradicted' },
     { amount: '0', gives: 'zeroSize' },
-    // In profit, where its mark price alone would not show that an unsigned short is no long.
+    // In profit: its mark price alone would not show that an unsigned short is no long.
     { liquidation: '115', pnl: '40.00', gives: 'directionContradicted' },
-    // A long that tripled and whose collateral was withdrawn: a short cannot have gained more than it was worth.
+    // A long that tripled and whose collateral was withdrawn: a short cannot have gained more than its worth.
     { liquidation: '150', pnl: '400.00', gives: 'long' },
-    // Past its liquidation price while it is being liquidated: the entry price still tells.
+    // Past its liquidation price while being liquidated: the entry price still shows the direction.
     { pnl: '-40.00', gives: 'long' },
-    // Without a side, beside another position of its market: the liquidation price may be that of the other side.
+    // Without a side, with another position in its market: the liquidation price may belong to the other side.
     { side: 'absent', doubtful: true, gives: 'directionUnknown' },
     { side: 'odd', doubtful: true, gives: 'directionUnknown' },
     { side: 'absent', doubtful: true, bothSign: 'unsigned', gives: 'directionUnknown' },
@@ -90,7 +90,7 @@ describe('direction, entered at 100', () => {
     expect(given(row)).toBe(row.gives);
   });
 
-  test('a position of either direction is never taken for the other while its price is short of liquidation', () => {
+  test('a position is never taken for the opposite direction while the price has not reached liquidation', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('long' as const, 'short' as const),
@@ -101,7 +101,7 @@ describe('direction, entered at 100', () => {
         (direction, isSigned, gap, share, bothSign) => {
           const dir = direction === 'long' ? 1 : -1;
           const liquidation = 100 - dir * gap;
-          // Anywhere from just short of liquidation to as far on the profitable side of the entry.
+          // From just short of liquidation to as far on the profitable side of the entry.
           const mark = liquidation + dir * gap * 2 * share;
           const record = recordOf({
             amount: direction === 'short' && isSigned ? '-2' : '2',

@@ -7,7 +7,7 @@ import { known, NONE, unknown } from '../../../src/core/quantities/quantity.ts';
 import type { AccountSettings, MarketSettings } from '../../../src/core/quantities/settings.ts';
 import { at, d, PERP, position, positionsSnapshot, settings } from '../rules/fixtures.ts';
 
-/** A long of 1 at 100 with its liquidation price that far away; the mark is the entry. */
+/** A long of 1 at 100 with its liquidation price at this distance; the mark is the entry. */
 const long = (index: number, distance: number, changes: Partial<PositionRecord> = {}): PositionRecord =>
   position({
     positionId: String(index),
@@ -51,7 +51,7 @@ describe('jointDistance', () => {
     expect(account.jointDistance).toEqual(own?.liquidationDistance);
   });
 
-  test('ten at 61 % give 6.1 %', () => {
+  test('ten positions at 61 % give 6.1 %', () => {
     expect(value(jointOf(Array.from({ length: 10 }, (_, index) => long(index, 0.61))))).toBeCloseTo(
       0.061,
       12,
@@ -62,11 +62,11 @@ describe('jointDistance', () => {
     );
   });
 
-  test('no position: there is no such distance', () => {
+  test('is none without positions', () => {
     expect(jointOf([])).toEqual(NONE);
   });
 
-  test('sizes, prices and currencies do not matter, liquidation prices say it all', () => {
+  test('depends on liquidation prices only, not on sizes, prices or currencies', () => {
     const cheap = long(2, 0.4, {
       market: 'C2_EUR',
       amount: d('150000'),
@@ -76,14 +76,14 @@ describe('jointDistance', () => {
     expect(value(jointOf([long(1, 0.6), cheap]))).toBeCloseTo(1 / (1 / 0.6 + 1 / 0.4), 9);
   });
 
-  test('a short in another market hedges: together they are farther, the nearest one alone still counts', () => {
+  test('a short in another market hedges: together they are farther away, but the nearest one still counts', () => {
     expect(value(jointOf([long(1, 0.2), short(2, 0.2)]))).toBeCloseTo(0.2, 9);
     // A third of the hedge is missing.
     const three = [long(1, 0.3), long(2, 0.3), long(3, 0.3), short(4, 0.3)];
     expect(value(jointOf(three))).toBeCloseTo(0.15, 9);
   });
 
-  test('a market counts once where both legs show the same liquidation price', () => {
+  test('a market counts once if both legs show the same liquidation price', () => {
     const both = [
       long(1, 0.2, { amount: d('3'), positionSide: { known: true, value: 'LONG' } }),
       long(2, 0.2, { market: 'C1_PERP', amount: d('1'), positionSide: { known: true, value: 'SHORT' } }),
@@ -94,7 +94,7 @@ describe('jointDistance', () => {
   });
 
   test('a position without a liquidation price adds its net notional over the buffer', () => {
-    // The buffer of the first is 0.5 * 100; the second is worth 100 as well, and no price of it uses that up.
+    // The buffer of the first is 0.5 * 100. The second is worth 100, too, and no price of it uses that up.
     expect(value(jointOf([long(1, 0.5), long(2, 0, { liquidationPrice: null })]))).toBeCloseTo(0.25, 9);
     const twoSided = [
       long(2, 0, { market: 'X_PERP', amount: d('3'), liquidationPrice: null }),
@@ -103,7 +103,7 @@ describe('jointDistance', () => {
     expect(value(jointOf([long(1, 0.5), ...twoSided]))).toBeCloseTo(0.25, 9);
   });
 
-  test('all without one: the buffer comes from margin + freeMargin less maintenance', () => {
+  test('if no position has a liquidation price, the buffer is margin + freeMargin less maintenance', () => {
     const records = [1, 2].map((index) =>
       long(index, 0, { liquidationPrice: null, margin: d('20'), freeMargin: d('66') }),
     );
@@ -112,7 +112,7 @@ describe('jointDistance', () => {
     expect(value(jointOf(records, { marketSettings }))).toBeCloseTo(100 / 194, 9);
   });
 
-  test('all without one and no margin: unknown, never none', () => {
+  test('without any liquidation price and margin it is unknown, never none', () => {
     const bare = long(1, 0, { liquidationPrice: null });
     const { margin: _margin, ...silent } = bare;
     expect(jointOf([silent])).toEqual(unknown('fieldMissing'));
@@ -128,44 +128,44 @@ describe('jointDistance', () => {
     );
   });
 
-  test('configured holdings fall with the market, those of a coin with a position are in its price already', () => {
-    // A buffer of 50; coins worth 100.
+  test('configured holdings fall with the market, except coins with a position, whose price includes them', () => {
+    // A buffer of 50, coins worth 100.
     expect(value(jointOf([long(1, 0.5)], { holdings: { ETH: 100 } }))).toBeCloseTo(0.25, 9);
     expect(value(jointOf([long(1, 0.5)], { holdings: { C1: 100 } }))).toBeCloseTo(0.5, 9);
     expect(value(jointOf([short(1, 0.5)], { holdings: { ETH: 50 } }))).toBeCloseTo(0.5, 9);
   });
 
-  test('buffers that differ by more than 20 % are not one pool: own distances only', () => {
+  test('buffers that differ by more than 20 % are not one pool: each position has its own distance', () => {
     expect(value(jointOf([long(1, 0.3), long(2, 0.45)]))).toBeCloseTo(0.3, 12);
     expect(value(jointOf([long(1, 0.3), long(2, 0.37)]))).toBeCloseTo(1 / (1 / 0.3 + 1 / 0.37), 9);
     expect(accountOf([long(1, 0.3), long(2, 0.45)]).pool).toEqual(known({ kind: 'apart' }));
   });
 
-  test('equal positions that each have their own margin are not one pool, though their buffers are equal', () => {
-    // 30 of margin for a position of 100 that may fall by 30 %.
+  test('equal positions with their own margin are not one pool, although their buffers are equal', () => {
+    // A margin of 30 for a position of 100 that may fall by 30 %.
     const isolated = [1, 2].map((index) => long(index, 0.3, { margin: d('30') }));
     expect(value(jointOf(isolated))).toBeCloseTo(0.3, 12);
-    // With 15 each the margin of both is behind either.
+    // With 15 each, the margin of both backs either of them.
     const pooled = [1, 2].map((index) => long(index, 0.3, { margin: d('15') }));
     expect(value(jointOf(pooled))).toBeCloseTo(0.15, 9);
   });
 
-  test('near liquidation the steps of prices do not take a pool apart', () => {
+  test('near liquidation price steps do not split a pool', () => {
     const marketSettings = (): MarketSettings => ({ ...FREE, priceStep: d('0.5') });
     const records = [long(1, 0.005), long(2, 0.01)];
     expect(value(jointOf(records, { marketSettings }))).toBeCloseTo(1 / 300, 9);
   });
 
-  test('the price at which all together are gone is nearer than that of each alone, but for what hedges them', () => {
+  test('the joint liquidation price is nearer than that of each position, except for a hedge, which has none', () => {
     const nine = Array.from({ length: 9 }, (_, index) => long(index, 0.6));
     const account = accountOf([...nine, short(9, 0.6)]);
     const prices = account.positions.map((position) => jointLiquidationPrice(position, account.pool));
-    // Nine less one pulls of 1 / 60 %.
+    // Nine longs less one short, each counting 1 / 60 %.
     for (const price of prices.slice(0, 9)) expect(price).toBeCloseTo(100 * (1 - 0.6 / 8), 6);
     expect(prices[9]).toBeUndefined();
   });
 
-  test('margin in use tells no buffer once nothing is free: the equity may be far below it', () => {
+  test('margin in use gives no buffer when nothing is free: the equity may be far below it', () => {
     const used = [1, 2].map((index) =>
       long(index, 0, { liquidationPrice: null, margin: d('120'), freeMargin: d('0') }),
     );
@@ -177,7 +177,7 @@ describe('jointDistance', () => {
     return marginBehind(account.positions[0]!, account.pool, account.settings);
   };
   const RATE = PERP.maintenanceMargin;
-  /** A long of 1 at 100 with this margin, profit and buffer. */
+  /** A long of 1 at 100 with this margin, profit, equity and free margin. */
   const single = (margin: number, profit: number, equity: number, free: number): PositionRecord => {
     const mark = 100 + profit;
     const liquidation = mark - (equity - RATE * mark) / (1 - RATE);
@@ -189,15 +189,15 @@ describe('jointDistance', () => {
     });
   };
 
-  test('a single position that leaves free funds out of its liquidation price stands by its own margin', () => {
+  test('a single position whose liquidation price leaves out free funds has its own margin', () => {
     expect(behind(single(10, -2, 8, 500))).toBe('own');
     expect(behind(single(10, 0, 10, 5))).toBe('own');
-    // Without free funds both models say the same.
+    // Without free funds both margin models give the same price.
     expect(behind(single(10, -2, 8, 0))).toBeUndefined();
     expect(behind(single(10, -2, 8, 500), { marginModel: 'cross' })).toBe('shared');
   });
 
-  test('a single position of a pool is never taken for one with a margin of its own, however free funds are counted', () => {
+  test('a single position of a pool is never taken for one with its own margin, however free funds are counted', () => {
     fc.assert(
       fc.property(
         fc.double({ min: 4, max: 50, noNaN: true }),
@@ -213,7 +213,7 @@ describe('jointDistance', () => {
     );
   });
 
-  test('a position alone, or with a margin of its own, has no such price', () => {
+  test('a single position, or one with its own margin, has no joint liquidation price', () => {
     for (const account of [
       accountOf([long(1, 0.3)]),
       accountOf([long(1, 0.3), long(2, 0.3)], { marginModel: 'isolated' }),
@@ -223,14 +223,14 @@ describe('jointDistance', () => {
     }
   });
 
-  test('marginModel says it where the prices do not', () => {
+  test('marginModel decides if the prices do not', () => {
     const records = [long(1, 0.3), long(2, 0.45)];
     expect(value(jointOf(records, { marginModel: 'cross' }))).toBeCloseTo(1 / (1 / 0.3 + 1 / 0.45), 9);
     const equal = [long(1, 0.3), long(2, 0.3)];
     expect(value(jointOf(equal, { marginModel: 'isolated' }))).toBeCloseTo(0.3, 12);
   });
 
-  test('unknown in part: at most what is known of the positions', () => {
+  test('with unknown positions the distance is at most that of the known ones', () => {
     const { unrealizedPnl: _pnl, ...blind } = long(2, 0.3);
     expect(jointOf([long(1, 0.2), blind])).toMatchObject({ kind: 'atMost' });
     expect(jointOf([blind])).toEqual(unknown('fieldMissing'));
@@ -239,13 +239,13 @@ describe('jointDistance', () => {
     expect(stale.jointDistance).toEqual(unknown('stale'));
   });
 
-  test('records that are set aside hide nothing of the others: they are near, and clear nothing', () => {
+  test('with records set aside the distance is at most that of the others: it can fire, but clears nothing', () => {
     const nine = Array.from({ length: 9 }, (_, index) => long(index, 0.61));
     expect(jointOf(nine, {}, false)).toEqual({ kind: 'atMost', value: expect.closeTo(0.61 / 9, 9) });
     expect(jointOf([], {}, false)).toEqual(unknown('listIncomplete'));
   });
 
-  test('a position that the list does not show hides nothing, unless it may hedge those that it shows', () => {
+  test('a position missing in the list changes nothing, unless it may hedge the listed ones', () => {
     const nine = Array.from({ length: 9 }, (_, index) => long(index, 0.61));
     const withUnseen = (...unseen: Parameters<AccountQuantities['noteUncertain']>[0]) => {
       const account = accountOf(nine);
@@ -257,17 +257,17 @@ describe('jointDistance', () => {
     const far = { kind: 'atMost', value: expect.closeTo(0.61, 9) };
     expect(withUnseen({ market: 'X_PERP', direction: 'short' })).toEqual(far);
     expect(withUnseen({ market: 'X_PERP' })).toEqual(far);
-    // The other side of a market that is shown is in its liquidation price.
+    // The other side of a listed market is part of its liquidation price.
     expect(withUnseen({ market: 'C1_PERP', direction: 'short' })).toEqual(near);
   });
 
-  /** Bought at 100, now at 80: past its liquidation price by 2 %. */
+  /** Bought at 100, now at 80: 2 % past its liquidation price. */
   const past = (liquidationState: PositionRecord['liquidationState']): PositionRecord =>
     long(1, 0.184, { unrealizedPnl: d('-20.0000'), liquidationState: liquidationState ?? null });
 
-  test('a liquidation price that is passed while nothing is liquidated: the pool still counts', () => {
+  test('a liquidation price passed without liquidation still counts in the pool', () => {
     expect(jointOf([past(null), long(2, 0.3)])).toMatchObject({ kind: 'atMost' });
-    // With the other side open as well that one speaks for both.
+    // If the other side is open, too, its price counts for both.
     const other = short(3, -0.184, {
       market: 'C1_PERP',
       unrealizedPnl: d('20.0000'),
@@ -276,7 +276,7 @@ describe('jointDistance', () => {
     expect(value(jointOf([past(null), other]))).toBeCloseTo(0.02, 9);
   });
 
-  test('being liquidated it is past', () => {
+  test('a position being liquidated has a negative distance', () => {
     expect(value(jointOf([past({ known: true, value: 'liquidation' }), long(2, 0.3)]))).toBeCloseTo(-0.02, 9);
   });
 });

@@ -19,13 +19,13 @@ import { at } from '../rules/fixtures.ts';
 import { settingsOf, snapshotOf } from './scenes.ts';
 
 /**
- * Every field of any account, and what its positions share: kept for review.
- * `npm test -- test/core/quantities/scenes.test.ts --update` writes it anew.
+ * Every field of random accounts, and what their positions share: kept for review.
+ * `npm test -- test/core/quantities/scenes.test.ts --update` rewrites the transcript.
  */
 
 const MOTION: Motion = { variancePerMs: 1e-4 / 86_400_000, driftPerMs: -0.024 / 86_400_000 };
 
-/** Rounded: the last digits of logarithms are not the same everywhere. */
+/** Rounded, as the last digits of logarithms differ between platforms. */
 const shown = (value: unknown): string =>
   JSON.stringify(value, (_key, one: unknown) =>
     typeof one === 'number' && Number.isFinite(one) ? Number(one.toPrecision(9)) : one,
@@ -97,7 +97,7 @@ function linesOf(dice: Dice): readonly string[] {
   ];
 }
 
-/** Of positions their ids: what they are stands elsewhere. */
+/** Only the ids of positions: their values are listed elsewhere. */
 function shareOf(one: unknown): unknown {
   return JSON.parse(
     JSON.stringify(one ?? null, (key, value: unknown) =>

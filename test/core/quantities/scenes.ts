@@ -22,7 +22,7 @@ import {
   snapshot,
 } from '../rules/fixtures.ts';
 
-/** Any account: several positions on margin and perpetual markets, prices from a hundred-millionth to a million. */
+/** A random account: positions on margin and perpetual markets, prices from a hundred-millionth to a million. */
 
 const MARKETS = ['BTC_PERP', 'ETH_PERP', 'BTC_USDT', 'ETH_USDC'] as const;
 const SCALES = [1, 1, 1, 1, 1e-8, 1e4] as const;

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { concealer, currentConcealer, REDACTED } from '../../../src/core/redaction/conceal.ts';
 import { runsOf } from '../../support/slice.ts';
 
-/** What the pass over the text has to come to, the slow way: every place that lies within some value is hidden. */
+/** The slow reference: hides every place that lies within some value. */
 function slowly(text: string, values: readonly string[]): string {
   const spans: [number, number][] = [];
   for (const value of values) {
@@ -27,12 +27,12 @@ function slowly(text: string, values: readonly string[]): string {
   return shown + text.slice(shownTo);
 }
 
-describe('values that must not be shown', () => {
-  // Few different characters: values overlap, repeat and begin with one another.
+describe('concealed values', () => {
+  // Few different characters, so that values overlap, repeat and share prefixes.
   const word = fc.string({ unit: fc.constantFrom('a', 'b', '\\'), minLength: 0, maxLength: 12 });
   const text = fc.string({ unit: fc.constantFrom('a', 'b', '\\'), maxLength: 60 });
 
-  test('every one of them is hidden, those that overlap as one', () => {
+  test('every value is hidden, overlapping ones as one', () => {
     fc.assert(
       fc.property(fc.array(word, { maxLength: 8 }), text, (values, given) => {
         expect(concealer(values)(given)).toBe(slowly(given, values));
@@ -41,7 +41,7 @@ describe('values that must not be shown', () => {
     );
   });
 
-  test('those that begin alike are told apart: of two that match at a place the longer one is hidden', () => {
+  test('of two values that match at the same place the longer one is hidden', () => {
     const ending = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 5 });
     const values = fc.array(
       ending.map((end) => `secret${end}`),
@@ -55,12 +55,12 @@ describe('values that must not be shown', () => {
     );
   });
 
-  test('one that is all of the text is hidden; one of five letters is not, whatever they are', () => {
+  test('a value that is the whole text is hidden; one of five characters is not', () => {
     expect(concealer(['uvwxyz'])('uvwxyz')).toBe(REDACTED);
     expect(concealer(['\0\0\0\0\0'])('\0\0\0\0\0\0')).toBe('\0\0\0\0\0\0');
   });
 
-  test('are only looked through again when there are others', () => {
+  test('the list of values is read again only when it has changed', () => {
     let looks = 0;
     const list = (...entries: readonly string[]): readonly string[] =>
       Object.assign([...entries], {
@@ -81,7 +81,7 @@ describe('values that must not be shown', () => {
     expect(looks).toBe(2);
   });
 
-  test('whatever characters they are made of, wherever they stand', () => {
+  test('values of any characters are hidden anywhere in the text', () => {
     const any = fc.string({ unit: 'binary', minLength: 6, maxLength: 40 });
     fc.assert(
       fc.property(fc.array(any, { minLength: 1 }), fc.string(), fc.string(), (values, before, after) => {
@@ -91,7 +91,7 @@ describe('values that must not be shown', () => {
     );
   });
 
-  test('among thousands of them the one that occurs is found, and a text without any stays the same', () => {
+  test('one value among thousands is found, and a text without any is unchanged', () => {
     const values = Array.from({ length: 5_000 }, (_, index) => `secret-number-${index}-of-many`);
     const conceal = concealer(values);
     expect(conceal('said secret-number-4999-of-many twice: secret-number-4999-of-many')).toBe(

@@ -5,7 +5,7 @@ import { createRedactor } from '../../../src/core/redaction/redactor.ts';
 
 const R = REDACTED;
 
-describe('what looks like a secret is hidden wherever it stands', () => {
+describe('text that looks like a secret is hidden anywhere', () => {
   test.each([
     ['see http://user:pass@host/x', `see http://${R}@host/x`],
     ['redis://:word@host', `redis://${R}@host`],
@@ -36,7 +36,7 @@ describe('a known secret', () => {
     ['in an address', 'a b/c&d=ö'],
     ['in JSON', 'tab\tquote"back\\slash'],
     ['with half a character', 'abc\ud800def'],
-  ])('is hidden %s, encoded in any way', (_what, secret) => {
+  ])('is hidden %s, in every encoding', (_what, secret) => {
     const redactor = createRedactor();
     redactor.add([secret]);
     const forms = [
@@ -53,7 +53,7 @@ describe('a known secret', () => {
     }
   });
 
-  test('that is an address is hidden in its parts: password, path, query and long names', () => {
+  test('in an address is hidden in its parts: password, path, query and long names', () => {
     const redactor = createRedactor();
     redactor.add([
       'https://user:p%40ssword1@host.example/short/a-name-of-sixteen/rest?key=value-of-sixteen&short=fifteen-letters',
@@ -79,26 +79,26 @@ describe('a known secret', () => {
     );
   });
 
-  test('shorter than six letters is not, as half of the text would be', () => {
+  test('shorter than six letters is not hidden, as that would hide half of the text', () => {
     const redactor = createRedactor();
     redactor.add(['abcde', 'uvwxyz']);
     expect(redactor.line('abcde uvwxyz')).toBe(`abcde ${R}`);
   });
 
-  test('shorter than six letters is not hidden in longer forms of it either', () => {
+  test('shorter than six letters is not hidden in its longer encodings either', () => {
     const redactor = createRedactor();
     redactor.add(['a b c', 'abcde']);
     for (const form of ['a%20b%20c', btoa('a b c'), btoa('abcde')]) expect(redactor.line(form)).toBe(form);
   });
 
-  test('is hidden in JSON of a text that has more, too', () => {
+  test('is hidden within a longer JSON text, too', () => {
     const redactor = createRedactor();
     redactor.add(['quote"and\\more']);
     expect(redactor.line(JSON.stringify('said quote"and\\more twice'))).toBe(`"said ${R} twice"`);
     expect(redactor.line(JSON.stringify('quote"and\\more'))).toBe(`"${R}"`);
   });
 
-  test('that is an address is hidden as a whole, and its parts of fifteen letters are not', () => {
+  test('in an address is hidden as a whole; its parts of up to fifteen letters are not', () => {
     const redactor = createRedactor();
     const address = 'https://user:password@host.example/fifteen-letters?key=letters-fifteen';
     redactor.add([address]);
@@ -106,7 +106,7 @@ describe('a known secret', () => {
     for (const name of ['letters-fifteen', 'user', 'host.example']) expect(redactor.line(name)).toBe(name);
   });
 
-  test('that is added later is hidden with those before', () => {
+  test('added later is hidden along with earlier ones', () => {
     const redactor = createRedactor();
     expect(redactor.line('first-one')).toBe('first-one');
     redactor.add(['first-one']);
@@ -115,12 +115,12 @@ describe('a known secret', () => {
   });
 });
 
-test('a long text is cut, and no half of a secret is left at its end', () => {
+test('a long text is cut, and leaves no part of a secret at its end', () => {
   const redactor = createRedactor();
   redactor.add(['planted-secret']);
   expect(redactor.text('x'.repeat(8_000))).toBe('x'.repeat(8_000));
   expect(redactor.text('x'.repeat(8_001))).toHaveLength(8_000);
-  // What is hidden in it makes a text longer, but no reason to cut it.
+  // Redaction may make a text longer, which is no reason to cut it.
   expect(redactor.text(`planted-secret${'x'.repeat(7_986)}y`)).toBe(
     `${R}${'x'.repeat(7_986)}y`.slice(0, 8_000),
   );
@@ -132,11 +132,11 @@ test('a long text is cut, and no half of a secret is left at its end', () => {
   expect(redactor.line(`${'x'.repeat(9_000)}planted-secret`)).toBe(`${'x'.repeat(9_000)}${R}`);
 });
 
-describe('what is concealed', () => {
+describe('the concealer', () => {
   const letter = fc.constantFrom('a', 'b', 'c');
   const word = fc.string({ unit: letter, minLength: 4, maxLength: 12 });
 
-  test('is every value of six letters or more, overlapping ones together, and nothing else', () => {
+  test('hides every value of six letters or more, overlapping ones together, and nothing else', () => {
     fc.assert(
       fc.property(
         fc.array(word, { maxLength: 6 }),
@@ -148,7 +148,7 @@ describe('what is concealed', () => {
               hidden.fill(true, at, at + value.length);
             }
           }
-          // Those that only touch are told apart.
+          // Values that only touch stay separate.
           const shown = concealer(values)(text);
           const open = Array.from(text).filter((_, at) => hidden[at] === false);
           expect(shown.replaceAll(R, '')).toBe(open.join(''));

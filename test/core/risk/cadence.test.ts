@@ -37,7 +37,7 @@ import {
   snapshot,
 } from '../rules/fixtures.ts';
 
-/** What the polls are spaced by: the chance of crossing a threshold between two of them. */
+/** The chance of crossing a threshold between two polls that sets their spacing. */
 const CROSSING_CHANCE = 1e-4;
 
 const DAY = 86_400_000;
@@ -48,8 +48,8 @@ const due = (rules: readonly RuleSpec[], taken: Snapshot, options: EvaluateOptio
   ).nextDue;
 const withPositions = (...records: readonly PositionRecord[]): Snapshot => positionsSnapshot(records);
 
-describe('how long it is safe to look away', () => {
-  test('the chance of reaching the level in that time stays within the bound, and near it', () => {
+describe('safe interval between polls', () => {
+  test('keeps the chance of reaching the level within the bound, and near it', () => {
     fc.assert(
       fc.property(
         fc.double({ min: 1e-5, max: 1, noNaN: true }),
@@ -63,7 +63,7 @@ describe('how long it is safe to look away', () => {
             adverseMove: (drift / DAY) * safe,
           });
           expect(chance).toBeLessThanOrEqual(CROSSING_CHANCE * (1 + 1e-6));
-          // With drift only one of the formula's two terms is left, so it may be half of the bound.
+          // With drift only one of the formula's two terms is left, so the chance may be half of the bound.
           expect(chance).toBeGreaterThan(CROSSING_CHANCE * 0.49);
           expect(safeIntervalMs(distance, motion, 'rise')).toBeGreaterThanOrEqual(safe);
         },
@@ -71,16 +71,16 @@ describe('how long it is safe to look away', () => {
     );
   });
 
-  test('a market that never moved is not trusted to stay', () => {
+  test('is finite for a market that never moved', () => {
     const still = safeIntervalMs(0.01, { variancePerMs: 0, driftPerMs: 0 }, 'fall');
     expect(still).toBeLessThan(DAY);
     expect(still).toBeGreaterThan(0);
   });
 
   test.each([0.002, 0.005, 0.01])(
-    'a market that was still crashes no further than a level %d away before the next look',
+    'is short enough that a market that was still crashes no further than a level %d away',
     (distance) => {
-      // ETH on 19 May 2021: 9.6 % in its worst minute, no faster on average.
+      // ETH on 19 May 2021: 9.6 % in its worst minute, on average no faster.
       const fastestPerMs = 0.096 / 60_000;
       for (const towards of ['fall', 'rise'] as const) {
         const still = safeIntervalMs(distance, { variancePerMs: 0, driftPerMs: 0 }, towards);
@@ -96,7 +96,7 @@ describe('next due', () => {
   test.each([
     ['nothing to watch', [], snapshot({}), 10_000, 'calm'],
     ['far from everything', [rule('position', near)], withPositions(position()), 10_000, 'calm'],
-    // Mark 85.27: the distance of 5 % is 0.009 % away, reached with more than the bound's chance within a second.
+    // Mark 85.27: the distance of 5 % is 0.009 % away, and reached within a second with more than the bound's chance.
     [
       'at a threshold',
       [rule('position', near)],
@@ -189,14 +189,14 @@ describe('next due', () => {
     });
   });
 
-  // Mark 110: 0.0005 higher for each 0.001 lost.
+  // Mark 110: the price rises by 0.0005 for each 0.001 lost.
   test.each([
     ['markPrice', 110.001],
     ['notional', 220.002],
     ['unrealizedPnl', -20.001],
     ['pnlPercent', -0.10001],
     ['liquidationDistance', 0.09999],
-  ])('of a short, rising to a threshold of %s', (field, threshold) => {
+  ])('for a short, rising to a threshold of %s', (field, threshold) => {
     const levels = priceLevels(
       new PositionQuantities(short(), settings()),
       [{ field, threshold }],
@@ -207,7 +207,7 @@ describe('next due', () => {
     expect(levels?.upper).toBeCloseTo(110, 1);
   });
 
-  test('near the point where a forecast would cross its threshold, with what is known of the motion', () => {
+  test('near the level at which a forecast crosses its threshold, given the motion', () => {
     const day = 86_400_000;
     const falling = { variancePerMs: 0.02 ** 2 / day, driftPerMs: -0.01 / day };
     const { variance, adverseMove } = outlookOf(falling, 'fall', day);
@@ -233,7 +233,7 @@ describe('next due', () => {
     expect(ltvs?.upper).toBeCloseTo(0.75 * Math.exp(-adverseMove - Math.sqrt(variance)), 9);
   });
 
-  test('thresholds of conditions are found with their reach, each once', () => {
+  test('level thresholds are found once each, with their reach', () => {
     const fieldCache = new FieldCache('position');
     const chance: ConditionSpec = {
       kind: 'field',
@@ -260,36 +260,36 @@ describe('next due', () => {
     expect(rest).toEqual([]);
   });
 
-  test('the nearest threshold lies between alert and calm', () => {
+  test('the interval at some distance from a threshold lies between alert and calm', () => {
     const { inMs, reason } = due([rule('position', above('markPrice', 90.6))], withPositions(position()));
     expect(reason).toBe('nearThreshold');
     expect(inMs).toBeGreaterThan(1_000);
     expect(inMs).toBeLessThan(10_000);
   });
 
-  describe('6.5 % away from its rule, an account was looked at ten seconds later and lost', () => {
+  describe('a level at which an order is sent, 6.5 % away', () => {
     const reduce = { kind: 'reduce', target: { kind: 'by', fraction: 1 }, slippageSteps: [0.01] } as const;
     // At a mark of 90 the rule's level is 81 / 0.965.
     const taken = (ageMs: number): Snapshot => snapshot({ positions: read(list([position()]), ageMs) });
     const acting = rule('position', below('liquidationDistance', 0.035), { actions: [reduce] });
 
-    test('a level at which an order leaves is looked at before a fall of 1 % a second reaches it', () => {
+    test('is looked at before a fall of 1 % a second reaches it', () => {
       const { inMs, reason } = due([acting], taken(0));
       expect(reason).toBe('nearThreshold');
       expect(inMs).toBe(Math.round((1e5 * (90 - 81 / 0.965)) / 90));
     });
 
-    test('time that a read took, or has failed for, counts', () => {
+    test('is looked at earlier by the age of the last read', () => {
       expect(due([acting], taken(3_000)).inMs).toBe(due([acting], taken(0)).inMs - 3_000);
       expect(due([acting], taken(6_000))).toMatchObject({ inMs: 1_000, isPressing: true });
     });
 
-    test('a rule that only tells asks for nothing but what volatility does', () => {
+    test('of a rule that only notifies adds nothing to the cadence of volatility', () => {
       const telling = rule('position', below('liquidationDistance', 0.035));
       expect(due([telling], taken(0))).toEqual(due([], taken(0)));
     });
 
-    test('a later stage that reduces counts as well', () => {
+    test('of a later stage that reduces counts, too', () => {
       const escalate = [{ afterMs: 1_000, actions: [reduce] }];
       const late = rule('position', below('liquidationDistance', 0.035), { escalate });
       expect(due([late], taken(0))).toEqual(due([acting], taken(0)));
@@ -302,19 +302,16 @@ describe('next due', () => {
     [4_000, 6_000],
     [9_500, 1_000],
     [9_900, 1_000],
-  ])(
-    'calm, a look that read nothing was made up for only a whole interval later: %i ms old, due in %i',
-    (ageMs, inMs) => {
-      const told = snapshot({ positions: read(list([]), ageMs), creditLine: read(list([]), 0) });
-      expect(due([], told)).toEqual({ inMs, reason: 'calm' });
-      expect(due([], snapshot({ positions: read(list([]), 0), creditLine: read(list([]), ageMs) }))).toEqual({
-        inMs,
-        reason: 'calm',
-      });
-    },
-  );
+  ])('calm: a source last read %i ms ago is read again in %i ms', (ageMs, inMs) => {
+    const told = snapshot({ positions: read(list([]), ageMs), creditLine: read(list([]), 0) });
+    expect(due([], told)).toEqual({ inMs, reason: 'calm' });
+    expect(due([], snapshot({ positions: read(list([]), 0), creditLine: read(list([]), ageMs) }))).toEqual({
+      inMs,
+      reason: 'calm',
+    });
+  });
 
-  test('the request budget stretches it', () => {
+  test('the request budget stretches the interval', () => {
     const options = { leastIntervalMs: 4_000 };
     expect(due([], withPositions(position({ unrealizedPnl: d('-37.99') })), options)).toMatchObject({
       inMs: 4_000,
@@ -334,7 +331,7 @@ describe('cure of a credit line', () => {
   const quantities = (changes: Parameters<typeof creditLine>[0] = {}): CreditLineQuantities =>
     new CreditLineQuantities(creditLine(changes), settings());
 
-  test('repaying or adding that much reaches the target', () => {
+  test("repaying or adding the cure's amount reaches the target", () => {
     fc.assert(
       fc.property(fc.integer({ min: 10, max: 95 }), fc.integer({ min: 1, max: 99 }), (current, share) => {
         const target = (current * share) / 10_000;
@@ -347,7 +344,7 @@ describe('cure of a credit line', () => {
     );
   });
 
-  test('none is needed at or below the target, and none can be told without figures', () => {
+  test('is none at or below the target, and unknown without figures', () => {
     expect(cureTo(quantities(), 0.6)).toEqual(NONE);
     expect(cureTo(quantities({ totalFunding: undefined }), 0.5)).toEqual(unknown('fieldMissing'));
     expect(cureTo(quantities({ currentLtv: undefined }), 0.5)).toEqual(unknown('fieldMissing'));

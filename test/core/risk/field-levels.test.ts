@@ -25,7 +25,7 @@ import {
   snapshot,
 } from '../rules/fixtures.ts';
 
-describe('every field that the price moves has its level where it takes another value', () => {
+describe('every field that moves with the price has its level where its value changes', () => {
   const still = known({ variancePerMs: 1e-12, driftPerMs: 0 });
   const numbersOf = (on: 'position' | 'creditLine') =>
     fieldsOf(on).flatMap(({ type, parameters, name }) =>
@@ -64,7 +64,7 @@ describe('every field that the price moves has its level where it takes another 
       const found = priceLevels(new PositionQuantities(was, settings()), thresholds, still);
       return [names[index], rounded(price < 100 ? found?.lower : found?.upper)] as const;
     });
-    // The error of a price hardly moves with it, and a forecast has a reach of its own.
+    // Left out: the price error hardly moves with the price, and a forecast has its own reach.
     const others = levels.filter(([name = '']) => !['markError', 'minutesToLiquidation'].includes(name));
     expect(others.length).toBe(levels.length - 2);
     expect(others.length).toBeGreaterThan(4);

@@ -19,13 +19,13 @@ import { runsOf } from '../../support/slice.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-/** Of a walk with this volatility and drift a day, after some days. */
+/** Of a walk with this daily volatility and drift, after so many days. */
 const walk = (sigmaPerDay: number, driftPerDay: number, days: number): Outlook => ({
   variance: sigmaPerDay ** 2 * days,
   adverseMove: driftPerDay * days,
 });
 
-/** A reproducible uniform stream (mulberry32) and normal deviates from it. */
+/** A reproducible uniform stream (mulberry32), and normal deviates made from it. */
 function randomStream(seed: number): () => number {
   let a = seed;
   return () => {
@@ -72,7 +72,7 @@ describe('normal distribution', () => {
     );
   });
 
-  test('its two branches meet', () => {
+  test('its two branches agree where they meet', () => {
     expect(Math.abs(erfcx(2 - 1e-12) / erfcx(2 + 1e-12) - 1)).toBeLessThan(1e-11);
   });
 
@@ -133,7 +133,7 @@ describe('first passage', () => {
       let survives = 1;
       for (let step = 0; step < steps && survives > 0; step++) {
         const next = x + drift * dt + sigma * Math.sqrt(dt) * gaussian(random);
-        // Between two samples the bridge may have touched the barrier: exact for a Brownian path.
+        // Between two samples the bridge may have touched the barrier; this is exact for a Brownian path.
         const touched = next >= b ? 1 : Math.exp((-2 * (b - x) * (b - next)) / (sigma * sigma * dt));
         survives *= 1 - touched;
         x = next;
@@ -174,7 +174,7 @@ describe('first passage', () => {
   });
 
   test('extremes neither overflow nor become NaN', () => {
-    // Here exp(2mb / s^2) alone would be exp(2e11).
+    // Here exp(2mb / s^2) alone is exp(2e11).
     expect(passageProbability(1, walk(1e-5, 10, 1))).toBeCloseTo(1, 12);
     expect(passageProbability(1, walk(1e-5, 10, 0.05))).toBe(0);
     expect(passageProbability(0, walk(0.1, 0, 0))).toBe(1);
@@ -215,7 +215,7 @@ const motions: fc.Arbitrary<Motion> = fc
   }));
 
 describe('an outlook', () => {
-  test('is what the last seconds say at first, and what the hour says in the end', () => {
+  test('starts from the last seconds and ends with the hour', () => {
     const motion: Motion = {
       variancePerMs: 1,
       driftPerMs: 0,
@@ -232,7 +232,7 @@ describe('an outlook', () => {
     expect(late.adverseMove).toBeCloseTo(outlookOf(motion, 'fall', DAY).adverseMove, 6);
   });
 
-  test('only grows with time', () => {
+  test('never decreases with time', () => {
     fc.assert(
       fc.property(
         motions,
@@ -251,7 +251,7 @@ describe('an outlook', () => {
 });
 
 describe('a barrier', () => {
-  test('lies below for what may fall and above for what may rise, and is not reached again once passed', () => {
+  test('lies below if a fall is dangerous and above if a rise is, and is not reached again once passed', () => {
     const motion: Motion = { variancePerMs: 1, driftPerMs: 2 };
     expect(crossingOf(110, 100, 'fall', motion)).toEqual({
       logDistance: Math.log(1.1),
@@ -283,7 +283,7 @@ describe('median crossing time', () => {
     );
   });
 
-  test('closed forms: drift alone, at the barrier, nothing moving', () => {
+  test('has closed forms for drift alone, at the barrier, and for no motion', () => {
     const of = (logDistance: number, driftPerMs: number) =>
       medianWithin({ logDistance, motion: { variancePerMs: 0, driftPerMs }, dangerous: 'rise' });
     const drifting = of(0.1, 0.05 / DAY);
@@ -316,7 +316,7 @@ describe('estimates from irregular samples', () => {
     expect(Math.abs(motion.value.driftPerMs * DAY - 0.5)).toBeLessThan(4 * (0.04 / Math.sqrt(10)));
   });
 
-  test('a steady rise has its drift, whatever the spacing of the samples', () => {
+  test('show the drift of a steady rise, for any spacing of the samples', () => {
     const rise = (days: number): number => 100 * Math.exp(0.1 * days);
     const at = [0, 0.001, 0.0025, 0.003, 0.0041, 0.005, 0.0063, 0.0071, 0.0085, 0.009, 0.0101, 0.011, 0.0118];
     const state = feed(
@@ -326,7 +326,7 @@ describe('estimates from irregular samples', () => {
     expect(motion.kind === 'value' && motion.value.driftPerMs * DAY).toBeCloseTo(0.1, 9);
   });
 
-  test('too few samples, or too short a time, say nothing', () => {
+  test('are unknown for too few samples or too short a time', () => {
     const steps = (count: number, ms: number) =>
       feed([[100, undefined], ...Array.from({ length: count }, (_, i) => [100 + i, ms] as const)]);
     const reach = (count: number, ms: number) => {
@@ -337,7 +337,7 @@ describe('estimates from irregular samples', () => {
     expect(reach(MIN_RETURNS, 60_000)).toBe('any');
     expect(reach(2, 10_000)).toBe('none');
     expect(reach(MIN_RETURNS, 200)).toBe('none');
-    // A few seconds tell of a minute, and of nothing beyond it.
+    // A few seconds of samples give an estimate for a minute, not for longer.
     const seconds = motionOf(steps(MIN_RETURNS, 1_000));
     if (seconds.kind !== 'value') return expect.fail();
     const ahead = crossingOf(100, 90, 'fall', seconds.value);
@@ -347,7 +347,7 @@ describe('estimates from irregular samples', () => {
     expect(motionOf(undefined)).toEqual({ kind: 'unknown', why: 'tooFewSamples' });
   });
 
-  test('a sample whose time is not known adds no return, however far it jumped', () => {
+  test('a sample of unknown time adds no return, however far it jumped', () => {
     const before = feed([
       [100, undefined],
       [101, 1_000],
@@ -356,7 +356,7 @@ describe('estimates from irregular samples', () => {
     expect(after).toEqual({ ...before, lastLog: Math.log(300) });
   });
 
-  test('a second look at the same time, and values that are no prices, change nothing', () => {
+  test('a second sample at the same time, and values that are no prices, change nothing', () => {
     const state = feed([
       [100, undefined],
       [101, 1_000],

@@ -6,7 +6,7 @@ import { evaluate } from '../../../src/core/rules/evaluate.ts';
 import type { RuleSpec } from '../../../src/core/rules/rule.ts';
 import { at, below, d, position, positionsSnapshot, rule, settings } from '../rules/fixtures.ts';
 
-/** A long worth 1000 that is alone so far from liquidation. */
+/** A long worth 1000 whose own liquidation price is at this distance. */
 const long = (index: number, distance: number): PositionRecord =>
   position({
     positionId: String(index),
@@ -27,11 +27,11 @@ const dueOf = (records: readonly PositionRecord[], rules: readonly RuleSpec[] = 
 
 const ten = (distance: number) => Array.from({ length: 10 }, (_, index) => long(index, distance));
 
-test('ten correlated longs at 61 %: the cadence is that of an account 6.1 % away, not calm', () => {
+test('ten correlated longs at 61 % have the cadence of an account 6.1 % away, not the calm one', () => {
   expect(dueOf([long(0, 0.61)])).toMatchObject({ reason: 'calm' });
   const together = dueOf(ten(0.1));
   expect(together).toMatchObject({ reason: 'nearThreshold', subject: 'account' });
-  // As near as a single position that is 1 % away.
+  // As near as a single position 1 % away.
   expect(together.inMs).toBeCloseTo(dueOf([long(0, 0.01)]).inMs, 6);
 });
 
@@ -42,7 +42,7 @@ test('a threshold on the joint distance is a level, too', () => {
   expect(dueOf(ten(0.61), [near])).toMatchObject({ reason: 'nearThreshold', subject: 'account' });
 });
 
-/** Twelve longs of a pool of which only margin in use is told: nothing is free, and no position alone is in danger. */
+/** Twelve longs of a pool that shows only margin in use: nothing is free, and no position alone is in danger. */
 const silent: readonly PositionRecord[] = Array.from({ length: 12 }, (_, index) => ({
   ...long(index, 0),
   liquidationPrice: null,
@@ -50,15 +50,15 @@ const silent: readonly PositionRecord[] = Array.from({ length: 12 }, (_, index) 
   freeMargin: d('0'),
 }));
 
-test('a pool whose buffer nothing tells is looked at as if it were as near as it may be, not calmly', () => {
+test('a pool with an unknown buffer is polled as if it were as near as it may be, not calmly', () => {
   const due = dueOf(silent);
   expect(due).toMatchObject({ reason: 'nearThreshold', subject: 'account' });
-  // No position alone uses the buffer up, so that twelve equal ones are a twelfth away or more.
+  // No position alone uses up the buffer, so twelve equal ones are at least a twelfth away.
   expect(due.inMs).toBeCloseTo(100_000 / 12, -1);
   expect(dueOf(silent, [rule('account', below('jointDistance', 0.08))]).inMs).toBe(1_000);
 });
 
-test('positions of which nobody knows the side may all be on the same one', () => {
+test('positions of unknown side may all be on the same one', () => {
   const unsigned = compileRules([], settings({ bothSign: 'unsigned' }));
   const dueUnsigned = (records: readonly PositionRecord[]) =>
     evaluate(
@@ -67,7 +67,7 @@ test('positions of which nobody knows the side may all be on the same one', () =
     ).nextDue;
   expect(dueUnsigned(silent)).toMatchObject({ reason: 'nearThreshold', subject: 'account' });
   expect(dueUnsigned(silent).inMs).toBeCloseTo(100_000 / 12, -1);
-  // One that tells its side and its liquidation price tells the buffer, but not what the others are.
+  // A position with its side and liquidation price shows the buffer, but not the sides of the others.
   expect(dueUnsigned([long(0, 0.5), ...silent.slice(1)]).inMs).toBeCloseTo(
     (100_000 * 0.5 * 0.97) / 11.97,
     -1,

@@ -7,7 +7,7 @@ import {
   probabilityWithin,
 } from '../../../src/core/risk/forecast.ts';
 
-/** Of what is called 20 % likely, 10 to 40 % happens. */
+/** Of events forecast as 20 % likely, 10 to 40 % happen. */
 const CALLED = 0.2;
 const LEAST = 0.1;
 const MOST = 0.4;
@@ -17,7 +17,7 @@ interface Tally {
   happened: number;
 }
 
-/** The price that a forecast reaches within a time with the chance that is called; undefined: it says unknown. */
+/** The price that a forecast reaches within a time with the chance CALLED; undefined if it is unknown. */
 function barrierOf(state: ForecastState, mark: number, dangerous: 'fall' | 'rise', horizonMs: number) {
   const motion = motionOf(state);
   if (motion.kind !== 'value') return undefined;
@@ -78,40 +78,37 @@ function restlessPath(seed: number, seconds: number): readonly Second[] {
 }
 
 describe('forecasts of the seconds to come', () => {
-  test.each([5, 20, 60])(
-    'of what is called likely by a fifth within %i s, a tenth to two fifths happens',
-    (seconds) => {
-      const tallies = { fall: { called: 0, happened: 0 }, rise: { called: 0, happened: 0 } };
-      for (const seed of [1, 2, 3]) {
-        const path = restlessPath(seed, 4 * 3_600);
-        let state: ForecastState | undefined;
-        for (const [index, { end }] of path.entries()) {
-          state = observe(state, Math.exp(end), state === undefined ? undefined : 1_000);
-          const following = path.slice(index + 1, index + 1 + seconds);
-          if (state === undefined || index < 3_600 || index % 3 !== 0 || following.length < seconds) continue;
-          for (const dangerous of ['fall', 'rise'] as const) {
-            const barrier = barrierOf(state, Math.exp(end), dangerous, seconds * 1_000);
-            if (barrier === undefined) continue;
-            const far = Math.log(barrier);
-            const isReached = following.some(({ low, high }) =>
-              dangerous === 'fall' ? low <= far : high >= far,
-            );
-            tallies[dangerous].called += 1;
-            if (isReached) tallies[dangerous].happened += 1;
-          }
+  test.each([5, 20, 60])('of events forecast as 20 % likely within %i s, 10 to 40 % happen', (seconds) => {
+    const tallies = { fall: { called: 0, happened: 0 }, rise: { called: 0, happened: 0 } };
+    for (const seed of [1, 2, 3]) {
+      const path = restlessPath(seed, 4 * 3_600);
+      let state: ForecastState | undefined;
+      for (const [index, { end }] of path.entries()) {
+        state = observe(state, Math.exp(end), state === undefined ? undefined : 1_000);
+        const following = path.slice(index + 1, index + 1 + seconds);
+        if (state === undefined || index < 3_600 || index % 3 !== 0 || following.length < seconds) continue;
+        for (const dangerous of ['fall', 'rise'] as const) {
+          const barrier = barrierOf(state, Math.exp(end), dangerous, seconds * 1_000);
+          if (barrier === undefined) continue;
+          const far = Math.log(barrier);
+          const isReached = following.some(({ low, high }) =>
+            dangerous === 'fall' ? low <= far : high >= far,
+          );
+          tallies[dangerous].called += 1;
+          if (isReached) tallies[dangerous].happened += 1;
         }
       }
-      for (const [dangerous, tally] of Object.entries(tallies)) {
-        expect(tally.called).toBeGreaterThan(5_000);
-        expect([
-          dangerous,
-          share(tally) >= LEAST && share(tally) <= MOST ? 'calibrated' : share(tally),
-        ]).toEqual([dangerous, 'calibrated']);
-      }
-    },
-  );
+    }
+    for (const [dangerous, tally] of Object.entries(tallies)) {
+      expect(tally.called).toBeGreaterThan(5_000);
+      expect([
+        dangerous,
+        share(tally) >= LEAST && share(tally) <= MOST ? 'calibrated' : share(tally),
+      ]).toEqual([dangerous, 'calibrated']);
+    }
+  });
 
-  /** An hour of calm at a second a sample, then a fall at the speed of the worst minute of 2020. */
+  /** An hour of calm at one sample a second, then a fall at the speed of the worst minute of 2020. */
   const intoCrash = (fallingS: number): ForecastState => {
     const random = randomStream(5);
     let log = 0;
@@ -123,7 +120,7 @@ describe('forecasts of the seconds to come', () => {
     return state ?? expect.fail();
   };
 
-  test('a crash that has just begun is seen, where an hour alone calls it all but impossible', () => {
+  test('show a crash that has just begun, which an hour of samples alone calls almost impossible', () => {
     const motion = motionOf(intoCrash(10));
     if (motion.kind !== 'value') return expect.fail();
     const { recent: _recent, ...hour } = motion.value;
@@ -135,7 +132,7 @@ describe('forecasts of the seconds to come', () => {
     expect(alone.kind === 'value' && alone.value).toBeLessThan(0.01);
   });
 
-  test('one step of 0.5 % after a quiet minute is no certain liquidation within the hour', () => {
+  test('one step of 0.5 % after a quiet minute forecasts no certain liquidation within the hour', () => {
     let state = observe(undefined, 100, undefined);
     for (let second = 0; second < 60; second++) state = observe(state, 100, 1_000);
     state = observe(state, 99.5, 1_000);

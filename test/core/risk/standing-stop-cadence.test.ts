@@ -36,7 +36,7 @@ function dueWith(rules: readonly RuleSpec[], ownStops: readonly OwnStop[], recor
 
 const AT_ALERT = { inMs: 1_000, reason: 'ruleActive', isPressing: true };
 
-test('a standing stop that stands keeps nobody at the alert cadence, for as long as its rule fires', () => {
+test('a confirmed standing stop needs no alert cadence while its rule fires', () => {
   expect(dueWith([standingStop()], [stopOf(LONG)])).toEqual({ inMs: 10_000, reason: 'calm' });
 });
 
@@ -46,22 +46,22 @@ test.each<[string, readonly OwnStop[]]>([
   ['of half the size', [stopOf(LONG, { amount: d('1') })]],
   ['beyond liquidation', [stopOf(LONG, { activationPrice: d('80.00') })]],
   ['that of another position', [stopOf(SECOND)]],
-])('a standing stop that is %s is looked after at the alert cadence', (_, ownStops) => {
+])('a standing stop that is %s is polled at the alert cadence', (_, ownStops) => {
   expect(dueWith([standingStop()], ownStops)).toMatchObject(AT_ALERT);
 });
 
-test('before it is placed it is looked after at the alert cadence, whoever covers the position meanwhile', () => {
+test('a stop that is not placed yet is polled at the alert cadence, even if another stop covers the position', () => {
   expect(dueWith([standingStop('position', { forMs: 5_000 })], [stopOf(LONG)])).toMatchObject(AT_ALERT);
 });
 
-test('that of an account is at rest once every position is covered', () => {
+test("an account's stop rule is at rest once every position is covered", () => {
   const both = [position(), SECOND];
   const rules = [standingStop('account')];
   expect(dueWith(rules, [stopOf(LONG)], both)).toMatchObject(AT_ALERT);
   expect(dueWith(rules, [stopOf(LONG), stopOf(SECOND)], both).reason).not.toBe('ruleActive');
 });
 
-test('a rule that only observes will never have a stop, and waits for none', () => {
+test('a rule that only observes waits for no stop', () => {
   expect(dueWith([standingStop('position', { mode: 'observe' })], [])).toMatchObject({ reason: 'calm' });
 });
 

@@ -68,7 +68,7 @@ describe('active windows', () => {
     );
   });
 
-  test('asking in any order gives the same answers', () => {
+  test('the order of the questions does not change the answers', () => {
     const judge = compileActiveWindow(night);
     const times = ['2024-01-05T22:00:00Z', '2024-01-06T06:00:00Z', '2024-01-05T22:00:00Z'].map((time) =>
       Date.parse(time),
@@ -99,7 +99,7 @@ describe('the end of a window', () => {
     expect(new Date(found ?? expect.fail('no end')).toISOString()).toBe(end.replace('Z', '.000Z'));
   });
 
-  test('outside there is none', () => {
+  test('is undefined outside the window', () => {
     expect(endOfWindow(compileActiveWindow(night), Date.parse('2024-01-06T06:00:00Z'))).toBeUndefined();
   });
 });

@@ -21,10 +21,10 @@ const zeros = (balances: Balances): readonly string[] => [
   ...unconfirmedZeros(balances === undefined ? {} : { balances }),
 ];
 
-describe('an asset that was there and is shown as 0', () => {
+describe('an asset that had a balance and is shown as 0', () => {
   const before = remembered(undefined, { USDT: '5', BTC: '0' });
 
-  test('is not there for certain any more, also where another one came in its place', () => {
+  test('is unconfirmed, even if another asset has appeared instead', () => {
     expect(before).toEqual({ assets: [{ asset: 'USDT' }] });
     expect(zeros(before)).toEqual([]);
     const swapped = remembered(before, { USDT: '0', BTC: '1' }, { ageMs: 70 });
@@ -40,7 +40,7 @@ describe('an asset that was there and is shown as 0', () => {
     expect(remembered(missed, { USDT: '1' })).toEqual({ assets: [{ asset: 'USDT' }] });
   });
 
-  test('is gone after three reads and three minutes; one that was looked at before tells nothing new', () => {
+  test('is gone after three reads and three minutes; the same read counts once', () => {
     const first = remembered(before, {});
     const second = remembered(first, {}, { timerMs: 179_999 });
     expect(zeros(second)).toEqual(['USDT']);
@@ -50,7 +50,7 @@ describe('an asset that was there and is shown as 0', () => {
     expect(zeros(remembered(second, {}))).toEqual(['USDT']);
   });
 
-  test('is judged by the time since the read that the memory stems from', () => {
+  test('is judged by the time since the read that the memory comes from', () => {
     const asked: (number | undefined)[] = [];
     const account = new AccountQuantities(snapshot({ mainBalance: read({}) }, at(0)), settings(), at(0));
     const since = (ageMs: number | undefined) => {
@@ -63,7 +63,7 @@ describe('an asset that was there and is shown as 0', () => {
   });
 });
 
-test('what changes nothing, and what is too old to tell, leaves the memory as it is', () => {
+test('an unchanged or outdated read leaves the memory unchanged', () => {
   const before = remembered(undefined, { USDT: '5' });
   expect(remembered(before, { USDT: '7', BTC: '0' })).toBe(before);
   expect(remembered(before, { BTC: '1' }, { ageMs: 10_001 })).toBe(before);

@@ -50,7 +50,7 @@ describe('comparisons at, below and above their thresholds', () => {
   test.each([
     ['below', below(distance, 0.05), [0.049, 0.05, 0.051], [1, 0, 0]],
     ['above', above('marginUsage', 0.8), [0.79, 0.8, 0.81], [0, 0, 1]],
-    // With hysteresis: true strictly below the one, false again strictly above the other.
+    // With hysteresis: true strictly below the threshold, false again only strictly above the clearing one.
     [
       'below with clearAbove',
       below(distance, 0.05, 0.07),
@@ -90,14 +90,14 @@ describe('comparisons at, below and above their thresholds', () => {
     expect(judged(conflict)('disagreement', known(true), known(false), U)).toEqual([1, 0, 2]);
   });
 
-  test('unknown keeps what was latched; none clears it where it means infinitely far', () => {
+  test('unknown keeps the latch; none clears it only if it means infinitely far', () => {
     const near = judged(below(distance, 0.05, 0.07));
     expect(near(distance, known(0.04), U, known(0.06), NONE, known(0.06))).toEqual([1, 2, 1, 0, 0]);
     const far = judged(above(distance, 0.05));
     expect(far(distance, NONE)).toEqual([1]);
   });
 
-  test('none is zero for chances and no value at all for prices', () => {
+  test('none is zero for chances, and no value for prices', () => {
     expect(judged(above('liquidationProbability', 0.1))('liquidationProbability', NONE)).toEqual([0]);
     expect(judged(below('liquidationProbability', 0.1))('liquidationProbability', NONE)).toEqual([1]);
     expect(judged(below('liquidationPrice', 1e9))('liquidationPrice', NONE)).toEqual([0]);
@@ -110,7 +110,7 @@ describe('comparisons at, below and above their thresholds', () => {
     ]);
   });
 
-  test('a lower bound decides what no further record could change, and nothing else', () => {
+  test('a lower bound decides only what no further record could change', () => {
     expect(judged(above('size', 5))('size', atLeast(5), atLeast(6))).toEqual([2, 1]);
     expect(judged(below('size', 5))('size', atLeast(4), atLeast(5))).toEqual([2, 0]);
     expect(judged(above('size', 5, 3))('size', atLeast(6), atLeast(4), atLeast(2))).toEqual([1, 1, 2]);
@@ -143,7 +143,7 @@ describe('groups', () => {
     ),
   }));
 
-  /** Kleene's logic by its definition: false < unknown < true, all is the least, any the greatest. */
+  /** Kleene's logic by definition: false < unknown < true, `all` is the minimum, `any` the maximum. */
   const RANK: Record<Truth, number> = { [FALSE]: 0, [UNKNOWN]: 1, [TRUE]: 2 };
   const BY_RANK: readonly Truth[] = [FALSE, UNKNOWN, TRUE];
   const kleene = (node: ConditionSpec, truths: Readonly<Record<string, Truth>>): number => {
@@ -153,7 +153,7 @@ describe('groups', () => {
     return node.kind === 'all' ? Math.min(2, ...ranks) : Math.max(0, ...ranks);
   };
 
-  test('are Kleene logic', () => {
+  test('follow Kleene logic', () => {
     const truth = fc.constantFrom<Truth>(TRUE, FALSE, UNKNOWN);
     fc.assert(
       fc.property(tree, fc.tuple(truth, truth, truth), (spec, [a, b, c]) => {
@@ -168,7 +168,7 @@ describe('groups', () => {
     );
   });
 
-  test('learning what was unknown never turns a decided condition around', () => {
+  test('learning an unknown value never reverses a decided condition', () => {
     const truth = fc.constantFrom<Truth>(TRUE, FALSE, UNKNOWN);
     fc.assert(
       fc.property(
@@ -193,7 +193,7 @@ describe('groups', () => {
     );
   });
 
-  test('hysteresis behind a comparison that already decides is still kept up to date', () => {
+  test('hysteresis is updated even behind a comparison that already decides', () => {
     const facts = new Facts();
     const condition = compileCondition(
       { kind: 'all', conditions: [above('size', 1), below('liquidationDistance', 0.05, 0.07)] },
@@ -209,7 +209,7 @@ describe('groups', () => {
 });
 
 describe('compiling', () => {
-  test('refuses fields that do not exist, and missing parameters', () => {
+  test('refuses unknown fields and missing parameters', () => {
     expect(() => compileCondition(above('size', 1), new FieldCache('account'))).toThrow('no field "size"');
     expect(() => compileCondition(above('mainBalance', 1), new FieldCache('account'))).toThrow(
       'parameter asset',

@@ -4,7 +4,7 @@ import { at } from './fixtures.ts';
 
 const last = { at: at(10_000), plannedMs: 5_000 };
 
-test('within one process its own clock counts, up to the longest step', () => {
+test('within one process its monotonic clock counts, up to the longest step', () => {
   expect(elapsedSince(undefined, at(10_000), 60_000)).toEqual({ timerMs: 0, measuredMs: undefined });
   expect(elapsedSince(last, at(12_500), 60_000)).toEqual({ timerMs: 2_500, measuredMs: 2_500 });
   expect(elapsedSince(last, at(12_500, 'process-1', 90_000), 60_000)).toEqual({
@@ -15,12 +15,12 @@ test('within one process its own clock counts, up to the longest step', () => {
   expect(elapsedSince(last, at(9_000), 60_000)).toEqual({ timerMs: 0, measuredMs: 0 });
 });
 
-test('after a restart timers were credited with the whole planned interval whatever had passed', () => {
+test('after a restart the time that has passed counts, not the whole planned interval', () => {
   expect(elapsedSince(last, at(11_000, 'process-2'), 60_000)).toEqual({ timerMs: 1_000, measuredMs: 1_000 });
   expect(elapsedSince(last, at(14_000, 'process-2'), 60_000)).toEqual({ timerMs: 4_000, measuredMs: 4_000 });
 });
 
-test('after a restart no more than the planned interval counts, and a jump of the clock measures nothing', () => {
+test('after a restart at most the planned interval counts, and a clock jump counts as nothing', () => {
   expect(elapsedSince(last, at(25_000, 'process-2'), 60_000)).toEqual({ timerMs: 5_000, measuredMs: 15_000 });
   expect(elapsedSince(last, at(25_001, 'process-2'), 60_000)).toEqual({
     timerMs: 5_000,

@@ -36,7 +36,7 @@ interface Poll {
   readonly now: Instant;
 }
 
-/** An account over several polls, its state through JSON between any two. */
+/** An account over several polls; its state passes through JSON between polls. */
 class Account {
   state: AccountState = emptyAccountState('desk-1');
   last: Evaluation | undefined;
@@ -65,7 +65,7 @@ const reasons = (evaluation: Evaluation): string[] =>
 const changes = (evaluation: Evaluation): string[] =>
   evaluation.transitions.map(({ subject, from, to, reason }) => `${subject} ${from}>${to} ${reason}`);
 
-describe('what a rule asks for', () => {
+describe('active requests of a rule', () => {
   const reduce = rule('position', NEAR, {
     forMs: 3_000,
     actions: [
@@ -120,7 +120,7 @@ describe('what a rule asks for', () => {
     ['liquidation', { known: true, value: 'liquidation' }, true],
     ['a state that is not documented', { known: false, raw: 'odd' }, true],
     ['no state', null, false],
-  ] as const)('limits do not hold it back in %s', (_, liquidationState, exempt) => {
+  ] as const)("the rule's limits do not apply in %s", (_, liquidationState, exempt) => {
     const own = new Account([{ ...reduce, forMs: 0 }]).positions(0, [near({ liquidationState })]);
     expect(own.active.every(({ exemptFromLimits }) => exemptFromLimits === exempt)).toBe(true);
     const byAccount = rule('account', above('positionCount', 0), {
@@ -144,7 +144,7 @@ test('data too old to decide lift no limit', () => {
 });
 
 describe('a cadence that the request budget stretches', () => {
-  test('is what timers run by: a minute that was planned counts as a minute', () => {
+  test('timers run by the stretched interval: a planned minute counts as a minute', () => {
     const rules = compileRules([rule('position', NEAR, { forMs: 120_000 })], settings());
     let state = emptyAccountState('desk-1');
     const phases = [0, 60_000, 120_000].map((ms) => {
@@ -166,7 +166,7 @@ describe('a cadence that the request budget stretches', () => {
   });
 });
 
-describe('subjects that go', () => {
+describe('subjects that vanish', () => {
   const firing = (): Account => {
     const account = new Account([rule('position', NEAR, { keepFiringForMs: 60_000 })]);
     account.positions(0, [near(), near({ positionId: '43' })]);
@@ -186,7 +186,7 @@ describe('subjects that go', () => {
     expect(back.active.map(({ episode }) => episode)).toEqual([1, 2]);
   });
 
-  test('a position gone from complete lists is closed after three reads and 3 minutes, whatever its timers say', () => {
+  test('a position gone from complete lists is closed after three reads and 3 minutes, with a frozen rule until then', () => {
     const account = firing();
     for (let second = 1; second <= 180; second += 1) {
       const waiting = account.positions(second * 1_000, [near()]);
@@ -212,10 +212,10 @@ describe('subjects that go', () => {
     expect(changes(account.positions(1_800_000, []))).toEqual(['position:42 firing>inactive subjectGone']);
   });
 
-  test('a position is closed at once where another one has appeared in its market', () => {
+  test('a position is closed at once if another one has appeared in its market', () => {
     const other = near({ positionId: '50', market: 'ETH_PERP' });
     const account = firing();
-    // In another market it says nothing; one that was there all the time neither.
+    // A position in another market proves nothing, nor does one that was there all the time.
     expect(changes(account.positions(1_000, [near(), other]))).not.toContain(
       'position:43 firing>inactive subjectGone',
     );
@@ -226,7 +226,7 @@ describe('subjects that go', () => {
   test.each([
     { name: 'at once by a list that shows others', others: [near()], gone: 1 },
     { name: 'not by an empty list', others: [], gone: 0 },
-  ])('a position that orders of ours closed is closed $name', ({ others, gone }) => {
+  ])('a position that our orders closed is closed $name', ({ others, gone }) => {
     const account = firing();
     const without = read(list(others));
     const after = account.poll({
@@ -236,7 +236,7 @@ describe('subjects that go', () => {
     expect(changes(after)).toEqual(Array(gone).fill('position:43 firing>inactive subjectGone'));
   });
 
-  test('nulls in a position that is known are no closure, for as long as they last', () => {
+  test('a known position with null fields is never closed, for as long as they last', () => {
     const account = firing();
     const opening = [{ positionId: '43', market: 'BTC_PERP' }];
     for (let minute = 1; minute <= 6; minute += 1) {
@@ -246,7 +246,7 @@ describe('subjects that go', () => {
     }
   });
 
-  test('a position gone from an incomplete list is frozen, and goes on asking', () => {
+  test('a position gone from an incomplete list is frozen, and its actions stay active', () => {
     const account = firing();
     const incomplete = account.positions(1_000, [near()], false);
     expect(changes(incomplete)).toEqual([]);
@@ -266,7 +266,7 @@ describe('subjects that go', () => {
     expect(account.positions(182_000, [near()]).active.map(({ episode }) => episode)).toEqual([3]);
   });
 
-  test('records that share an id are not told apart: frozen, not judged by either', () => {
+  test('records that share an id are frozen: neither of them is judged', () => {
     const account = firing();
     const twice = account.positions(1_000, [near(), position(), near({ positionId: '43' })]);
     expect(twice.decisions.filter(({ unknown }) => unknown === 'duplicateRecord').length).toBe(1);
@@ -281,7 +281,7 @@ describe('subjects that go', () => {
     expect(changes(account.positions(2_000, [flipped]))).toEqual(['position:42 firing>inactive notSelected']);
   });
 
-  describe('a credit line that complete lists do not show any more', () => {
+  describe('a credit line that vanishes from complete lists', () => {
     const BTC_LOAN = creditLine({ asset: 'BTC' });
     const open = () => {
       const account = new Account([rule('creditLine', above('currentLtv', 0.5))]);
@@ -296,7 +296,7 @@ describe('subjects that go', () => {
       return { account, poll };
     };
 
-    test('is repaid for certain after three minutes and three lists', () => {
+    test('counts as repaid after three minutes and three lists', () => {
       const { account, poll } = open();
       for (let ms = 10_000; ms <= 180_000; ms += 10_000) expect(poll(ms, [LOAN])).toEqual([]);
       expect(account.state.creditLines).toHaveLength(2);
@@ -304,18 +304,18 @@ describe('subjects that go', () => {
       expect(account.state.creditLines).toHaveLength(1);
     });
 
-    test('goes on as if nothing had been where a list shows it again: exchanges have shown empty ones for minutes', () => {
+    test('goes on unchanged when a list shows it again: exchanges have shown empty lists for minutes', () => {
       const { account, poll } = open();
       const episodes = () => account.state.rules[0]?.entries.map(({ episode }) => episode);
       const before = episodes();
       for (let ms = 10_000; ms <= 170_000; ms += 10_000) expect(poll(ms, [])).toEqual([]);
       expect(poll(180_000, [LOAN, BTC_LOAN])).toEqual([]);
       expect(episodes()).toEqual(before);
-      // What was missed before does not count again.
+      // Earlier misses do not count again.
       for (let ms = 190_000; ms <= 360_000; ms += 10_000) expect(poll(ms, [])).toEqual([]);
     });
 
-    test('is repaid at once where another one has been opened in its asset', () => {
+    test('counts as repaid at once if another one has been opened in its asset', () => {
       const { poll } = open();
       const next = creditLine({ asset: 'BTC', createdAt: 1_700_000_999 });
       expect(poll(1_000, [LOAN, next])).toEqual([
@@ -324,7 +324,7 @@ describe('subjects that go', () => {
       ]);
     });
 
-    test('is not repaid because one beside it in its asset, which was there before, never had an LTV', () => {
+    test('does not count as repaid because of another one in its asset that was there before and never had an LTV', () => {
       const { account, poll } = open();
       const silent = creditLine({ asset: 'BTC', createdAt: 1_700_000_999, currentLtv: undefined });
       expect(poll(1_000, [LOAN, BTC_LOAN, silent])).toEqual([]);
@@ -353,7 +353,7 @@ describe('selection', () => {
     expect(account.positions(0, [near()]).decisions.length).toBe(selected ? 1 : 0);
   });
 
-  test('a direction that is not known freezes a rule that asks for it', () => {
+  test('an unknown direction freezes a rule that selects by direction', () => {
     const account = new Account([rule('position', above('size', 0), { where: { direction: 'long' } })]);
     account.positions(0, [position()]);
     const contradicted = account.positions(1_000, [
@@ -364,7 +364,7 @@ describe('selection', () => {
 });
 
 describe('rules that share a filter and rules that do not', () => {
-  test('each judges what its own `where` selects, in whatever order they stand', () => {
+  test('each judges what its own `where` selects, in any order of the rules', () => {
     const btc = { market: ['BTC_PERP'] };
     const eth = { market: ['ETH_PERP'] };
     const wheres = [btc, eth, {}, btc, {}, eth, eth, btc];
@@ -387,11 +387,11 @@ describe('changes of the config', () => {
     return account;
   };
 
-  test('a rule that changed starts fresh; the others keep their state', () => {
+  test('a changed rule starts fresh; the others keep their state', () => {
     const account = new Account([spec, { ...spec, id: 'rule-2', keepFiringForMs: 60_000 }]);
     account.positions(0, [near()]);
     account.rules = [{ ...spec, checksum: 'c2', forMs: 1_000 }, account.rules[1] ?? spec];
-    // 6 % is beyond the threshold but within the hysteresis: only the rule that kept its state still fires.
+    // 6 % is above the threshold but within the hysteresis: only the rule that kept its state still fires.
     const after = account.positions(1_000, [position({ unrealizedPnl: d('-27.60') })]);
     expect(changes(after)).toEqual(['position:42 firing>inactive ruleChanged']);
     expect(reasons(after)).toEqual([
@@ -400,14 +400,14 @@ describe('changes of the config', () => {
     ]);
   });
 
-  test('a rule that was removed ends', () => {
+  test('a removed rule ends', () => {
     const account = firing('enforce');
     account.rules = [];
     expect(changes(account.positions(1_000, [near()]))).toEqual(['position:42 firing>inactive ruleRemoved']);
     expect(account.state.rules).toEqual([]);
   });
 
-  test('from observe to enforce starts new episodes, and back does not', () => {
+  test('a change from observe to enforce starts new episodes, a change back does not', () => {
     const account = firing('observe');
     account.settings = settings({ mode: 'enforce' });
     const enforced = account.positions(1_000, [near()]);
@@ -427,7 +427,7 @@ describe('changes of the config', () => {
     expect(account.positions(0, [near()]).active[0]?.mode).toBe('observe');
   });
 
-  test('two rules with one id, and parts of different accounts, are refused', () => {
+  test('two rules with the same id, or parts of different accounts, are refused', () => {
     expect(() => compileRules([spec, spec], settings())).toThrow('same id');
     const rules = compileRules([spec], settings({ accountId: 'desk-2' }));
     expect(() =>
@@ -437,10 +437,10 @@ describe('changes of the config', () => {
 });
 
 describe('active windows', () => {
-  // The exchange's clock of the snapshots reads Tuesday 2023-11-14 22:30 UTC.
+  // The exchange's clock in the snapshots is Tuesday 2023-11-14 22:30 UTC.
   const open = { days: [2], fromMinute: 22 * 60, toMinute: 6 * 60, timeZone: 'UTC' };
 
-  test('outside nothing is judged, and what fires ends', () => {
+  test('outside the window nothing is judged, and a firing rule ends', () => {
     const account = new Account([rule('position', NEAR, { activeWindow: open })]);
     expect(reasons(account.positions(0, [near()]))).toEqual(['position:42 firing heldLongEnough']);
     const later = { ...at(1_000) };
@@ -455,7 +455,7 @@ describe('active windows', () => {
 });
 
 describe('time without cover', () => {
-  test('counts while it is known to be open, and starts over when covered', () => {
+  test('counts while the position is known to be uncovered, and restarts when it is covered', () => {
     const account = new Account([rule('position', above('unprotectedSeconds', 5))]);
     const at1 = (ms: number, tpsl: PositionRecord['tpsl']): string[] =>
       reasons(account.positions(ms, [position({ tpsl })]));
@@ -497,7 +497,7 @@ describe('a main balance that is shown as 0', () => {
     return account.poll({ snapshot: snapshot({ mainBalance: read(value) }, now), now });
   };
 
-  test('for a minute, where there was more, fires nothing', () => {
+  test('after a positive one fires nothing for a minute', () => {
     const account = new Account([low]);
     shown(account, 0, { USDT: '5000' });
     for (let second = 1; second <= 60; second += 1) {
@@ -516,7 +516,7 @@ describe('a main balance that is shown as 0', () => {
     expect(reasons(shown(account, 181, {}))).toEqual(['account firing heldLongEnough']);
   });
 
-  test('counts at once where nothing else was ever seen, and less counts at once', () => {
+  test('counts at once if nothing else was ever seen; a lower balance counts at once, too', () => {
     expect(reasons(shown(new Account([low]), 0, {}))).toEqual(['account firing heldLongEnough']);
     const account = new Account([low]);
     shown(account, 0, { USDT: '5000' });
@@ -531,7 +531,7 @@ describe('forecasts', () => {
       position({ unrealizedPnl: d((-20 + Math.sin(i) / 5).toFixed(4)) });
     for (let i = 0; i <= 40; i++) {
       account.positions(i * 1_000, [price(i)]);
-      // A second look at the same read, and a read that is no price, add nothing.
+      // A second poll of the same read, and a read without a price, add nothing.
       const again = at(i * 1_000 + 500);
       account.poll({ snapshot: snapshot({ positions: read(list([price(i)]), 500) }, again), now: again });
     }
@@ -540,7 +540,7 @@ describe('forecasts', () => {
     expect(account.last?.forecasts).toMatchObject([{ market: 'BTC_PERP', motion: { kind: 'value' } }]);
   });
 
-  test('a price across a gap, or too coarse to be a sample, adds no return', () => {
+  test('a price after a gap, or too coarse to be a sample, adds no return', () => {
     const account = new Account([]);
     const returns = (): number | undefined => account.state.markets[0]?.forecast.returns;
     account.positions(0, [position()]);
@@ -565,7 +565,7 @@ describe('forecasts', () => {
     expect(account.state.markets).toEqual([]);
   });
 
-  test('an LTV across a read without one adds no return', () => {
+  test('an LTV after a read without one adds no return', () => {
     const account = new Account([]);
     const poll = (ms: number, ltv: string | undefined, complete = true): number | undefined => {
       const records =
@@ -587,7 +587,7 @@ describe('forecasts', () => {
     expect(poll(8_000, '66')).toBe(2);
   });
 
-  test('a process that takes over across a gap adds no return', () => {
+  test('a process that takes over after a gap adds no return', () => {
     const account = new Account([]);
     account.positions(0, [position()]);
     const later: Instant = { clockId: 'process-2', monotonicMs: 5, wallMs: at(3_600_000).wallMs };
@@ -597,7 +597,7 @@ describe('forecasts', () => {
 });
 
 describe('explaining', () => {
-  test('transitions carry their words with figures', () => {
+  test('transitions carry words with figures', () => {
     const { transitions } = new Account([rule('position', NEAR, { labels: { desk: 'arb' } })]).positions(0, [
       near(),
     ]);
@@ -610,7 +610,7 @@ describe('explaining', () => {
   });
 });
 
-/** Polls of one account: prices that wander, fields and records that go missing, reads that fail or lag. */
+/** Polls of one account: prices wander, fields and records are missing, reads fail or lag. */
 const anyRecord = fc
   .record({
     positionId: fc.constantFrom('41', '42', '43'),
@@ -672,7 +672,7 @@ const build = (poll: AnyPoll, now: Instant): Snapshot =>
     now,
   );
 
-/** All polls at the instants that `clock` gives for their monotonic times. */
+/** Evaluates all polls, at the instants that `clock` gives for their monotonic times. */
 function history(
   polls: readonly AnyPoll[],
   clock: (ms: number, index: number) => Instant,
@@ -686,7 +686,7 @@ function history(
   });
 }
 
-/** What was decided, without the labels that show the wall clock. */
+/** The decisions, without labels that show the wall clock. */
 const decided = (evaluations: readonly Evaluation[]): unknown =>
   evaluations.map(({ decisions, transitions, active, nextDue }) => ({
     decisions,
@@ -722,7 +722,7 @@ describe('properties', () => {
     );
   });
 
-  test('every reason has its words', () => {
+  test('every reason has words', () => {
     fc.assert(
       fc.property(fc.array(anyPoll, { maxLength: 12 }), (polls) => {
         for (const { decisions, transitions } of history(polls, (ms) => at(ms))) {
@@ -734,7 +734,7 @@ describe('properties', () => {
     );
   });
 
-  test('invariant 2: stale, unread or partial lists decide nothing about what they do not show', () => {
+  test('invariant 2: stale, unread or partial lists decide nothing about positions they do not show', () => {
     fc.assert(
       fc.property(fc.array(anyPoll, { maxLength: 20 }), (polls) => {
         history(polls, (ms) => at(ms)).forEach(({ transitions, decisions }, index) => {
@@ -756,7 +756,7 @@ describe('properties', () => {
     );
   });
 
-  test('invariant 2: a record that was set aside, or cannot be judged, changes nothing for those beside it', () => {
+  test('invariant 2: a record set aside, or one that cannot be judged, changes nothing for the others', () => {
     fc.assert(
       fc.property(fc.array(anyPoll, { maxLength: 12 }), (polls) => {
         const about41 = (evaluations: readonly Evaluation[]): unknown =>
@@ -786,7 +786,7 @@ describe('properties', () => {
     );
   });
 
-  test('invariant 3: unknown resolves nothing, clears nothing, and lets no timer run', () => {
+  test('invariant 3: unknown data resolve nothing, clear nothing, and stop all timers', () => {
     fc.assert(
       fc.property(
         fc.array(anyPoll, { minLength: 1, maxLength: 12 }),
@@ -806,7 +806,7 @@ describe('properties', () => {
             const taken = snapshot({ positions: unread, creditLine: unread }, at(ms));
             const evaluation = account.poll({ snapshot: taken, now: at(ms) });
             expect(evaluation.transitions.filter(({ subject }) => subject !== 'account')).toEqual([]);
-            // Limits are not lifted on old data; what is asked for is otherwise the same.
+            // Old data do not exempt from limits; otherwise the requests are the same.
             expect(evaluation.active.filter(({ subjectKind }) => subjectKind !== 'account')).toEqual(
               (askedBefore ?? []).map((request) => Object.assign({}, request, { exemptFromLimits: false })),
             );
@@ -825,7 +825,7 @@ describe('properties', () => {
     );
   });
 
-  test('invariant 11: the wall clock may say anything, it fires and resolves nothing', () => {
+  test('invariant 11: the wall clock fires and resolves nothing', () => {
     fc.assert(
       fc.property(
         fc.array(anyPoll, { maxLength: 15 }),
@@ -840,7 +840,7 @@ describe('properties', () => {
     );
   });
 
-  test('invariant 11: a jump while another process takes over advances timers by no more than was planned', () => {
+  test('invariant 11: a clock jump while another process takes over advances timers by at most the planned interval', () => {
     fc.assert(
       fc.property(fc.integer({ min: -1e12, max: 1e12 }), (jumpMs) => {
         const account = new Account([rule('position', NEAR, { forMs: 3_000 })]);
@@ -856,7 +856,7 @@ describe('properties', () => {
     );
   });
 
-  test('a gap in the same process is credited with at most three calm intervals', () => {
+  test('a gap in the same process counts as at most three calm intervals', () => {
     const account = new Account([rule('position', NEAR, { forMs: 60_000 })]);
     account.positions(0, [near()]);
     account.positions(3_600_000, [near()]);
@@ -864,7 +864,7 @@ describe('properties', () => {
   });
 });
 
-test('rules, which live on, keep nothing of the account that was judged by them', () => {
+test('compiled rules, which live on, keep nothing of the account they judged', () => {
   const rules = compileRules(
     [
       rule('position', below('liquidationDistance', 0.05)),

@@ -23,7 +23,7 @@ describe('globs', () => {
     expect(compileGlobs(globs)(text)).toBe(matches);
   });
 
-  test('mean what the regular expression of their definition means', () => {
+  test('match exactly like the regular expression that defines them', () => {
     const text = fc.string({ unit: fc.constantFrom('a', 'b', '.', '_'), maxLength: 8 });
     const glob = fc.string({ unit: fc.constantFrom('a', 'b', '.', '*', '?'), maxLength: 8 });
     fc.assert(

@@ -19,7 +19,7 @@ export function d(text: string): DecimalString {
 /** An own key of `T`, or its absence. */
 export type Overrides<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
-/** Overrides; a key given as `undefined` is left out, as the exchange leaves it out. */
+/** Overrides; a key with the value `undefined` is left out, as the exchange leaves it out. */
 export function override<T extends object>(base: T, changes: Overrides<T>): T {
   const merged = { ...base, ...changes };
   return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== undefined)) as T;
@@ -106,7 +106,7 @@ export const settings = (changes: Partial<AccountSettings> = {}): AccountSetting
   ...changes,
 });
 
-/** Clock of the exchange at the reads of the snapshots below: 1000 s after the position was opened. */
+/** The exchange's clock at the reads of the snapshots below: 1000 s after the position was opened. */
 export const SERVER_MS = 1_700_001_000_000;
 
 export const at = (ms: number, clockId = 'process-1', wallOffsetMs = 0): Instant => ({

@@ -21,9 +21,9 @@ import { rule, settings } from './fixtures.ts';
 import { marketOf, PlayedAccount } from './played-account.ts';
 
 /**
- * Accounts with rules of any shape, which change from time to time: conditions of several comparisons, with and without
- * hysteresis, on values that are often just at a threshold. All that evaluating gives goes into a hash, the state
- * included. `npm test -- test/core/rules/histories.test.ts --update` takes new ones; `KEPT=folder` writes it in full.
+ * Accounts with random rules that change from time to time: conditions of several comparisons, with and without
+ * hysteresis, on values often just at a threshold. A hash covers all results of the evaluations, the state included.
+ * `npm test -- test/core/rules/histories.test.ts --update` takes new hashes; `KEPT=folder` writes the results in full.
  */
 
 const POLLS = 25;
@@ -102,7 +102,7 @@ function actionsOf(on: SubjectKind, dice: Dice): readonly ActionSpec[] {
   );
 }
 
-/** The snapshots are of a Tuesday, 22:30 UTC. */
+/** The snapshots' clock is on a Tuesday, 22:30 UTC. */
 const WINDOWS: readonly [ActiveWindow, ...ActiveWindow[]] = [
   { days: [2], fromMinute: 1_320, toMinute: 60, timeZone: 'UTC' },
   { days: [3], fromMinute: 480, toMinute: 1_020, timeZone: 'UTC' },
@@ -127,7 +127,7 @@ function ruleOf(id: string, dice: Dice): RuleSpec {
   });
 }
 
-/** One is written anew, leaves, comes, or is watched only from now on. */
+/** A rule is changed, removed, added, or only watched from now on. */
 function changed(rules: readonly RuleSpec[], poll: number, dice: Dice): readonly RuleSpec[] {
   const at = Math.floor(dice.next() * rules.length);
   const what = dice.of('new', 'gone', 'mode', 'same rule', 'order');

@@ -5,7 +5,7 @@ import { positionsReadMs, withoutOvertaken } from '../../../src/core/rules/overt
 import { OWN_RULES } from '../../../src/core/rules/own-rules.ts';
 import { at, below, list, position, read, rule, settings, snapshot } from './fixtures.ts';
 
-/** Judged last: a read that was sent at 9,000 of the clock that processes share. */
+/** The state was last judged by a read sent at 9,000 on the clock that processes share. */
 const judged = { ...emptyAccountState('desk-1'), positionsReadMs: 9_000 };
 const readBefore = (ageMs: number) => snapshot({ positions: read(list([position()]), ageMs) }, at(0));
 

@@ -38,7 +38,7 @@ export class PlayedAccount {
   #transfers: TransferRecord[] = [];
   #nowMs = 0;
 
-  /** In whole steps prices, levels and times lie on coarse ones, so that what is compared is often equal. */
+  /** With `isWhole`, prices, levels and times lie on coarse steps, so that compared values are often equal. */
   readonly #isWhole: boolean;
   #clock = 1;
 
@@ -63,7 +63,7 @@ export class PlayedAccount {
     if (dice.hits(0.15)) this.#transfers.push(this.#transfer());
   }
 
-  /** Mostly regular polls; sometimes another process goes on, or the clock is set. */
+  /** Mostly regular polls; sometimes another process takes over, or the clock is set. */
   moveWhole(): void {
     const dice = this.#dice;
     this.#nowMs += dice.of(0, 1_000, 1_000, 1_000, 2_000, 5_000, 10_000, 60_000, 180_000);
@@ -198,7 +198,7 @@ function holding(of: Omit<Held, 'base' | 'liquidation' | 'start'>): Held {
   };
 }
 
-/** Nine digits behind the first one that counts. */
+/** Nine significant digits. */
 function text(value: number): DecimalString {
   const places = value === 0 ? 0 : Math.max(0, 8 - Math.floor(Math.log10(Math.abs(value))));
   return value.toFixed(Math.min(places, 14)) as DecimalString;

@@ -18,7 +18,7 @@ const timing = (changes: Partial<RuleTiming> = {}): RuleTiming => ({
   ...changes,
 });
 
-/** Runs a rule over `[truth, ms since the step before]`, through JSON after every step: a restart each time. */
+/** Runs a rule over `[truth, ms since the previous step]`, through JSON after every step: a restart each time. */
 function run(
   rule: RuleTiming,
   steps: readonly (readonly [Truth, number])[],
@@ -50,7 +50,7 @@ describe('transitions, each across a restart', () => {
     expect(only).toEqual({ entry: undefined, phase: 'inactive', reason: 'conditionNotMet', changes: [] });
   });
 
-  test('inactive, pending, firing, kept firing, inactive', () => {
+  test('goes from inactive to pending, firing, kept firing and back to inactive', () => {
     expect(
       story(
         run(timing(), [
@@ -74,7 +74,7 @@ describe('transitions, each across a restart', () => {
     ]);
   });
 
-  test('pending clears when the condition does, and its time is forgotten', () => {
+  test('pending clears with the condition, and its time is forgotten', () => {
     expect(
       story(
         run(timing(), [
@@ -94,7 +94,7 @@ describe('transitions, each across a restart', () => {
     ]);
   });
 
-  test('without `for` it fires at once, without `keepFiringFor` it resolves at once', () => {
+  test('without `for` it fires at once; without `keepFiringFor` it resolves at once', () => {
     expect(
       story(
         run(timing({ forMs: 0, keepFiringForMs: 0 }), [
@@ -106,7 +106,7 @@ describe('transitions, each across a restart', () => {
     ).toEqual(['firing: heldLongEnough', 'firing: stillFiring', 'inactive: conditionCleared']);
   });
 
-  test('true again within `keepFiringFor` goes on with the same episode and forgets the time it was clear', () => {
+  test('a condition true again within `keepFiringFor` continues the episode and forgets the time it was clear', () => {
     const results = run(timing({ forMs: 0 }), [
       [TRUE, 0],
       [FALSE, 1],
@@ -123,7 +123,7 @@ describe('transitions, each across a restart', () => {
     expect(new Set(results.map(({ entry }) => entry?.episode))).toEqual(new Set([1]));
   });
 
-  test('every pending starts an episode with a new number', () => {
+  test('every pending phase starts an episode with a new number', () => {
     const results = run(timing(), [
       [TRUE, 0],
       [FALSE, 1],
@@ -172,7 +172,7 @@ describe('transitions, each across a restart', () => {
     expect(freezeRule(last?.entry).entry).toBe(last?.entry);
   });
 
-  test('an interval that touches unknown data counts for no timer', () => {
+  test('an interval with unknown data at either end counts for no timer', () => {
     expect(
       story(
         run(timing(), [
@@ -211,7 +211,7 @@ describe('escalation', () => {
     ],
   });
 
-  test('stages begin by the time the condition itself has held since firing', () => {
+  test('stages begin after the condition itself has held for so long since firing', () => {
     const results = run(rule, [
       [TRUE, 0],
       [TRUE, 29_999],
@@ -252,7 +252,7 @@ describe('escalation', () => {
 describe('ending a rule', () => {
   const firing = run(timing({ forMs: 0 }), [[TRUE, 0]])[0]?.entry;
 
-  test('says what ended, and forgets it', () => {
+  test('reports what ended, and forgets the entry', () => {
     expect(endRule(firing, 'subjectGone', false)).toEqual({
       entry: undefined,
       changes: [{ reason: 'subjectGone', from: 'firing', to: 'inactive', episode: 1 }],
@@ -260,7 +260,7 @@ describe('ending a rule', () => {
     expect(endRule(undefined, 'subjectGone', false)).toEqual({ entry: undefined, changes: [] });
   });
 
-  test('may keep what hysteresis has latched', () => {
+  test('may keep the latches of hysteresis', () => {
     const latched = firing && { ...firing, latches: '1' };
     expect(endRule(latched, 'modeChanged', true).entry).toMatchObject({
       phase: 'inactive',
@@ -302,11 +302,11 @@ describe('properties', () => {
     );
   });
 
-  test('without unknowns it is the alert of Prometheus, told by timestamps', () => {
+  test('without unknowns it behaves like a Prometheus alert computed from timestamps', () => {
     fc.assert(
       fc.property(anyTiming, steps, (rule, history) => {
         const decided = history.filter(([truth]) => truth !== UNKNOWN);
-        // The reference: activeAt and the last time it was true, as timestamps.
+        // The reference: activeAt and the time since it was clear, as timestamps.
         let [now, activeAt, clearSince] = [0, -1, -1];
         let phase = 'inactive';
         const expected = decided.map(([truth, ms]) => {
@@ -329,7 +329,7 @@ describe('properties', () => {
   });
 });
 
-describe('what is remembered of an episode stays as it is, so that nothing is written poll after poll', () => {
+describe('the entry of an episode stays the same object, so that polls write nothing', () => {
   const step = (entry: RuleEntry | undefined, truth: Truth, latches = '1') =>
     stepRule('position:42', entry, timing({ forMs: 0, escalate: [{ afterMs: 2_000, actions: [] }] }), {
       truth,
@@ -348,7 +348,7 @@ describe('what is remembered of an episode stays as it is, so that nothing is wr
     expect(step(held, FALSE)).not.toBe(held);
   });
 
-  test('while only a hysteresis is remembered', () => {
+  test('while only a latch is kept', () => {
     const latched = step(undefined, FALSE);
     expect(latched).toMatchObject({ phase: 'inactive', latches: '1' });
     expect(step(latched, FALSE)).toBe(latched);

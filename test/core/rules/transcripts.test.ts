@@ -19,9 +19,9 @@ import { rule, settings } from './fixtures.ts';
 import { marketOf, PlayedAccount } from './played-account.ts';
 
 /**
- * An account that is watched by a rule on every field of the catalogue, over polls that lack now this and now that: what
- * the rules decided, asked for and said, what was forecast and when the next poll is due are kept in transcripts/.
- * `npm test -- test/core/rules/transcripts.test.ts --update` writes them anew.
+ * An account with a rule on every field of the catalogue, over polls in which one thing or another is missing.
+ * transcripts/ keeps the decisions, requests, words and forecasts, and when the next poll is due.
+ * `npm test -- test/core/rules/transcripts.test.ts --update` rewrites them.
  */
 
 const POLLS = 14;
@@ -39,7 +39,7 @@ test.for(SEEDS)('account %i', async (seed) => {
   await expect(transcriptOf(seed)).toMatchFileSnapshot(file);
 });
 
-test('the rules are of every kind: modes, windows, times to hold, subjects, severities, actions', () => {
+test('the rules are of every kind: modes, windows, durations, subjects, severities, actions', () => {
   const rules = SEEDS.flatMap(rulesOn);
   const kinds = (of: (one: RuleSpec) => unknown): ReadonlySet<unknown> => new Set(rules.map(of));
   expect(kinds(({ mode }) => mode)).toEqual(new Set([undefined, 'observe', 'approve']));
@@ -98,7 +98,7 @@ function transcriptOf(seed: number): string {
 
 type Nth = (key: string, episode: number) => number;
 
-/** The first episode of a rule on a subject is 1: other rules do not count. */
+/** Numbers the episodes of each rule and subject from 1, so that other rules do not matter. */
 function nthEpisodes(): Nth {
   const seen = new Map<string, ReadonlySet<number>>();
   return (key, episode) => {
@@ -139,7 +139,7 @@ function askedBy({ active }: Evaluation): ReadonlySet<string> {
   );
 }
 
-/** Each field by itself: one more changes no rule on another. */
+/** A rule on each field, with its own dice: a new field changes no other rule. */
 function rulesOn(seed: number): readonly RuleSpec[] {
   return FIELD_CATALOGUE.map((field) => {
     const index = numberOf(`${field.on}.${field.name}`);
@@ -166,7 +166,7 @@ function numberOf(name: string): number {
   return Buffer.from(name).reduce((sum, byte) => (sum * 31 + byte) % 1_000_003, 7);
 }
 
-/** The snapshots are of a Tuesday, 22:30 UTC. */
+/** The snapshots' clock is on a Tuesday, 22:30 UTC. */
 const INSIDE = { days: [2], fromMinute: 1_320, toMinute: 60, timeZone: 'UTC' } as const;
 const OUTSIDE = { days: [3], fromMinute: 480, toMinute: 1_020, timeZone: 'UTC' } as const;
 

@@ -39,7 +39,7 @@ const isIn = (...values: readonly FieldValue[]): Comparison => ({ op: 'in', valu
 const usdt = { asset: 'USDT' };
 const day = { windowMs: 24 * HOUR_MS };
 
-describe('what a rule says of a figure', () => {
+describe('the words of a rule for a figure', () => {
   test.each<
     readonly [
       on: SubjectKind,
@@ -152,7 +152,7 @@ describe('what a rule says of a figure', () => {
       {},
       'what the exchange says of the direction (long or short) contradicts itself',
     ],
-    // One of several.
+    // Enumerations.
     [
       'position',
       'liquidationState',
@@ -209,7 +209,7 @@ describe('what a rule says of a figure', () => {
     expect(said(field(on, name), comparison, quantity, parameter)).toBe(words);
   });
 
-  /** One value of each type, and one more. */
+  /** One value of each type, and some more. */
   const SAMPLES: Readonly<Record<FieldSpec['type'], readonly [FieldValue, FieldValue]>> = {
     number: [0.5, 2],
     enum: ['margin_call', 'none'],
@@ -218,7 +218,7 @@ describe('what a rule says of a figure', () => {
   };
 
   test.each(FIELD_CATALOGUE.map((spec) => [spec.on, spec.name, spec] as const))(
-    'of %s %s reads as words, whatever is compared and whatever came',
+    'of %s %s reads as words, for any comparison and value',
     (_on, _name, spec) => {
       const [value, other] = SAMPLES[spec.type];
       const parameter = Object.fromEntries(
@@ -247,7 +247,7 @@ describe('what a rule says of a figure', () => {
       for (const comparison of comparisons) {
         for (const quantity of quantities) {
           const words = said(spec, comparison, quantity, parameter);
-          // No names of code, no yes and no of code, nothing missing, a verb.
+          // No identifiers or booleans of code, nothing missing, and a verb.
           expect(words).not.toMatch(/[a-z][A-Z]|\btrue\b|\bfalse\b|undefined|NaN|_|\(\)| {2}|, ,/);
           expect(words).toMatch(/ (?:is|does|contradicts) /);
         }
@@ -256,7 +256,7 @@ describe('what a rule says of a figure', () => {
   );
 });
 
-describe('what an alarm says', () => {
+describe('the words of an alarm', () => {
   const event = (changes: Partial<AuditEvent>): AuditEvent => ({
     kind: 'intentEnded',
     atMs: 1,

@@ -5,7 +5,7 @@ import { account, creditLine, position } from '../../support/account-view.ts';
 const { sources } = account('a');
 const moneyOf = () => 'USDT';
 
-test('the nearest harm is the least of each market, all together and the margin call; unknown is not none', () => {
+test('the nearest harm is the least of all markets, the joint distance and the margin call; unknown is not none', () => {
   const held = {
     positions: [position('1'), position('2', { liquidationDistance: 'none' })],
     creditLines: [],
@@ -21,7 +21,7 @@ test('the nearest harm is the least of each market, all together and the margin 
   expect(nearestOf({ ...held, positions: [unknown], jointDistance: null })).toBeNull();
 });
 
-test('no position is known only where the list was read as a whole', () => {
+test('an account counts as without positions only if the list was read completely', () => {
   const nothing = { positions: [], creditLines: [], jointDistance: null };
   expect(nearestOf({ ...nothing, sources })).toBe('none');
   expect(nearestOf({ ...nothing, sources: [] })).toBeNull();
@@ -31,7 +31,7 @@ test('no position is known only where the list was read as a whole', () => {
   }
 });
 
-test('what is at risk is what positions and collateral are worth, and unknown as soon as one of them is', () => {
+test('the amount at risk is the worth of positions and collateral, and unknown if one of them is', () => {
   const positions = [position('1'), position('2', { notional: 1_000 })];
   const line = creditLine({ asset: 'EUR' });
   expect(atRiskOf({ positions, creditLines: [line] }, moneyOf)).toEqual([

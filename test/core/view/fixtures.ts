@@ -10,7 +10,7 @@ import { figuresOf } from '../../../src/core/view/stored-figures.ts';
 import { accountFigures, type ViewInputs, viewAccount } from '../../../src/core/view/view-account.ts';
 import { settings } from '../rules/fixtures.ts';
 
-/** An account that was polled: evaluated from snapshot after snapshot, and stored as a poll stores it. */
+/** An account after polls: evaluated from each snapshot, and stored as a poll stores it. */
 export interface Polled {
   readonly rules: CompiledRules;
   readonly evaluation: Evaluation;
@@ -48,7 +48,7 @@ export function poll(
   }
   if (evaluation === undefined || figures === undefined) throw new Error('no snapshot');
   const documents = { evaluation: state, figures, ...readingsOf(snapshots.at(-1)!) };
-  // As through the store: what is shown is made from what was written down.
+  // Through JSON, as through the store: the view is made from what was stored.
   return { rules, evaluation, stored: storedWith(JSON.parse(JSON.stringify(documents)) as AccountDocuments) };
 }
 
@@ -61,7 +61,7 @@ export function view(polled: Polled, changes: Partial<ViewInputs> = {}): Account
   return viewAccount({ ...inputsOf(polled), ...changes });
 }
 
-/** What the state gauges are made from. */
+/** The inputs of the state gauges. */
 export function figures(polled: Polled, changes: Partial<ViewInputs> = {}): AccountFigures {
   const found = accountFigures({ ...inputsOf(polled), ...changes });
   const rules = found.rules.map(({ ruleId, subject, severity, phase, frozen, sinceMs }) => {

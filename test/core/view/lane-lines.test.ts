@@ -11,19 +11,19 @@ function placed(): Driver {
 }
 
 describe('intents', () => {
-  test('say their target in words, with the size that is to be left', () => {
+  test('show their target in words, with the size to be left', () => {
     const [line] = intentLines([placed().state]);
     expect([line?.target, line?.targetBase]).toEqual(['by 50 % (at most 0.5 left)', '0.5']);
   });
 });
 
 describe('orders', () => {
-  test('an order whose fill has ended its intent is not shown as open any more', () => {
+  test('an order whose fill has ended its intent is no longer shown as open', () => {
     const driver = placed();
     expect(orderLines([driver.state])).toMatchObject([{ status: 'open' }]);
     driver.read(at({ size: '0.5', mark: '998' }));
     expect(intentLines([driver.state])).toMatchObject([{ ended: true, state: 'reached (target)' }]);
-    // The lane keeps it, to cancel it before anything is placed on top of it.
+    // The lane keeps the order, to cancel it before anything is placed on top of it.
     expect(driver.state.orders).toMatchObject([{ status: 'open', presumedFilled: true }]);
     expect(orderLines([driver.state])).toMatchObject([{ status: 'presumedFilled' }]);
   });
@@ -37,7 +37,7 @@ describe('orders', () => {
     expect(placedFor()).toEqual(['open, no order placed']);
   });
 
-  test('one that nobody wants any more is shown as open until it has been cancelled', () => {
+  test('an unwanted order is shown as open until it has been cancelled', () => {
     const driver = placed();
     driver.read(at({})).ask();
     expect(intentLines([driver.state])).toEqual([]);

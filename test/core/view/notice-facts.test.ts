@@ -3,7 +3,7 @@ import type { OrderLine } from '../../../src/core/view/account-view.ts';
 import { noticeFacts } from '../../../src/core/view/notice-facts.ts';
 import { account, position, text } from '../../support/account-view.ts';
 
-test('a question of approval listed what other rules would send, so that nobody knew what was asked', () => {
+test('a question of approval lists standing orders, not what other rules would send', () => {
   const order = {
     positionId: '42',
     market: 'BTC_PERP',
@@ -23,7 +23,7 @@ test('a question of approval listed what other rules would send, so that nobody 
   expect(said('firing')).toHaveLength(2);
 });
 
-test('"In place" was said of an order of a position that is gone', () => {
+test('an order of a vanished position is not called "In place"', () => {
   const order = {
     positionId: '42',
     market: 'BTC_PERP',

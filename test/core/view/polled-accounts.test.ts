@@ -19,8 +19,8 @@ import { figures, poll, view } from './fixtures.ts';
 import { laneOf } from './scenes.ts';
 
 /**
- * Accounts that were polled a few times, as they are stored and shown: kept for review.
- * `npm test -- test/core/view/polled-accounts.test.ts --update` writes it anew.
+ * Accounts after a few polls, as they are stored and shown: kept for review.
+ * `npm test -- test/core/view/polled-accounts.test.ts --update` rewrites the transcript.
  */
 
 const shown = (value: unknown): string =>

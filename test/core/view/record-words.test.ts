@@ -13,7 +13,7 @@ const EVENT: AuditEvent = {
   alarm: false,
 };
 
-test('observe mode no longer hides the very orders it asks to be judged: side, amount and prices are said', () => {
+test('observe mode names side, amount and prices of an order it did not send', () => {
   expect(contentWords({ kind: 'action', event: { ...EVENT, order: ORDER } })).toBe(
     'wouldPlace BTC_PERP (observeMode): sell 0.25 BTC_PERP once the price is 59940 or less, limit 59600; ' +
       'would have been sent; the rule is in observe mode',

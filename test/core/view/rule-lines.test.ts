@@ -23,7 +23,7 @@ import { figures, poll, storedWith, view } from './fixtures.ts';
 
 const NEAR = rule('position', below('liquidationDistance', 0.2), { id: 'near' });
 
-/** A position whose distance to liquidation is this, in percent. */
+/** A position at this distance to liquidation, in percent. */
 const distance = (percent: number, ms: number): Snapshot => {
   const mark = 81 / (1 - percent / 100);
   return positionsSnapshot([position({ unrealizedPnl: d(((mark - 100) * 2).toFixed(6)) })], at(ms));
@@ -35,8 +35,8 @@ const line = (specs: readonly RuleSpec[], snapshots: readonly Snapshot[], nowMs?
   return shown.rules[0]!;
 };
 
-describe('a rule in words', () => {
-  test('that does nothing', () => {
+describe('the line of a rule', () => {
+  test('without anything to do', () => {
     expect(line([NEAR], [distance(40, 0)])).toEqual({
       ruleId: 'near',
       subject: 'position:42',
@@ -53,19 +53,19 @@ describe('a rule in words', () => {
     });
   });
 
-  test('that fires', () => {
+  test('firing', () => {
     const fires = line([NEAR], [distance(15, 0), distance(12, 1_000)]);
     expect(fires).toMatchObject({ phase: 'firing', episode: 1, stage: 0, sinceMs: SERVER_MS, frozen: false });
     expect(fires.reason).toBe('the condition still holds: distance to liquidation is 12 %, below 20 %');
   });
 
-  test('that waits for its time', () => {
+  test('waiting for its time', () => {
     const waiting = line([{ ...NEAR, forMs: 5_000 }], [distance(15, 0), distance(15, 1_500)]);
     expect(waiting).toMatchObject({ phase: 'pending', stage: null, sinceMs: SERVER_MS });
     expect(waiting.reason).toBe('distance to liquidation is 15 %, below 20 %; it has held for 1.5 s of 5 s');
   });
 
-  test('that is kept firing', () => {
+  test('kept firing', () => {
     const kept = line(
       [{ ...NEAR, keepFiringForMs: 60_000 }],
       [distance(15, 0), distance(40, 1_000), distance(40, 3_000)],
@@ -76,7 +76,7 @@ describe('a rule in words', () => {
     );
   });
 
-  test('whose hysteresis holds it', () => {
+  test('held by its hysteresis', () => {
     const held = line(
       [rule('position', below('liquidationDistance', 0.2, 0.3))],
       [distance(15, 0), distance(25, 1_000)],
@@ -87,7 +87,7 @@ describe('a rule in words', () => {
     expect(held.condition).toBe('distance to liquidation below 20 %, clears above 30 %');
   });
 
-  test('that the data do not decide, at rest and firing', () => {
+  test('not decided by the data, at rest and firing', () => {
     const unknown = positionsSnapshot([position({ unrealizedPnl: undefined })], at(1_000));
     expect(line([NEAR], [unknown])).toMatchObject({
       phase: 'inactive',
@@ -102,7 +102,7 @@ describe('a rule in words', () => {
     });
   });
 
-  test('whose data have become too old since: nobody is judging any more', () => {
+  test('with data that have become too old since: not judged any more', () => {
     expect(line([NEAR], [distance(40, 0)], SERVER_MS + 60_000)).toMatchObject({
       phase: 'inactive',
       frozen: true,
@@ -120,7 +120,7 @@ describe('a rule in words', () => {
     });
   });
 
-  test('that was changed, or is new, and has not been judged since', () => {
+  test('changed or new, and not judged since', () => {
     const polled = poll([NEAR], [distance(15, 0)]);
     const changed = compileRules([{ ...NEAR, checksum: 'c2' }], settings());
     expect(view({ ...polled, rules: changed }).rules).toMatchObject([
@@ -137,7 +137,7 @@ describe('a rule in words', () => {
     ]);
   });
 
-  test('for a position that is not in the shown list', () => {
+  test('for a position missing in the shown list', () => {
     const polled = poll([NEAR], [distance(15, 0)]);
     const { figures } = poll([NEAR], [positionsSnapshot([], at(0))]).stored.documents;
     const stored = storedWith({ ...polled.stored.documents, figures: figures! });
@@ -194,7 +194,7 @@ describe('a rule in words', () => {
   });
 });
 
-test('the worst of what fires is the highest severity', () => {
+test('the worst severity is the highest one that fires', () => {
   const taken = snapshot({ positions: read(list([position()])), creditLine: read(list([creditLine()])) });
   const warn = rule('creditLine', above('currentLtv', 0.5), { id: 'w', severity: 'warning' });
   const info = rule('position', below('liquidationDistance', 0.5), { id: 'i', severity: 'info' });
@@ -204,7 +204,7 @@ test('the worst of what fires is the highest severity', () => {
   expect(view(poll([idle], [taken])).worst).toBeNull();
 });
 
-test('at the moment of an evaluation every line is one of its decisions, and every decision a line', () => {
+test('at the time of an evaluation the lines and its decisions match one to one', () => {
   const record = fc.record({
     id: fc.constantFrom('1', '2', '3'),
     market: fc.constantFrom('BTC_PERP', 'ETH_PERP'),
@@ -245,13 +245,11 @@ test('at the moment of an evaluation every line is one of its decisions, and eve
       const lines = view(polled).rules.map(({ ruleId, subject, phase, frozen }) =>
         JSON.stringify([ruleId, subject, phase, frozen]),
       );
-      const decisions = polled.evaluation.decisions
-        // An ended episode of what is gone is no line any more.
-        .map(({ ruleId, subject, phase, reason }) =>
-          JSON.stringify([ruleId, subject, phase, reason === 'frozenByUnknown']),
-        );
+      const decisions = polled.evaluation.decisions.map(({ ruleId, subject, phase, reason }) =>
+        JSON.stringify([ruleId, subject, phase, reason === 'frozenByUnknown']),
+      );
       expect(lines.sort()).toEqual(decisions.sort());
-      // Who only counts gets the same, as far as it goes.
+      // The figures alone give the same, as far as they go.
       expect(view(polled)).toMatchObject(figures(polled));
     }),
     { numRuns: runsOf(300) },

@@ -12,9 +12,7 @@ import { creditLine } from '../../support/account-view.ts';
 import { Dice } from '../../support/dice.ts';
 import { NOW_MS, positionLine, stateInputs } from './scenes.ts';
 
-/**
- * What is said of any account is kept for review: `npm test -- test/core/view/scenes.test.ts --update` writes it anew.
- */
+/** Words about random accounts, kept for review: `npm test -- test/core/view/scenes.test.ts --update` rewrites them. */
 
 interface Scene {
   readonly view: AccountView;

@@ -10,7 +10,7 @@ import { position, text } from '../../support/account-view.ts';
 import type { Dice } from '../../support/dice.ts';
 import { sceneOf } from '../orders/scenes.ts';
 
-/** Any account, whether it could come to be so or not: what pages and messages say of it must be true all the same. */
+/** A random account, possible or not: the words of pages and messages must be true of each. */
 
 export const NOW_MS = 1_767_225_600_000;
 

@@ -91,7 +91,7 @@ const lane = (changes: Partial<LaneState>): LaneState => ({
 const busy = (intents: readonly Intent[], orders: readonly OwnOrder[] = [], more: Partial<LaneState> = {}) =>
   seen({ rules: [FIRING], lanes: [lane({ intents, orders, ...more })] });
 
-describe('the truth about an account', () => {
+describe('the state of an account', () => {
   test.each([
     ['nothing to do', seen(), 'calm', 'nothing', 'calm: 15.25 % from liquidation (BTC_PERP)'],
     [
@@ -229,7 +229,7 @@ describe('the truth about an account', () => {
       expect(['acting', 'waiting']).not.toContain(stateOf(busy([intent()], [order({ status })])).kind);
   });
 
-  test('a pause says by whom, until when, and that nothing is done', () => {
+  test('a pause is shown with its author, its end, and that nothing is done', () => {
     const pause = {
       kind: 'pause',
       id: 'p',
@@ -245,12 +245,12 @@ describe('the truth about an account', () => {
     expect(stateOf(seen({ pause, failures: [failure()] })).kind).toBe('blind');
   });
 
-  test('a credit line needs a person, whatever orders do', () => {
+  test('a credit line needs a person, whether or not orders stand', () => {
     const loan = { ...FIRING, subject: 'creditLine:BTC@1' };
     expect(stateOf(seen({ rules: [loan] })).words).toMatch(/a person has to repay or add collateral$/);
   });
 
-  test('a hedged market whose liquidation price is passed is not blind', () => {
+  test('a hedged market past its liquidation price is not blind', () => {
     const odd = position('1', { direction: 'short', liquidationDistance: null, disagreement: true });
     expect(stateOf(seen({ positions: [odd, position('2')] })).kind).toBe('calm');
     expect(stateOf(seen({ positions: [odd] })).kind).toBe('blind');
@@ -258,7 +258,7 @@ describe('the truth about an account', () => {
 });
 
 describe('the headline', () => {
-  test('one outage of 20 accounts is one group with a count, before what is calm', () => {
+  test('one outage of 20 accounts is one group with a count, before calm accounts', () => {
     const blind = stateOf(seen({ failures: [failure()] }));
     const accounts = Array.from({ length: 20 }, (_, index) => ({ accountId: `a${index}`, state: blind }));
     const headline = headlineOf([{ accountId: 'z', state: stateOf(seen()) }, ...accounts]);
@@ -269,7 +269,7 @@ describe('the headline', () => {
     expect(headline.groups.map(({ count }) => count)).toEqual([20, 1]);
   });
 
-  test('several accounts waited for "its trigger": they wait for theirs', () => {
+  test('several accounts wait for "their" triggers', () => {
     const state = stateOf(busy([intent()], [order()]));
     const of = (...ids: readonly string[]) =>
       headlineOf(ids.map((accountId) => ({ accountId, state }))).words;
@@ -285,14 +285,14 @@ describe('the headline', () => {
 const STAYS =
   'orders already at the exchange stay: 1 (sell 0.25 BTC_PERP once the price is 59940 or less, limit 59600)';
 
-test('an order that was still open was not said of an account that only observes, or is paused', () => {
+test('an order still open is shown for an account that only observes or is paused', () => {
   const lanes = [lane({ orders: [order()] })];
   expect(stateOf(seen({ mode: 'observe', lanes }))).toMatchObject({
     words: `calm: 15.25 % from liquidation (BTC_PERP); ${STAYS}`,
     severity: 'warning',
   });
   expect(stateOf(seen({ lanes })).words).not.toContain('stay');
-  // A rule that acts in an account that observes has an order that is meant to be there.
+  // If a rule acts in an observing account, its order is meant to be there.
   const acting = [lane({ orders: [order()], intents: [intent()] })];
   expect(stateOf(seen({ mode: 'observe', lanes: acting })).words).not.toContain('stay');
   const pause = { author: 'ann', reason: 'r', expiresAtMs: null, atMs: NOW } as StateInputs['pause'];

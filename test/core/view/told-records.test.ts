@@ -10,7 +10,7 @@ import { contentWords, scopeWords } from '../../../src/core/view/record-words.ts
 import { type StoryScope, storyOf } from '../../../src/core/view/story.ts';
 
 /**
- * Every kind of record, and how it is told: `npm test -- test/core/view/told-records.test.ts --update` writes it anew.
+ * Every kind of record in words: `npm test -- test/core/view/told-records.test.ts --update` rewrites the transcript.
  */
 
 const NOW_MS = 1_767_225_600_000;

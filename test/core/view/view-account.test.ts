@@ -49,7 +49,7 @@ const BLIND = rule(
 );
 
 describe('positions', () => {
-  test('a long position, every figure', () => {
+  test('shows every figure of a long position', () => {
     const shown = view(poll([NEAR], [positionsSnapshot([position()])]));
     expect(shown.positions).toEqual([
       {
@@ -78,13 +78,13 @@ describe('positions', () => {
     ]);
   });
 
-  test('a short one past its liquidation price disagrees', () => {
+  test('shows a short past its liquidation price as a disagreement', () => {
     const [line] = view(poll([], [positionsSnapshot([short({ liquidationPrice: d('105') })])])).positions;
     expect(line).toMatchObject({ direction: 'short', sizeBase: '2', markPrice: '110', disagreement: true });
     expect(line?.liquidationDistance).toBeNull();
   });
 
-  test('with both sides of a market open, what one of them leaves undecided is not frozen', () => {
+  test('with both sides of a market open, a rule that one side leaves undecided is not frozen', () => {
     const near = rule('position', below('liquidationDistance', 0.05), { id: 'near' });
     const passed = short({
       positionId: '43',
@@ -100,7 +100,7 @@ describe('positions', () => {
     ]);
   });
 
-  test('all markets together', () => {
+  test('shows the joint distance of all markets', () => {
     const other = position({ positionId: '43', market: 'ETH_PERP' });
     expect(view(poll([], [positionsSnapshot([position(), other])])).jointDistance).toBeCloseTo(0.05, 9);
   });
@@ -158,7 +158,7 @@ describe('positions', () => {
     expect(line).toMatchObject(expected);
   });
 
-  test('forecasts run as soon as the evaluated state has enough samples', () => {
+  test('shows forecasts once the evaluated state has enough samples', () => {
     const snapshots = Array.from({ length: 40 }, (_, index) => {
       const record = position({ unrealizedPnl: d((-20 + Math.sin(index)).toFixed(2)) });
       return positionsSnapshot([record], at(index * 1_000));
@@ -187,7 +187,7 @@ describe('positions', () => {
     left: fc.subarray([...optional]),
   });
 
-  test('whatever the exchange leaves out, the figures are those of the catalogue, and all of it is plain JSON', () => {
+  test('with any field left out, the figures are those of the catalogue, and all is plain JSON', () => {
     fc.assert(
       fc.property(fc.array(records, { maxLength: 3 }), (drawn) => {
         const list = drawn.map(({ amount, liquidationPrice, unrealizedPnl, left }, index) =>
@@ -224,7 +224,7 @@ describe('credit lines', () => {
   const creditLines = (...records: ReturnType<typeof creditLine>[]) =>
     snapshot({ creditLine: read(list(records)) });
 
-  test('LTVs as fractions, the exact debt, and one cure per target below the LTV', () => {
+  test('show LTVs as fractions, the exact debt, and one cure per target below the LTV', () => {
     const [line] = view(
       poll([LTV], [creditLines(creditLine({ totalFunding: d('0.000000000000000001') }))]),
     ).creditLines;
@@ -249,7 +249,7 @@ describe('credit lines', () => {
     ]);
   });
 
-  test('no cure for what is cured, nor for what is not known', () => {
+  test('show no cure if it is not needed or not known', () => {
     const cured = view(poll([LTV], [creditLines(creditLine({ currentLtv: d('50') }))]));
     expect(cured.creditLines[0]?.cures).toEqual([]);
     const unknownUnit = view(poll([LTV], [creditLines(creditLine({ liquidationLtv: d('5') }))]));
@@ -260,7 +260,7 @@ describe('credit lines', () => {
 });
 
 describe('marks', () => {
-  test('only of rules that look at the subject; within a "not" from the other side', () => {
+  test('show only rules that select the subject, inverted within a `not`', () => {
     const notFar = rule(
       'position',
       { kind: 'not', condition: above('liquidationDistance', 0.4) },
@@ -286,7 +286,7 @@ describe('marks', () => {
   });
 });
 
-describe('what stands besides', () => {
+describe('other parts of the view', () => {
   const polled = poll(
     [NEAR, BLIND],
     [
@@ -298,7 +298,7 @@ describe('what stands besides', () => {
     ],
   );
 
-  test('sources with their ages, completeness and what is too old', () => {
+  test('sources have their age, completeness and whether they are too old', () => {
     const { sources } = view(polled, { nowMs: SERVER_MS + 1_000 });
     expect(sources).toEqual([
       {
@@ -322,7 +322,7 @@ describe('what stands besides', () => {
     expect(view(polled, { nowMs: SERVER_MS + 9_700 }).sources[0]).toMatchObject({ tooOld: true });
   });
 
-  test('balances: those asked for, absent ones are zero; else those that are not zero', () => {
+  test('balances: the configured ones, with absent ones as zero; else all that are not zero', () => {
     expect(view(polled, { balances: ['USDT', 'SOL'] }).balances).toEqual([
       { asset: 'USDT', available: '12.5' },
       { asset: 'SOL', available: '0' },
@@ -331,7 +331,7 @@ describe('what stands besides', () => {
     expect(view(poll([], [positionsSnapshot([])]), { balances: ['USDT'] }).balances).toEqual([]);
   });
 
-  test('the age of a read is that of the last one, though its figures were not stored again', () => {
+  test('the age of a read is that of the last one, although its figures were not stored again', () => {
     const OLD = rule('position', above('ageSeconds', 5_000), { id: 'old' });
     const taken = (ms: number, ageMs: number) => {
       const serverDateMs = SERVER_MS + ms - ageMs;
@@ -346,14 +346,14 @@ describe('what stands besides', () => {
     const shown = view({ ...later, stored: storedWith(documents) }, { nowMs: SERVER_MS + 4_500 });
     expect(shown).toMatchObject({ figuresAtMs: SERVER_MS, judgedAtMs: SERVER_MS + 4_000 });
     expect(shown.sources[0]).toMatchObject({ ageMs: 600, readAtMs: SERVER_MS + 3_900 });
-    // The clock of the exchange moves along.
+    // The exchange's clock moves along.
     expect(shown.rules.map(({ reason }) => reason)).toEqual([
       expect.stringMatching(/^the condition is not met: age is 100[45] s, not above 5000 s$/),
       'the condition is not met: age of the data (positions) is 0.6 s, not above 30 s',
     ]);
   });
 
-  test('pause and silences in force, no others', () => {
+  test('only controls in force are shown', () => {
     const by = { author: 'ann', reason: 'x', atMs: 0 };
     const pause: Pause = { kind: 'pause', id: 'p', accountId: null, expiresAtMs: SERVER_MS + 10, ...by };
     const silence: Silence = {
@@ -376,7 +376,7 @@ describe('what stands besides', () => {
     expect(view(polled, { controls, nowMs: SERVER_MS + 10 })).toMatchObject({ pause: null, silences: [] });
   });
 
-  test('what people were told and is not over, and who sees to it until it is worse', () => {
+  test('open notices are shown, with their acknowledgement until they get worse', () => {
     const notice = (kind: string, changes: object) => ({
       notice: { ...changes, kind, ruleId: 'near', subject: 'position:1', severity: 'critical', market: 'M' },
     });
@@ -427,7 +427,7 @@ describe('what stands besides', () => {
     expect(shown(1, SERVER_MS + 10)[0]?.acknowledged).toBeNull();
   });
 
-  test('a poll due within a fraction of a millisecond made what the daemon says unreadable for `status`', () => {
+  test('a poll due within a fraction of a millisecond gives a whole time, which `status` can read', () => {
     const { rules, stored } = poll([NEAR], [positionsSnapshot([position()])]);
     const { evaluation } = stored.documents;
     const passage = { ...evaluation!.passage!, plannedMs: 1_234.5678 };
@@ -442,7 +442,7 @@ describe('what stands besides', () => {
     expect(account.safeParse(JSON.parse(JSON.stringify(shown))).error?.issues).toBeUndefined();
   });
 
-  test('an account that was never judged, and one whose state is refused', () => {
+  test('an account that was never judged, and one whose state is refused, are shown', () => {
     const { rules } = polled;
     const never = viewAccount({
       load: { kind: 'loaded', account: storedWith({}, { version: 0, danger: 0 }) },
@@ -484,7 +484,7 @@ describe('what stands besides', () => {
     expect(Object.keys(refused).sort()).toEqual(Object.keys(never).sort());
   });
 
-  test('without a config the figures are read as they were stored, and the rules are those that are remembered', () => {
+  test('without a config figures are read as they were stored, and rules as remembered', () => {
     const fired = poll([NEAR], [positionsSnapshot([short({ amount: d('2') })])], { bothSign: 'unsigned' });
     const shown = view(fired, { rules: undefined });
     expect(shown).toMatchObject({ mode: 'enforce', labels: {}, worst: null });
@@ -501,7 +501,7 @@ describe('what stands besides', () => {
     expect(unread).toMatchObject({ mode: null, positions: [], rules: [] });
   });
 
-  test('without figures an account is shown without them, and its data age stays known', () => {
+  test('without figures an account is shown without them, and the age of its data stays known', () => {
     const { figures: _figures, ...documents } = polled.stored.documents;
     const shown = view({ ...polled, stored: storedWith(documents) }, { nowMs: SERVER_MS + 600 });
     expect(shown.positions).toEqual([]);
@@ -522,13 +522,13 @@ describe('when figures are stored', () => {
   const due = (changes: object = {}, ms = 1_000) =>
     figuresDue({ before, ...calm(ms), failures: [], isBusy: false, ...changes });
 
-  test('at most every so often while all is calm', () => {
+  test('at most once per period while all is calm', () => {
     expect(due({ before: undefined })).toBe(true);
     expect(due({}, FIGURES_EVERY_MS - 1)).toBe(false);
     expect(due({}, FIGURES_EVERY_MS)).toBe(true);
   });
 
-  test('at once when something goes on, or what there is has changed', () => {
+  test('at once while something happens, or when a subject has changed', () => {
     expect(due({ isBusy: true })).toBe(true);
     expect(due(calm(1_000, []))).toBe(true);
     expect(due(calm(1_000, [position({ positionId: '43' })]))).toBe(true);
@@ -542,7 +542,7 @@ describe('when figures are stored', () => {
     expect(due({ ...blind, evaluation: poll([], [blind.snapshot]).evaluation })).toBe(true);
   });
 
-  test('another process counts by the wall clock, also one that stepped back', () => {
+  test('another process counts by the wall clock, even if that stepped back', () => {
     const from = (ms: number) => ({ snapshot: { ...calm(0).snapshot, at: at(9, 'other', ms) } });
     expect(due(from(1_000))).toBe(false);
     expect(due(from(FIGURES_EVERY_MS))).toBe(true);

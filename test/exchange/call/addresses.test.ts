@@ -13,7 +13,7 @@ async function serve(answer: Answer): Promise<RawServer> {
   return server;
 }
 
-/** What the next command asks, after one was answered like this by the first of two addresses. */
+/** The address that the next command uses after the first of two addresses has answered so. */
 async function nextAfter(answer: Answer, ask: 'cancelAll' | 'deposit' = 'cancelAll'): Promise<string> {
   const [first, second] = [await serve(answer), await serve(always(200, []))];
   const client = openClient([first.baseUrl, second.baseUrl]);
@@ -27,7 +27,7 @@ async function nextAfter(answer: Answer, ask: 'cancelAll' | 'deposit' = 'cancelA
   return second.received.length === 1 ? 'the other one' : 'the same';
 }
 
-describe('after a reply a command asks', () => {
+describe('after a reply the next command uses the same or the other address', () => {
   const body = { code: 0, message: 'no', errors: {} };
 
   test.each([
@@ -65,7 +65,7 @@ describe('after a reply a command asks', () => {
   });
 });
 
-test('an address that works again is the preferred one again', async () => {
+test('an address that works again is preferred again', async () => {
   let fails = true;
   const first = await serve((_request, response) =>
     fails ? send(response, 500, { code: 0, message: 'no', errors: {} }) : send(response, 200, []),
@@ -76,7 +76,7 @@ test('an address that works again is the preferred one again', async () => {
   await client.openPositions();
   fails = false;
   await client.openPositions();
-  // Its first pause is a quarter of a second.
+  // Its first pause is at most a quarter of a second.
   await expect
     .poll(async () => [(await client.openPositions()).kind, first.received.length])
     .toEqual(['ok', 2]);

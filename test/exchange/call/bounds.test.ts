@@ -26,7 +26,7 @@ const zeros = (bytes: number): string => `[${'0,'.repeat(bytes / 2 - 1)}0]`;
 const positions = (count: number): string =>
   JSON.stringify(Array.from({ length: count }, (_, index) => ({ ...POSITION, positionId: index + 1 })));
 
-/** Milliseconds of processor time at best, as the machine is shared. */
+/** The least processor time of several rounds, in milliseconds, as the machine is shared. */
 function costOf(work: () => void): number {
   let best = Infinity;
   for (let round = 0; round < 7; round += 1) {
@@ -38,14 +38,14 @@ function costOf(work: () => void): number {
   return best;
 }
 
-/** What the client does with the text of a reply. */
+/** The client's whole work on the text of a reply. */
 function digest(text: string): void {
   if (excessOf(text, REPLY_BOUNDS.openPositions) !== undefined) return;
   readReply(text, parseJson(text)?.value, readPositions);
 }
 
-describe('complaints', () => {
-  test('a reply of 10 KB of zeros wrote 15,000 log lines', async () => {
+describe('drift reports', () => {
+  test('of a reply of 10 KB of zeros are bounded, and the reply is refused', async () => {
     const { server, client, drifts } = await ask(always(200, zeros(10_000)));
     expect(await client.openPositions()).toMatchObject({ kind: 'failed', error: { name: 'replyTooLarge' } });
     expect(drifts.splice(0)).toHaveLength(1);
@@ -60,7 +60,7 @@ describe('complaints', () => {
     expect(drifts[19]).toMatchObject({ path: '[19]', expected: 'an object', got: 'number' });
   });
 
-  test('a record with many faults counts once, and the good ones beside it are kept', async () => {
+  test('count a record with many faults once, and the good records beside it are kept', async () => {
     const { client, drifts } = await ask(always(200, [{ positionId: 'x' }, POSITION, {}]));
     expect(await client.openPositions()).toMatchObject({
       value: {
@@ -72,7 +72,7 @@ describe('complaints', () => {
     expect(drifts).toHaveLength(2);
   });
 
-  test('of a history they are counted over all lists and pages', async () => {
+  test('of a history are counted over all its lists and pages', async () => {
     const bad = Array.from({ length: 15 }, () => ({}));
     const lists = { A_B: bad, C_D: [SPOT_ORDER], E_F: bad };
     const { client, drifts } = await ask(always(200, lists));
@@ -108,7 +108,7 @@ describe('bounds', () => {
   test.each([
     ['nested too deeply', `[${'{"a":['.repeat(1000)}${']}'.repeat(1000)}]`, /nested deeper than/],
     ['with too long a list', zeros(20_000), /more than 700 members/],
-  ])('a reply %s is refused before it is parsed, and told of once', async (_what, text, message) => {
+  ])('a reply %s is refused before it is parsed, and reported once', async (_what, text, message) => {
     const { client, drifts, server } = await ask(always(200, text));
     const outcome = await client.openPositions();
     expect(outcome).toMatchObject({ kind: 'failed', error: { name: 'replyTooLarge' } });
@@ -123,7 +123,7 @@ describe('bounds', () => {
     expect(excessOf(text, { members: 2, values: 9 })).toBeDefined();
   });
 
-  test('a text of escaped quotes took longer to look through than to parse', () => {
+  test('a text of escaped quotes takes less time to scan than to parse', () => {
     const text = JSON.stringify([{ memo: '"'.repeat(1_000_000) }]);
     const looking = costOf(() => excessOf(text, REPLY_BOUNDS.transfers));
     expect(looking).toBeLessThan(costOf(() => parseJson(text)));

@@ -14,8 +14,8 @@ import {
 import type { Sent } from './played-wire.ts';
 
 /**
- * Histories of calls of two clients: what must hold of every one, and what was sent, said and told, kept for review.
- * `npm test -- test/exchange/call/call-histories.test.ts --update` writes it anew.
+ * Plays random calls of two clients, checks the invariants, and keeps what was sent and reported for review.
+ * `npm test -- test/exchange/call/call-histories.test.ts --update` rewrites the transcript.
  */
 
 const CASES: readonly [string, Circumstances][] = [
@@ -35,7 +35,7 @@ async function playAll(how: Circumstances): Promise<readonly PlayedCalls[]> {
 
 const isCommand = ({ what }: Asked): boolean => !['ping', 'openPositions', 'mainBalance'].includes(what);
 
-/** Requests of a command, which names itself in them. */
+/** Requests of one command, found by the name in their bodies. */
 function requestsOf({ sent }: PlayedCalls, { name }: Asked): readonly Sent[] {
   const market = `${name.toUpperCase()}_PERP`;
   return sent.filter(({ body }) => body['market'] === market || body['unique_id'] === name);
@@ -106,7 +106,7 @@ describe.each(CASES)('with %s', (_what, how) => {
       expect(events.reduce((sum, { attempts }) => sum + attempts, 0)).toBe(sent.length);
       expect(new Set(afterwards)).toEqual(new Set(['openPositions ok', 'cancelAll accepted', 'ping ok']));
       expect([timersLeft, openLeft]).toEqual([0, 0]);
-      // Of those too that nobody has given up.
+      // Includes calls that nobody has given up.
       const signals = asked.flatMap(({ options }) => options.signal ?? []);
       expect(signals.flatMap((signal) => getEventListeners(signal, 'abort'))).toEqual([]);
     }

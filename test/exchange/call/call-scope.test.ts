@@ -4,7 +4,7 @@ import { CallScope, type ScopeTime } from '../../../src/exchange/call/call-scope
 import { EventQueue } from '../../../src/world/event-queue.ts';
 import { Machine, MachineProcess } from '../../../src/world/machine.ts';
 
-/** A scope of a second in virtual time, the timers that run, and what happened when. */
+/** A scope of one second in virtual time, with its running timers and a log. */
 function opened(timeoutMs = 1_000, given = new AbortController()) {
   const queue = new EventQueue();
   const process = new MachineProcess(queue, new Machine(queue, 0));
@@ -42,7 +42,7 @@ function opened(timeoutMs = 1_000, given = new AbortController()) {
 }
 
 describe('the time of a call', () => {
-  test('runs out once, is never negative, and what ended it first counts', async () => {
+  test('runs out once and is never negative; the first cause of its end counts', async () => {
     const { scope, pass, abort } = opened();
     await pass(999);
     expect([scope.remainingMs(), scope.isOver(), scope.cancelled]).toEqual([1, false, undefined]);
@@ -56,7 +56,7 @@ describe('the time of a call', () => {
     expect([given.scope.isOver(), given.scope.cancelled]).toEqual([true, 'aborted']);
   });
 
-  test('is over from the start where it was given up before', () => {
+  test('is over from the start if the signal was aborted before', () => {
     const given = new AbortController();
     given.abort();
     const { scope, listeners } = opened(1_000, given);
@@ -65,7 +65,7 @@ describe('the time of a call', () => {
 });
 
 describe('a pause', () => {
-  test('ends in its time, or with the call, and leaves nothing behind', async () => {
+  test('ends in its time or with the call, and leaves no timer behind', async () => {
     const { scope, told, pass, log, running } = opened();
     told(scope.sleep(300));
     await pass(300);
@@ -75,7 +75,7 @@ describe('a pause', () => {
     expect(running.size).toBe(0);
   });
 
-  test('ends at once when the call is given up, and there is none afterwards', async () => {
+  test('ends at once when the call is given up; a later pause ends at once, too', async () => {
     const { queue, scope, told, pass, log, running, abort } = opened();
     queue.after(100, abort);
     told(scope.sleep(300));
@@ -88,8 +88,8 @@ describe('a pause', () => {
   });
 });
 
-describe('what is waited for', () => {
-  test('comes, fails, or is not waited for any longer when time is over or the call is given up', async () => {
+describe('a promise waited for within a call', () => {
+  test('resolves, rejects, or resolves to undefined when the time is over or the call is given up', async () => {
     const cases = [opened(), opened(), opened(), opened()] as const;
     const [comes, fails, late, given] = cases;
     const after = <T>({ queue }: (typeof cases)[number], ms: number, value: () => T): Promise<T> =>
@@ -120,7 +120,7 @@ describe('what is waited for', () => {
     expect(late.scope.cancelled).toBe('timeout');
   });
 
-  test('is interrupted once, by the last one who waits, and by nobody who has done so', async () => {
+  test('notifies only the last listener, once, and not one that has been removed', async () => {
     const { queue, scope, pass, log, say, abort } = opened();
     scope.onCancel(() => say('first'));
     scope.onCancel(() => say('second'));
@@ -138,7 +138,7 @@ describe('what is waited for', () => {
   });
 });
 
-test('a call that ends keeps no timer and no listener, and nothing is interrupted afterwards', async () => {
+test('an ended call keeps no timer and no listener, and notifies nobody afterwards', async () => {
   const { scope, pass, log, say, listeners, running, abort } = opened();
   expect(listeners()).toBe(1);
   scope.onCancel(undefined);

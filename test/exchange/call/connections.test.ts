@@ -24,7 +24,7 @@ afterEach(async () => {
 const SETTINGS: TransportSettings = { baseUrls: ['http://exchange.test'], maxReplyBytes: 1_000 };
 
 describe('the last good address of a name', () => {
-  /** A name server whose answers the test gives, asked in virtual time. */
+  /** A name server whose answers the test gives, in virtual time. */
   function opened() {
     const queue = new EventQueue();
     const { timers } = new MachineProcess(queue, new Machine(queue, 0));
@@ -48,7 +48,7 @@ describe('the last good address of a name', () => {
     return { ask, answer, fail, pass, got, told, asked };
   }
 
-  test('serves after a second without an answer, and only where there is one', async () => {
+  test('is used after a second without an answer, if there is one', async () => {
     const { ask, answer, pass, got, told } = opened();
     ask();
     await pass(60_000);
@@ -61,7 +61,7 @@ describe('the last good address of a name', () => {
     expect([got, told]).toEqual([['10.0.0.1', '10.0.0.1'], ['exchange.test']]);
   });
 
-  test('is given once: an answer or a failure that comes later is for the next one', async () => {
+  test('is given once: a late answer or failure counts for the next lookup only', async () => {
     const { ask, answer, fail, pass, got, told } = opened();
     ask();
     answer('10.0.0.1');
@@ -76,7 +76,7 @@ describe('the last good address of a name', () => {
     expect(told).toEqual(['exchange.test', 'exchange.test']);
   });
 
-  test('is not needed where an answer comes in time', async () => {
+  test('is not used if an answer comes in time', async () => {
     const { ask, answer, pass, got, told } = opened();
     ask();
     answer('10.0.0.1');
@@ -87,7 +87,7 @@ describe('the last good address of a name', () => {
     expect([got, told]).toEqual([['10.0.0.1', '10.0.0.2'], []]);
   });
 
-  test('is that of the same name, asked for in the same way', () => {
+  test('is kept per name and lookup options', () => {
     const { ask, answer, fail, got, asked } = opened();
     const ways = [{ family: 4 }, { family: 6 }, { all: true }, { hints: 8 }, {}];
     for (const [index, way] of ways.entries()) {
@@ -105,7 +105,7 @@ describe('the last good address of a name', () => {
     expect(asked[0]?.key).toBe('exchange.test,4,,');
   });
 
-  test('serves also without anybody who is told', async () => {
+  test('is used without an observer, too', async () => {
     const timers = createSystemTimers();
     let fails = false;
     const lookup = lastGoodLookup((_name, _options, answer) => {
@@ -120,7 +120,7 @@ describe('the last good address of a name', () => {
 });
 
 describe('connections to one origin', () => {
-  /** What a request comes to: a status and a body, or the code of an error. */
+  /** The result of a request: a status and a body, or the code of an error. */
   function request(dispatcher: WireDispatcher, origin: string): Promise<string> {
     let text = '';
     return new Promise((resolve) => {
@@ -173,7 +173,7 @@ describe('connections to one origin', () => {
     const dispatcher = open(origin, connections === undefined ? {} : { connections });
     const replies = Array.from({ length: 6 }, () => request(dispatcher, origin));
     await vi.waitUntil(() => held.length === most);
-    // Each connection has its next request only after its reply.
+    // Each connection gets its next request only after its reply.
     for (let answered = 0; answered < 6; answered += 1) {
       await vi.waitUntil(() => held.length > answered);
       held[answered]?.end('x');
@@ -182,7 +182,7 @@ describe('connections to one origin', () => {
     expect(sockets).toHaveLength(most);
   });
 
-  test('wait for a reply, and for the rest of one, as long as the request lives', async () => {
+  test('wait for a reply and for all of its body as long as the request lives', async () => {
     const { origin } = await listen(async (response) => {
       await delay(30);
       response.write('a');
@@ -206,7 +206,7 @@ describe('clients share connections', () => {
     return { log, connections };
   }
 
-  test('where addresses, proxy and certificates are the same, whatever their order and the bound of replies', async () => {
+  test('if addresses, proxy and certificates are equal, in any order of keys and with any bound of replies', async () => {
     const { log, connections } = opened();
     const first = connections.take({ ...SETTINGS, proxy: 'http://p', ca: ['x'] });
     const second = connections.take({ ca: ['x'], ...SETTINGS, proxy: 'http://p', maxReplyBytes: 7 });
@@ -224,13 +224,13 @@ describe('clients share connections', () => {
     ['proxy', { proxy: 'http://p' }],
     ['certificates', { ca: 'x' }],
     ['number', { connections: 3 }],
-  ])('but not where they differ in %s', (_what, changes) => {
+  ])('but not if they differ in %s', (_what, changes) => {
     const { connections } = opened();
     const origins = connections.take(SETTINGS).origins;
     expect(connections.take({ ...SETTINGS, ...changes }).origins).not.toBe(origins);
   });
 
-  test('until the last one has gone; who comes then gets new ones', async () => {
+  test('until the last client has released them; a later one gets new connections', async () => {
     const { log, connections } = opened();
     const settings = { ...SETTINGS, baseUrls: ['http://a.test/x', 'http://b.test/'] };
     const both = [connections.take(settings), connections.take(settings)];

@@ -6,7 +6,7 @@ describe('deadlines of requests in flight', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  test('each expires once, in time and in order, unless it was taken back, whatever was added before', () => {
+  test('each expires once, in time and in order, unless it was removed', () => {
     const step = fc.record({
       inMs: fc.integer({ min: 1, max: 60 }),
       removes: fc.option(fc.nat(40), { nil: undefined }),
@@ -39,7 +39,7 @@ describe('deadlines of requests in flight', () => {
     );
   });
 
-  test('what one of them throws keeps no other from its own', () => {
+  test('a deadline that throws does not keep others from expiring', () => {
     const deadlines = new Deadlines(() => Date.now());
     const rung: string[] = [];
     const broken = new Deadline(() => {
@@ -53,7 +53,7 @@ describe('deadlines of requests in flight', () => {
     expect(rung).toEqual(['at the same time', 'later']);
   });
 
-  test('what is no number is refused, and holds up nothing', () => {
+  test('a time that is no number is refused and blocks no other', () => {
     const deadlines = new Deadlines(() => Date.now());
     let rung = 0;
     expect(() => deadlines.add(new Deadline(() => (rung += 1)), Number.NaN)).toThrow(RangeError);
@@ -62,7 +62,7 @@ describe('deadlines of requests in flight', () => {
     expect(rung).toBe(1);
   });
 
-  test('a timer that nobody needs any more keeps no process alive', () => {
+  test('without deadlines no timer keeps the process alive', () => {
     vi.useRealTimers();
     const before = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
     const deadlines = new Deadlines();

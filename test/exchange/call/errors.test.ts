@@ -8,8 +8,8 @@ import { ERROR_CATALOGUE } from '../error-catalogue.ts';
 const judge = (endpoint: EndpointId, status: number, body: unknown) =>
   errorOfReply({ endpoint, redact: foreignWords([], SHOWN_OF_ERRORS) }, status, body);
 
-describe('catalogue', () => {
-  test('names are stable words, each with one effect; only code 36 has two meanings on one endpoint', () => {
+describe('error catalogue', () => {
+  test('names are stable, each with one effect; only code 36 has two meanings on one endpoint', () => {
     const effects = new Map<string, string>();
     for (const { name, effect, meaning } of ERROR_CATALOGUE) {
       expect(name).toMatch(/^[a-z][A-Za-z]+$/);
@@ -53,7 +53,7 @@ describe('catalogue', () => {
     }
   });
 
-  test('an unknown code stays visible', () => {
+  test('an unknown code stays visible in the name', () => {
     expect(judge('stopLimit', 400, { code: 987, message: 'what' })).toMatchObject({
       name: 'unknown code 987',
       message: 'what',
@@ -62,7 +62,7 @@ describe('catalogue', () => {
   });
 });
 
-test('code 36 is a duplicate unless its words say that the id is wrong in itself', () => {
+test('code 36 is a duplicate unless its message says that the id itself is invalid', () => {
   const name = (text: string | undefined) => {
     const errors = text === undefined ? {} : { client_order_id: [text] };
     return judge('stopLimit', 400, { code: 36, message: 'Validation failed', errors })?.name;
@@ -72,7 +72,7 @@ test('code 36 is a duplicate unless its words say that the id is wrong in itself
   expect(name('The id format is invalid.')).toBe('clientOrderIdInvalid');
 });
 
-describe('errors by status and words', () => {
+describe('errors by status and message', () => {
   const denied = { success: false, code: 0, message: "You don't have permission to use this endpoint." };
 
   test.each([200, 400, 403])('a permission refusal under status %i', (status) => {
@@ -99,13 +99,13 @@ describe('errors by status and words', () => {
     }
   });
 
-  test('success bodies are no errors', () => {
+  test('the body of a success is no error', () => {
     for (const body of [[], {}, null, undefined, { hedgeMode: true }, 'ok', { success: true }]) {
       expect(judge('cancelAll', 200, body)).toBeUndefined();
     }
   });
 
-  test('no active loan, a refused nonce, and an id used before are told by their words', () => {
+  test('no active loan, a refused nonce and a used id are recognised by their messages', () => {
     const loan = { code: 0, message: 'No active loan at the moment' };
     expect(judge('creditLines', 400, loan)?.name).toBe('noActiveLoan');
     expect(judge('stopLimit', 400, { ...loan, success: false })?.name).not.toBe('noActiveLoan');
@@ -118,7 +118,7 @@ describe('errors by status and words', () => {
     );
   });
 
-  test('field messages are kept, bounded and in one line', () => {
+  test('field messages are kept, bounded, in one line', () => {
     const errors = { amount: ['too\nlittle', 5, 'x '.repeat(1000)], provider: 'invalid' };
     const error = judge('fiatDeposit', 400, { code: 0, message: 'Validation failed', errors });
     expect(error?.fields).toEqual({ amount: ['too little', 'x '.repeat(150)], provider: ['invalid'] });

@@ -33,9 +33,9 @@ function open(baseUrls: readonly string[], changes: Partial<ExchangeClientOption
   return client;
 }
 
-describe('what was sent is never taken for unsent', () => {
+describe('a request that was sent is never taken for unsent', () => {
   test.each(['EHOSTUNREACH', 'ENETUNREACH', 'ECONNREFUSED'])(
-    'a connection that breaks with %s after it carried an order leaves its fate unknown',
+    'a connection that breaks with %s after it carried an order leaves an unknown outcome',
     async (code) => {
       const sockets: { destroy(error: Error): void }[] = [];
       const remember = (message: unknown) => {
@@ -52,7 +52,7 @@ describe('what was sent is never taken for unsent', () => {
     },
   );
 
-  test('an order that is offered to a second connection is not written there', async () => {
+  test('an order offered to a second connection is not written there', async () => {
     const aborted: number[] = [];
     const controller = (name: number) => ({ abort: () => void aborted.push(name) });
     const dispatch = vi.spyOn(Pool.prototype, 'dispatch').mockImplementation((_options, handler) => {
@@ -67,7 +67,7 @@ describe('what was sent is never taken for unsent', () => {
     expect(aborted).toEqual([2]);
   });
 
-  test('a code and words under a success status are no certain refusal; success: false is one', async () => {
+  test('a code and a message with a success status are no certain refusal; success: false is one', async () => {
     const server = await serve(always(200, { code: 30, message: 'Order is being processed' }));
     const client = open([server.baseUrl]);
     expect((await client.reduceOnlyStop(STOP)).kind).toBe('unknown');
@@ -76,21 +76,21 @@ describe('what was sent is never taken for unsent', () => {
     expect((await client.reduceOnlyStop(STOP)).kind).toBe('rejected');
   });
 
-  test('errors without a message under a success status are not taken for a success', async () => {
+  test('errors without a message with a success status are no success', async () => {
     const server = await serve(always(200, { code: 30, errors: { market: ['unknown'] } }));
     expect((await open([server.baseUrl]).cancelAll({})).kind).toBe('unknown');
   });
 
-  test('words about the nonce under a success status do not make an order go out again', async () => {
+  test('a message about the nonce with a success status does not repeat an order', async () => {
     const server = await serve(always(200, { code: 1, message: 'accepted, nonce stored' }));
     expect((await open([server.baseUrl]).reduceOnlyStop(STOP)).kind).toBe('unknown');
     expect(server.received).toHaveLength(1);
   });
 
-  test('a command whose time was over before it began is not sent', async () => {
+  test('a command without time left is not sent', async () => {
     const server = await serve(always(200, []));
     const client = open([server.baseUrl]);
-    // Opens a connection and has nonces and permits at hand.
+    // Opens a connection, and leaves nonces and permits at hand.
     for (let round = 0; round < 14; round += 1) await client.cancelAll({});
     const before = server.received.length;
     const outcome = await client.cancelAll({}, { timeoutMs: 0 });
@@ -100,7 +100,7 @@ describe('what was sent is never taken for unsent', () => {
   });
 });
 
-test('an order that was cancelled as it was created is told to the observer as rejected, too', async () => {
+test('an order cancelled at creation is reported to the observer as rejected, too', async () => {
   const server = await serve(always(200, { ...PLACED_ORDER, status: 'CANCELLED' }));
   const events: CallEvent[] = [];
   const client = open([server.baseUrl], { observer: { onCall: (event) => void events.push(event) } });
@@ -108,7 +108,7 @@ test('an order that was cancelled as it was created is told to the observer as r
   expect(events).toMatchObject([{ outcome: 'rejected', error: 'cancelledOnCreation' }]);
 });
 
-test('a list of types emptied while the cancel waits does not make it a cancel of everything', async () => {
+test('a list of types emptied while the cancel waits does not turn it into a cancel of everything', async () => {
   const server = await serve(always(200, []));
   const types: NonNullable<CancelAllRequest['types']>[number][] = ['spot'];
   const outcome = open([server.baseUrl]).cancelAll({ types });
@@ -130,7 +130,7 @@ describe('time', () => {
   const limits: RateLimitStore = { take: never, penalize: never };
 
   test.each(['unique', 'window', 'increasing'] as const)(
-    'a store that does not answer keeps no call longer than its own time, nor a caller who gives up (%s)',
+    'a store that does not answer holds a call no longer than its own time or its abort (%s)',
     async (mode) => {
       const server = await serve(always(200, []));
       const lost: unknown[] = [];
@@ -148,14 +148,14 @@ describe('time', () => {
       const outcome = client.cancelAll({}, { signal: giveUp.signal });
       setTimeout(() => giveUp.abort(), 10);
       expect(await outcome).toMatchObject({ kind: 'rejected', error: { name: 'aborted', effect: 'none' } });
-      // Had they been waited for, they would count as lost by now.
+      // If the calls had waited for the stores, those would count as lost by now.
       expect(lost).toEqual([]);
       expect(server.received).toHaveLength(0);
     },
     10_000,
   );
 
-  test('a bound longer than a timer can be does not end a call at once', async () => {
+  test('a timeout longer than a timer allows does not end a call at once', async () => {
     const server = await serve(always(200, [POSITION]));
     const client = open([server.baseUrl], { timeouts: { attemptMs: 1e10, callMs: Infinity } });
     expect((await client.openPositions()).kind).toBe('ok');
@@ -169,7 +169,7 @@ describe('time', () => {
     ['pool.maxReplyBytes', { pool: { maxReplyBytes: -1 } }],
     ['retry.maxAttempts', { retry: { maxAttempts: 0 } }],
     ['proxy', { proxy: 'socks5://user:planted-password@127.0.0.1:1' }],
-  ])('%s that cannot work is refused by name', (name, changes) => {
+  ])('an impossible %s is refused by name', (name, changes) => {
     const attempt = () => openClient(['http://127.0.0.1:1'], changes);
     expect(attempt).toThrow(name);
     expect(attempt).not.toThrow('planted-password');
@@ -189,7 +189,7 @@ test.each<[string, Answer]>([
 });
 
 describe('in increasing mode', () => {
-  test('urgent calls of one client do not keep those of another waiting until all are done', async () => {
+  test('urgent calls of one client do not make another client wait until all are done', async () => {
     const server = await serve((_request, response) => void setTimeout(() => send(response, 200, []), 2));
     const store = createMemoryNonceStore(systemClock);
     const [busy, other] = [1, 2].map(() => open([server.baseUrl], { nonce: { mode: 'increasing', store } }));
@@ -209,7 +209,7 @@ describe('in increasing mode', () => {
 });
 
 describe('in window mode', () => {
-  test('a store that forgot everything makes no process use a nonce of its own again', async () => {
+  test('after a store has lost its data no process uses one of its own nonces again', async () => {
     const server = await serve(always(200, []));
     let memory = createMemoryNonceStore(systemClock);
     const store = Object.assign(Object.create(memory) as typeof memory, {
@@ -223,12 +223,12 @@ describe('in window mode', () => {
     const nonces = server.received.map(({ body }) => body['nonce']);
     expect(nonces).toHaveLength(240);
     expect(new Set(nonces).size).toBe(240);
-    // Those belong to processes without their store.
+    // Nonces ending in 9 belong to processes without their store.
     expect(nonces.filter((nonce) => String(nonce).endsWith('9'))).toEqual([]);
   });
 });
 
-test('requests that fail together are one failure of their base URL', () => {
+test('requests that fail together count as one failure of their base URL', () => {
   const clock = manualClock();
   const baseUrls = new BaseUrls(2, clock, () => 1);
   for (let request = 0; request < 50; request += 1) baseUrls.failed(0);
@@ -237,13 +237,13 @@ test('requests that fail together are one failure of their base URL', () => {
   expect(baseUrls.pick('read')).toBe(0);
 });
 
-test('a number where the attached stops should be is not read as none attached', async () => {
+test('a number in place of the attached stops is not read as none attached', async () => {
   const server = await serve(always(200, [{ ...POSITION, tpsl: 5 }]));
   const outcome = await open([server.baseUrl]).openPositions();
   expect(outcome).toMatchObject({ kind: 'ok', value: { records: [], complete: false } });
 });
 
-test('a history without an order is read to its end, not to the first old record', async () => {
+test('an unsorted history is read to its end, not to the first old record', async () => {
   const at = (createdAt: number, index: number) => ({ ...TRANSFER, createdAt, transaction_id: `t-${index}` });
   const records = Array.from({ length: 700 }, (_, index) => at(index % 2 === 0 ? 3000 : 1000, index));
   const server = await serve(({ body }, response) => {
@@ -256,7 +256,7 @@ test('a history without an order is read to its end, not to the first old record
   expect(outcome.kind === 'ok' && outcome.value.records.length).toBe(350);
 });
 
-test('a history whose pages repeat themselves is not complete', async () => {
+test('a history whose pages repeat is not complete', async () => {
   const server = await serve((_request, response) => {
     const records = Array.from({ length: 500 }, (_, index) => ({
       transaction_id: `t-${index}`,
@@ -274,7 +274,7 @@ test('a history whose pages repeat themselves is not complete', async () => {
   expect(outcome).toMatchObject({ kind: 'ok', value: { complete: false } });
 });
 
-test('a call leaves no listener on the signal of its caller', async () => {
+test("a call leaves no listener on its caller's signal", async () => {
   const server = await serve(always(200, []));
   const { signal } = new AbortController();
   const client = open([server.baseUrl]);
@@ -283,7 +283,7 @@ test('a call leaves no listener on the signal of its caller', async () => {
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
-test('a request that takes longer than the lease of the lane keeps the lane', async () => {
+test('a request longer than the mutex lease keeps the mutex', async () => {
   let inFlight = 0;
   let most = 0;
   const server = await serve((_request, response) => {
@@ -302,7 +302,7 @@ test('a request that takes longer than the lease of the lane keeps the lane', as
   expect(most).toBe(1);
 });
 
-test('a 429 that names a time to wait is a limit, and is not waited for beyond the call', async () => {
+test('a 429 with Retry-After is a limit, and is not waited for beyond the call', async () => {
   const server = await serve(always(429, { message: 'Too many requests.' }, { 'Retry-After': '60' }));
   const nonce = { mode: 'window', store: createMemoryNonceStore(systemClock) } as const;
   const client = open([server.baseUrl], { nonce, timeouts: { callMs: 500 } });
@@ -310,7 +310,7 @@ test('a 429 that names a time to wait is a limit, and is not waited for beyond t
   expect(server.received).toHaveLength(1);
 });
 
-test('nonces of the window that others used are passed over after two refusals', async () => {
+test('nonces of the window that others used are skipped after two refusals', async () => {
   const usedUpTo = Date.now() + 500;
   const server = await serve(({ body }, response) => {
     if (Number(body['nonce']) > usedUpTo) send(response, 200, []);
@@ -320,7 +320,7 @@ test('nonces of the window that others used are passed over after two refusals',
   expect((await open([server.baseUrl], { nonce }).cancelAll({})).kind).toBe('accepted');
 });
 
-test('an order without a client order id is not sent again, whatever a 429 is taken for', async () => {
+test('an order without a client order id is never sent again, not even after a 429', async () => {
   let refusals = 0;
   const server = await serve((_request, response) => {
     refusals += 1;
@@ -365,7 +365,7 @@ describe('with few connections', () => {
     },
   );
 
-  test('no permit is taken before there is a connection to use it on', async () => {
+  test('no permit is taken before there is a connection for it', async () => {
     const held: (() => void)[] = [];
     const server = await serve((_request, response) => void held.push(() => send(response, 200, [])));
     const memory = createMemoryRateLimitStore(systemClock);
@@ -387,14 +387,14 @@ describe('with few connections', () => {
     const effects = outcomes.map((outcome) => outcome.kind === 'failed' && outcome.error.effect);
     expect(effects.filter((effect) => effect === 'none')).toHaveLength(4);
     expect(permits).toBe(2);
-    // Every slot came back.
+    // All slots have been given back.
     const again = Array.from({ length: 4 }, () => client.openPositions());
     const answering = setInterval(() => answerAll(held), 2);
     cleanups.push(() => clearInterval(answering));
     expect((await Promise.all(again)).map(({ kind }) => kind)).toEqual(['ok', 'ok', 'ok', 'ok']);
   });
 
-  test('calls that wait for one when the client closes are told so', async () => {
+  test('calls that wait for a connection when the client closes end with clientClosed', async () => {
     const held: (() => void)[] = [];
     const server = await serve((_request, response) => void held.push(() => send(response, 200, [])));
     const client = open([server.baseUrl], { pool: { connections: 1 } });

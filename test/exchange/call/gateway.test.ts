@@ -30,7 +30,7 @@ const HTML = '<html><body><h1>Attention required</h1></body></html>';
 const protective = { priority: 'protective' } as const;
 const nonceOf = ({ received }: RawServer, index: number) => Number(received[index]?.body['nonce']);
 
-/** Answers the first requests in turn, then all others with the last answer. */
+/** Gives the answers to the requests in turn, and the last one to all later requests. */
 function inTurn(...answers: readonly Answer[]): Answer {
   let asked = 0;
   return (request, response) => {
@@ -59,7 +59,7 @@ describe('a 429 of the exchange, in JSON', () => {
     },
   );
 
-  test('that names a time to wait is a limit', async () => {
+  test('is a limit if it has a Retry-After', async () => {
     const server = await serve(always(429, { message: 'Too many requests.' }, { 'Retry-After': '60' }));
     const outcome = await open([server]).reduceOnlyStop(STOP);
     expect(outcome).toMatchObject({ kind: 'rejected', error: { name: 'rateLimited', retryAfterMs: 60_000 } });
@@ -68,7 +68,7 @@ describe('a 429 of the exchange, in JSON', () => {
   });
 });
 
-describe('a 429 of the gateway, which is no JSON', () => {
+describe('a 429 of the gateway, not in JSON', () => {
   test('is a limit, never a nonce: the command is not repeated, and polls stop', async () => {
     const server = await serve(inTurn(always(429, HTML), always(200, [POSITION])));
     const events: CallEvent[] = [];
@@ -80,7 +80,7 @@ describe('a 429 of the gateway, which is no JSON', () => {
     });
     expect(server.received).toHaveLength(1);
     expect(events).toMatchObject([{ noncesRefused: 0, limitsHit: 1 }]);
-    // Of another endpoint, too: the gateway counts them all.
+    // The pause holds for another endpoint, too: the gateway counts them all.
     expect(await client.mainBalance({ timeoutMs: 300 })).toMatchObject({
       kind: 'failed',
       error: { name: 'rateBudgetSpent' },
@@ -88,13 +88,13 @@ describe('a 429 of the gateway, which is no JSON', () => {
     expect(server.received).toHaveLength(1);
   });
 
-  test('one 429 with Retry-After 60: the reduction behind it never went', { timeout: 20_000 }, async () => {
+  test('with Retry-After 60 holds polls, but not a reduction', { timeout: 20_000 }, async () => {
     const server = await serve(inTurn(always(429, '', { 'Retry-After': '60' }), always(200, PLACED_ORDER)));
     const client = open([server]);
     await client.openPositions({}, { timeoutMs: 500 });
     const outcome = await client.reduceOnlyStop(STOP, { ...protective, timeoutMs: 5000 });
     expect(outcome).toMatchObject({ kind: 'accepted' });
-    // Polls keep to the 60 s; what protects does not, now that the gateway lets it through.
+    // Polls wait for the 60 s; protective calls do not, now that the gateway lets them through.
     expect(await client.cancelAll({}, { ...protective, timeoutMs: 500 })).toMatchObject({ kind: 'accepted' });
     expect(await client.openPositions({}, { timeoutMs: 500 })).toMatchObject({ kind: 'failed' });
   });
@@ -110,7 +110,7 @@ describe('a 429 of the gateway, which is no JSON', () => {
     expect(Math.min(...gaps)).toBeGreaterThan(990);
   });
 
-  test('protective calls go one at a time, and more seldom after the third refusal', () => {
+  test('lets protective calls go one at a time, and less often after the third refusal', () => {
     const pause = new GatewayPause();
     const waits: number[] = [];
     let nowMs = 0;
@@ -124,20 +124,20 @@ describe('a 429 of the gateway, which is no JSON', () => {
       expect(pause.waitMs('protective', nowMs)).toBe(waitMs);
     }
     expect(waits).toEqual([1000, 1000, 1000, 2000, 4000, 8000, 10_000, 10_000]);
-    // Polls wait for all of what it asked for, and longer as refusals go on.
+    // Polls wait for the whole Retry-After, and longer as refusals go on.
     expect(pause.waitMs('normal', nowMs)).toBeGreaterThan(20_000);
     pause.passed(nowMs + 1);
     expect(pause.waitMs('protective', nowMs)).toBe(0);
     expect(pause.waitMs('normal', nowMs)).toBeGreaterThan(0);
   });
 
-  test('Retry-After 60: reads of an endangered account stopped for a minute', () => {
+  test('with Retry-After 60 holds reads of an endangered account for a second, not for a minute', () => {
     const pause = new GatewayPause();
     pause.refused(60_000, 0, 0);
     expect(pause.waitMs('normal', 500)).toBe(59_500);
     expect(pause.waitMs('watching', 500)).toBe(500);
     pause.leaves('watching', 1_000);
-    // They are in nobody's way, and go on at their pace when something got through.
+    // They delay no protective call, and go on at their pace when a request got through.
     expect(pause.waitMs('protective', 1_000)).toBe(0);
     pause.passed(1_000);
     expect(pause.waitMs('watching', 1_000)).toBe(1_000);
@@ -153,7 +153,7 @@ describe('a 429 of the gateway, which is no JSON', () => {
     expect(pause.waitMs('watching', nowMs + 60_000)).toBe(0);
   });
 
-  test('when something got through, polls wait for no longer than a minute', () => {
+  test('after a request got through, polls wait at most a minute', () => {
     const pause = new GatewayPause();
     pause.refused(120_000, 0, 0);
     expect(pause.waitMs('normal', 500)).toBe(119_500);
@@ -162,7 +162,7 @@ describe('a 429 of the gateway, which is no JSON', () => {
   });
 
   test.each(['120', '999999', 'Thu, 31 Dec 2099 23:59:59 GMT'])(
-    'a reply that asks for %s is given two minutes',
+    'a Retry-After of %s counts as two minutes',
     async (header) => {
       const server = await serve(always(429, HTML, { 'Retry-After': header }));
       expect(await open([server]).openPositions({}, { timeoutMs: 500 })).toMatchObject({
@@ -171,7 +171,7 @@ describe('a 429 of the gateway, which is no JSON', () => {
     },
   );
 
-  test('requests that were in flight together are one refusal, and an older reply ends nothing', () => {
+  test('refusals of requests in flight together count once, and an older reply ends no pause', () => {
     const pause = new GatewayPause();
     expect(pause.refused(undefined, 0, 100)).toBe(1000);
     expect(pause.refused(undefined, 50, 110)).toBeUndefined();
@@ -186,7 +186,7 @@ describe('other replies of the gateway', () => {
     ['403 with HTML', 403, HTML],
     ['404 without a body', 404, ''],
   ])(
-    '%s says nothing of permission or loans; a read goes to the other address',
+    '%s is no statement about permissions or loans; a read goes to the other address',
     async (_what, status, body) => {
       const [blocked, fine] = [await serve(always(status, body)), await serve(always(200, []))];
       const alone = open([blocked]);
@@ -203,7 +203,7 @@ describe('other replies of the gateway', () => {
     },
   );
 
-  test('a command it refuses has had no effect, and the next one takes the other address', async () => {
+  test('a refused command has had no effect, and the next one uses the other address', async () => {
     const [blocked, fine] = [await serve(always(403, HTML)), await serve(always(200, PLACED_ORDER))];
     const client = open([blocked, fine]);
     expect(await client.reduceOnlyStop(STOP)).toMatchObject({
@@ -213,7 +213,7 @@ describe('other replies of the gateway', () => {
     expect(await client.reduceOnlyStop(STOP)).toMatchObject({ kind: 'accepted' });
   });
 
-  test.each([500, 502, 503, 520])('%i with HTML leaves the fate of a command open', async (status) => {
+  test.each([500, 502, 503, 520])('%i with HTML leaves the outcome of a command unknown', async (status) => {
     const server = await serve(always(status, HTML));
     expect(await open([server]).cancelAll({})).toMatchObject({
       kind: 'unknown',
@@ -221,7 +221,7 @@ describe('other replies of the gateway', () => {
     });
   });
 
-  test('in JSON the same statuses are the exchange speaking', async () => {
+  test('the same statuses in JSON come from the exchange', async () => {
     const server = await serve(always(403, { code: 4, message: 'no access' }));
     const client = open([server]);
     expect(await client.openPositions()).toMatchObject({ error: { name: 'permissionDenied' } });
@@ -231,14 +231,14 @@ describe('other replies of the gateway', () => {
   });
 });
 
-describe('the address that requests come from', () => {
+describe('the address from which requests come', () => {
   test.each([
     [401, 'Your IP address is not in the whitelist of this key.'],
     [403, 'IP not allowed'],
     [422, 'Access from this IP is restricted.'],
     [403, 'This address is not allowed for the key'],
   ])(
-    'is not allowed (%i "%s"): told apart from a refused key, and the other base address tried',
+    'is not allowed (%i "%s"): this is no refused key, and the other base address is tried',
     async (status, message) => {
       const [here, there] = [
         await serve(always(status, { code: 9, message, errors: {} })),
@@ -262,7 +262,7 @@ describe('the address that requests come from', () => {
   test.each([
     [401, 'Unauthorized request.', 'unauthenticated'],
     [403, "You don't have permission to use this endpoint.", 'permissionDenied'],
-  ])('has nothing to do with %i "%s"', async (status, message, name) => {
+  ])('is not blamed for %i "%s"', async (status, message, name) => {
     const [here, there] = [await serve(always(status, { code: 2, message })), await serve(always(200, []))];
     const failures: unknown[] = [];
     const observer = { onPathFailure: (failure: unknown) => failures.push(failure) };

@@ -10,9 +10,9 @@ import { createSystemTimers } from '../../../src/exchange/system-clock.ts';
 import { slowness } from '../../support/machine-speed.ts';
 import { CREDIT_LINE, decimalText, openClient, POSITION, SPOT_ORDER, STOP, TRANSFER } from '../fixtures.ts';
 
-/** A reply holds the loop from its last byte until the client has judged it: all of that is one turn. Of a usual core. */
+/** Longest turn of the event loop for one reply on a usual core: from its last byte until the client has judged it. */
 const MOST_HELD_MS = 50;
-/** The machine is shared: one try within the bound is enough. Time is that of the loop's own thread. */
+/** As the machine is shared, one try within the bound is enough. The time is that of the loop's own thread. */
 const TRIES = 10;
 
 let flight: Dispatcher.DispatchHandler | undefined;
@@ -46,14 +46,14 @@ function answer({ body, status = 200, encoding }: Reply): void {
   flight?.onResponseEnd?.(controller, {});
 }
 
-/** What the loop is held by one reply, milliseconds of processor time, and what came of it. */
+/** Returns how long one reply holds the loop (milliseconds of processor time), and its outcome. */
 async function heldBy(call: Call, reply: Reply): Promise<[number, string]> {
   const sent = new Promise<void>((resolve) => {
     onFlight = resolve;
   });
   const outcome = call(client);
   await sent;
-  // Of a history the next page is empty.
+  // The next page of a history is empty.
   onFlight = () => answer({ body: Buffer.from('[]') });
   const before = process.threadCpuUsage();
   answer(reply);
@@ -89,7 +89,7 @@ const CALLS: readonly (readonly [EndpointId, object, Call])[] = [
   ['hedgeMode', { hedgeMode: true }, (to) => to.setHedgeMode(true)],
 ];
 
-/** Lists of as many units as pass: of a length, and of so many values each. */
+/** As many lists of units as the bounds let pass; `valuesEach`: values in one unit. */
 function units(unit: string, valuesEach: number, { bytes, members, values }: Bounds): string[] {
   const most = Math.floor(
     Math.min((bytes - 3 * members) / (unit.length + 1), (values - members) / valuesEach),
@@ -101,7 +101,7 @@ function units(unit: string, valuesEach: number, { bytes, members, values }: Bou
 
 type Bounds = (typeof REPLY_BOUNDS)[EndpointId];
 
-/** A good record beside whose fields stands one that is wrong, as long as all of the bytes allow. */
+/** Good records with a wrong field each, as long as the bytes allow. */
 function badRecords(record: object, { bytes, members, values }: Bounds): string {
   const each = Object.keys(record).length + 6;
   const count = Math.min(members, Math.floor(values / each), 1000);
@@ -110,7 +110,7 @@ function badRecords(record: object, { bytes, members, values }: Bounds): string 
   return Array.from({ length: count }, () => JSON.stringify(bad)).join(',');
 }
 
-/** As many good records, all the same and without what tells them apart, as the bounds allow. */
+/** As many equal good records without an id as the bounds allow. */
 function equalRecords(record: object, { bytes, members, values }: Bounds): string {
   const each = Object.keys(record).length + 4;
   const count = Math.min(members, Math.floor(values / each));
@@ -120,7 +120,7 @@ function equalRecords(record: object, { bytes, members, values }: Bounds): strin
   return Array.from({ length: count }, () => text).join(',');
 }
 
-/** What costs most of what an endpoint lets through, by what it is. */
+/** The most costly replies that an endpoint lets through, by name. */
 function worstOf(
   record: object,
   bounds: Bounds,
@@ -136,7 +136,7 @@ function worstOf(
   const said = 'ab cd '.repeat(Math.floor(bytes / 3600));
   return {
     'lists of zeros': nested('0', 1),
-    // More values than pass: refused before they are read.
+    // More values than may pass: refused before it is parsed.
     'lists of zeros, as long as the bytes allow': {
       text: `[${units('0', 1, { ...bounds, values: Infinity }).join(',')}]`,
     },
@@ -147,7 +147,7 @@ function worstOf(
     'bad records': { text: `[${records}]`.slice(0, bytes) },
     'bad records of a page': { text: `{"records":[${records}],"limit":1,"offset":0,"total":1}` },
     'bad records of a market': { text: `{"A_B":[${records}]}` },
-    // Copies are numbered. Before, each was compared with all others, for 600 ms.
+    // Equal records are numbered, as comparing each with all others takes 600 ms.
     'a page of equal records without an id': {
       text: `{"records":[${equalRecords(record, bounds)}],"limit":1,"offset":0,"total":1}`,
     },
@@ -187,12 +187,12 @@ describe.each(CALLS)('%s', (id, record, call) => {
     }
     const tooLong = found.filter(({ heldMs }) => heldMs > mostMs);
     expect(tooLong.map(({ what, heldMs, became }) => [what, heldMs, became])).toEqual([]);
-    // Most are not refused for their size: what is measured is what comes after.
+    // Most are not refused for their size: the work after that is measured.
     expect(found.filter(({ became }) => became !== 'replyTooLarge').length).toBeGreaterThan(7);
   });
 });
 
-test('thousands of compressions, one upon the other, are not taken off', async () => {
+test('a reply compressed many times over is not decompressed', async () => {
   let body = Buffer.alloc(REPLY_BOUNDS.transfers.bytes - 4096, 'x');
   for (let step = 0; step < 8; step += 1) body = gzipSync(body, { level: 0 });
   const encoding = Array.from({ length: 8 }, () => 'gzip').join(', ');

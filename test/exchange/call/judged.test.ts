@@ -13,13 +13,13 @@ import { PREPARE, personalTexts } from '../../../src/exchange/requests.ts';
 import { Dice } from '../../support/dice.ts';
 
 /**
- * What attempts come to, whom it is told, and what is sent: kept for review.
- * `npm test -- test/exchange/call/judged.test.ts --update` writes it anew.
+ * The outcomes of attempts, the reports, and the requests sent: kept for review.
+ * `npm test -- test/exchange/call/judged.test.ts --update` rewrites the transcript.
  */
 
 const redact = foreignWords(['planted-secret'], SHOWN_OF_ERRORS);
 
-/** A judge whose surroundings write down what they are told. */
+/** A judge whose collaborators record what is reported to them. */
 function openJudge(dice: Dice) {
   const told: string[] = [];
   const note =
@@ -227,7 +227,7 @@ const CUSTOMER = {
   address: { line1: '12 Square', city: 'London', zipCode: 'SW1Y', countryCode: 'GB', line2: 'x' },
 };
 
-/** Whole requests; each field is then left out, and replaced by whatever may stand there. */
+/** Whole requests; each field is then left out, and replaced by odd values. */
 const REQUESTS: Readonly<Record<keyof typeof PREPARE, object>> = {
   openPositions: { market: 'BTC_PERP' },
   transfers: {

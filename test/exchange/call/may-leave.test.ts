@@ -6,7 +6,7 @@ import { systemClock, systemTimers } from '../../../src/exchange/system-clock.ts
 import { createMemoryRateLimitStore } from '../../../src/state/limits/limiter-memory.ts';
 import { createMemoryNonceStore } from '../../../src/state/nonce/nonce-memory.ts';
 
-/** Refuses the nonce of every request, at once. */
+/** Refuses the nonce of every request, without delay. */
 function openClient() {
   const sent: string[] = [];
   const dispatcher = {
@@ -45,7 +45,7 @@ const ORDER = {
   positionSide: 'BOTH',
 } as const;
 
-test('what may not leave any more does not leave, nor is it sent again after a refused nonce', async () => {
+test('a request that may no longer leave is not sent, not even again after a refused nonce', async () => {
   const { client, sent } = openClient();
   const never = await client.reduceOnlyStop(ORDER, { mayLeave: () => false });
   expect(never).toMatchObject({ kind: 'rejected', error: { name: 'aborted', effect: 'none' } });

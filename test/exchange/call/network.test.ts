@@ -21,7 +21,7 @@ if (!hasOpenssl) process.stderr.write('openssl is not installed: no certificate 
 
 const portOf = (server: { address(): unknown }) => (server.address() as { port: number }).port;
 
-/** A proxy that forwards and tunnels, and remembers what it was asked for. */
+/** A proxy that forwards and tunnels, and records its requests. */
 async function startProxy(): Promise<{ url: string; asked: string[] }> {
   const asked: string[] = [];
   const sockets = new Set<Socket>();
@@ -57,7 +57,7 @@ async function startProxy(): Promise<{ url: string; asked: string[] }> {
   return { url: `http://user:planted-password@127.0.0.1:${portOf(proxy)}`, asked };
 }
 
-/** @param name that the certificate is for, besides the one that it is asked by */
+/** @param name another name that the certificate is for */
 async function startTls(name = 'localhost'): Promise<{ baseUrl: string; ca: string }> {
   const directory = mkdtempSync(join(tmpdir(), 'breakwater-tls-'));
   const [key, cert] = [join(directory, 'key.pem'), join(directory, 'cert.pem')];
@@ -81,7 +81,7 @@ async function startTls(name = 'localhost'): Promise<{ baseUrl: string; ca: stri
 }
 
 describe('network settings', () => {
-  test('a proxy is used, with its credentials, which stay out of what is shown', async () => {
+  test('a proxy is used with its credentials, which are never shown', async () => {
     const server = await startServer(always(200, ['pong']));
     cleanups.push(() => server.close());
     const proxy = await startProxy();
@@ -96,7 +96,7 @@ describe('network settings', () => {
     ]);
   });
 
-  test('a proxy that is down means that a command never left', async () => {
+  test('if the proxy is down, a command never left', async () => {
     const server = await startServer(always(200, ['pong']));
     cleanups.push(() => server.close());
     const client = openClient([server.baseUrl], { proxy: 'http://user:planted-password@127.0.0.1:9' });
@@ -129,7 +129,7 @@ describe('network settings', () => {
     ['for another name', true],
     ['signed by nobody who is trusted', false],
   ])(
-    'a certificate is %s: the other base address is tried, nothing was sent, and the cause is told',
+    'a certificate is %s: nothing is sent, the other base address is tried, and the cause is reported',
     async (_what, isTrusted) => {
       const wrong = await startTls('elsewhere.example');
       const fine = await startServer(always(200, []));
@@ -157,7 +157,7 @@ describe('network settings', () => {
     },
   );
 
-  test('the address may have a path of its own', async () => {
+  test('the base address may have a path', async () => {
     const server = await startServer(always(200, ['pong']));
     cleanups.push(() => server.close());
     const client = openClient([`${server.baseUrl}/exchange/`]);

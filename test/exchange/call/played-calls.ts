@@ -12,18 +12,18 @@ import { Dice } from '../../support/dice.ts';
 import { API_KEY, API_SECRET, decimalText, STOP } from '../fixtures.ts';
 import { MAX_REPLY_BYTES, PlayedWire, type Sent } from './played-wire.ts';
 
-/** Two clients of one key in virtual time, whose connections and exchange do whatever those may do. */
+/** Two clients of one key in virtual time, over random connections and a random exchange. */
 
 const START_MS = 1_767_225_600_000;
 const STEPS = 40;
 const ATTEMPT_MS = 500;
 export const CALL_MS = 3_000;
-/** Requests of a client at the same time, without the one that is kept for protective ones. */
+/** Concurrent requests of a client, without the slot reserved for protective ones. */
 const CONNECTIONS = 2;
 export const MOST_IN_FLIGHT = CONNECTIONS + 1;
-/** After the last step, until every call has ended. */
+/** Time after the last step until every call has ended. */
 const AFTERMATH_MS = 10_000;
-/** Until no pause of a limit is left. */
+/** Time until no pause of a limit is left. */
 const RECOVERY_MS = 600_000;
 
 const ADDRESSES = ['https://one.example', 'https://two.example/api//', 'http://three.example:8080/x/'];
@@ -32,16 +32,16 @@ export interface Circumstances {
   readonly mode: NonceMode;
   readonly addresses: 1 | 2 | 3;
   readonly isProxied?: true;
-  /** How much too fast its clocks run, in millionths. */
+  /** How much too fast the client's clocks run, in millionths. */
   readonly driftPpm?: number;
-  /** How it is listened to; default: it is. */
+  /** The kind of observer; default: one that works. */
   readonly observer?: 'throws' | 'none';
 }
 
 export interface Asked {
   readonly who: number;
   readonly what: Operation;
-  /** Is in the body of its requests. */
+  /** A name in the bodies of the call's requests. */
   readonly name: string;
   readonly startedMs: number;
   readonly timeoutMs: number;
@@ -57,11 +57,11 @@ export interface PlayedCalls {
   readonly asked: readonly Asked[];
   readonly sent: readonly Sent[];
   readonly events: readonly (CallEvent & { readonly who: number })[];
-  /** What calls came to when all was well again. */
+  /** The outcomes of calls once no faults occur any more. */
   readonly afterwards: readonly string[];
-  /** Then, when nothing was under way. */
+  /** Timers left then, with no call under way. */
   readonly timersLeft: number;
-  /** Of connections, when all clients were closed. */
+  /** Open connections after all clients were closed. */
   readonly openLeft: number;
   readonly lines: readonly string[];
 }
@@ -170,7 +170,7 @@ class Game {
         ...(who === 0 ? { version: '1.2.3' } : {}),
         clock,
         timers,
-        // Often the same, so that what is compared is often equal.
+        // Often the same, so that compared values are often equal.
         random: () => random.of(0, 0, 0.5, 0.75),
         observer: this.#observer(who),
         sharedConnections,
@@ -178,7 +178,7 @@ class Game {
     });
   }
 
-  /** A store that answers late at times. */
+  /** A store that sometimes answers late. */
   #reached<T extends object>(what: string, store: T): T {
     const slow = new Proxy(store, {
       get: (target, name: string) => {

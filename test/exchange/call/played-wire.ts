@@ -6,7 +6,7 @@ import type { EventQueue } from '../../../src/world/event-queue.ts';
 import type { Dice } from '../../support/dice.ts';
 import { PLACED_ORDER, POSITION } from '../fixtures.ts';
 
-/** Connections of clients in virtual time, and the exchange at their end, with all that may become of a request. */
+/** Connections of clients in virtual time, and the exchange at their end, with all faults a request may meet. */
 
 export const MAX_REPLY_BYTES = 4_000;
 
@@ -16,12 +16,12 @@ export interface Sent {
   readonly path: string;
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Of its body; empty where there is none. */
+  /** Name in the request's body; empty if there is none. */
   readonly text: string;
   readonly body: Readonly<Record<string, unknown>>;
-  /** How many connections have carried it. */
+  /** Number of connections that have carried the request. */
   writes: number;
-  /** The exchange has done what it asks for. */
+  /** Whether the exchange has carried out the request. */
   isDone: boolean;
   endedMs: number;
 }
@@ -39,9 +39,9 @@ const failure = (code: string, message = code): Error => Object.assign(new Error
 
 export class PlayedWire {
   readonly sent: Sent[] = [];
-  /** Nothing goes wrong any more. */
+  /** Ends all faults. */
   isCalm = false;
-  /** Dispatchers that are open, by origin. */
+  /** Open dispatchers by origin. */
   readonly open = new Map<string, number>();
   readonly #queue: EventQueue;
   readonly #dice: Dice;
@@ -127,11 +127,11 @@ type Fate =
       readonly reply: Reply;
       readonly pieces: number;
       readonly isOfferedTwice?: boolean;
-      /** `half`: it breaks within the body. */
+      /** `half`: the connection breaks within the body. */
       readonly ends: 'whole' | 'broken' | 'never' | 'half';
     };
 
-/** One request on its way, as undici carries it. */
+/** A request on its way, as undici carries it. */
 class Exchange {
   readonly #sent: Sent;
   readonly #handler: Handler;
@@ -161,7 +161,7 @@ class Exchange {
     }
     this.#after(fate.opensMs, () => {
       if (!this.#isTaken()) return;
-      // The connection has broken, and there is another one.
+      // The connection has broken, and another one is offered.
       if (fate.isOfferedTwice === true && !this.#isTaken()) return;
       this.#after(fate.takesMs / 2, () => {
         const { ends, reply } = fate;
@@ -171,7 +171,7 @@ class Exchange {
     });
   }
 
-  /** Offers a connection; false where it is not written to. */
+  /** Offers a connection; returns false if the request is not written to it. */
   #isTaken(): boolean {
     this.#handler.onRequestStart?.(this.#controller, {});
     if (!this.#isOver) this.#sent.writes += 1;

@@ -41,7 +41,7 @@ describe('documented replies are read whole', () => {
     ]);
   });
 
-  test('nulls that mean "none" stay null, and null parts of tpsl count as not set', () => {
+  test('nulls that mean "none" stay null, and null parts of tpsl are not set', () => {
     const text = json([
       { ...POSITION, liquidationPrice: null, liquidationState: null, tpsl: null },
       { ...POSITION, tpsl: { takeProfitId: null, takeProfit: null, stopLossId: 7, stopLoss: '1' } },
@@ -78,7 +78,7 @@ describe('documented replies are read whole', () => {
     }
   });
 
-  test('spot orders in either spelling, CANCELED read as CANCELLED', () => {
+  test('spot orders in either spelling, with CANCELED read as CANCELLED', () => {
     const { id, client_order_id, deal_fee, deal_stock, deal_money, ...rest } = SPOT_ORDER;
     const camel = {
       ...rest,
@@ -153,7 +153,7 @@ describe('digits', () => {
   });
 });
 
-test('an open position without a base price is kept, with what it says of a margin call, and told of', () => {
+test('an open position without a base price is kept with its margin call, and reported', () => {
   const text = json([
     { ...POSITION, basePrice: null, pnl: '' },
     POSITION,
@@ -178,7 +178,7 @@ test('unknown values of enumerations are kept and marked', () => {
   });
 });
 
-test('a bad record is set aside with place and shape, without its values, and the others are kept', () => {
+test('a bad record is set aside with its path and shape, without its values, and the others are kept', () => {
   const bad = { ...POSITION, amount: 'secret-amount', positionId: 'secret-id' };
   const list = read(json([POSITION, bad, { ...POSITION, positionId: 2 }]), readPositions);
   expect(list.records.map(({ positionId }) => positionId)).toEqual(['191823', '2']);
@@ -219,7 +219,7 @@ function mutate(value: unknown, place: readonly (string | number)[], mutation: M
   return copy;
 }
 
-/** Stands for a value nested so deeply that tools which walk it fail; put into the text at the end. */
+/** Stands for a value nested so deeply that tools that walk it fail; inserted into the text at the end. */
 const DEEP = 'nested beyond reason';
 const deepText = '[{"a":'.repeat(20_000) + '1' + '}]'.repeat(20_000);
 
@@ -272,13 +272,13 @@ const REPLIES: [string, unknown, Reader][] = [
   ['deposit link', { url: 'https://pay.example/1' }, readDepositLink],
 ];
 
-/** Every leaf of a result that is not a mark of the client itself. */
+/** Every leaf of a result, except marks of the client itself. */
 function leaves(value: unknown): unknown[] {
   if (typeof value !== 'object' || value === null) return [value];
   return Object.values(value).flatMap(leaves);
 }
 
-describe('any mutation of a documented reply is an error, a record set aside, or told as it was received', {
+describe('any mutation of a documented reply gives an error, a record set aside, or the value as received', {
   timeout: 120_000,
 }, () => {
   test.each(REPLIES)('%s', (_name, reply, reader) => {
@@ -294,13 +294,13 @@ describe('any mutation of a documented reply is an error, a record set aside, or
         }
         const { setAside = [], records } = parsed.value as Partial<RecordList<unknown>>;
         if (setAside.length > 0) expect((parsed.value as RecordList<unknown>).complete).toBe(false);
-        // No silent default: what the result holds was in the reply, or is a reading of one of its values.
+        // No silent default: each leaf of the result was in the reply, or is a reading of one of its values.
         const put = new Set(leaves(mutate(reply, place, change)).map(String));
         for (const leaf of leaves(records ?? parsed.value).map(String)) {
           const read = leaf === 'deposit' || leaf === 'withdrawal' || leaf === 'CANCELLED';
           const mark = leaf === 'true' || leaf === 'false' || leaf === 'undefined';
           const market = leaf === 'BTC_USDT';
-          // Where null is documented, an empty string reads as null.
+          // Where null is documented, an empty string is read as null.
           const none = leaf === 'null' && put.has('');
           const ok =
             read || mark || market || none || put.has(leaf) || text.includes(leaf) || original.has(leaf);
@@ -323,7 +323,7 @@ describe('any mutation of a documented reply is an error, a record set aside, or
     expect(Object.keys(balance)).toEqual(['__proto__']);
   });
 
-  test('a reply nested deeper than any stack is an error', () => {
+  test('a reply nested deeper than any stack gives an error', () => {
     const text = `${'['.repeat(2_000_000)}${']'.repeat(2_000_000)}`;
     const parsed = parseJson(text);
     if (parsed !== undefined) expect(readReply(text, parsed.value, readMainBalance).ok).toBe(false);
@@ -331,12 +331,12 @@ describe('any mutation of a documented reply is an error, a record set aside, or
 });
 
 /**
- * Null, or nothing, in these while a position is being opened: they are as if the reply had left them out. In one that
- * is open as well, so that the rest of it counts (a margin call above all), but there it is told of.
+ * Null or empty values in these fields belong to a position that is being opened: the field counts as left out. It also
+ * does in an open position, so that the rest of it counts (above all a margin call), but there it is reported.
  */
 const NOT_KNOWN_YET: ReadonlySet<string> = new Set(['basePrice', 'pnl', 'pnlPercent']);
 
-test('a field of a record is what the reply said, and absent when the reply left it out', () => {
+test("a field of a record has the reply's value, and is absent if the reply left it out", () => {
   const cases: [Record<string, unknown>, (value: unknown) => Parsed<RecordList<unknown>>][] = [
     [POSITION, readPositions],
     [CREDIT_LINE, readCreditLines],

@@ -5,9 +5,9 @@ import { sign, signingKey } from '../../../src/exchange/call/signer.ts';
 import { runsOf } from '../../support/slice.ts';
 
 /**
- * Made with openssl 3, to be made again with:
- *   printf '%s' "$BODY" | openssl base64 -A
- *   printf '%s' "$PAYLOAD" | openssl dgst -sha512 -hmac "$SECRET"
+ * Made with openssl 3; to repeat:
+ * printf '%s' "$BODY" | openssl base64 -A
+ * printf '%s' "$PAYLOAD" | openssl dgst -sha512 -hmac "$SECRET"
  */
 const VECTORS: { secret: string; body: string; payload: string; signature: string }[] = [
   {
@@ -38,12 +38,12 @@ const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
 if (!hasOpenssl) process.stderr.write('openssl is not installed: signatures are not compared with it live\n');
 
 describe('signature (specification 5)', () => {
-  test.each(VECTORS)('as openssl computes it: $body', ({ secret, body, payload, signature }) => {
+  test.each(VECTORS)('is that of openssl: $body', ({ secret, body, payload, signature }) => {
     expect(sign(body, signingKey(secret))).toEqual({ payload, signature });
     expect(sign(Buffer.from(body), signingKey(secret))).toEqual({ payload, signature });
   });
 
-  test.runIf(hasOpenssl)('as the installed openssl computes it, for any body and secret', () => {
+  test.runIf(hasOpenssl)('is that of the installed openssl, for any body and secret', () => {
     fc.assert(
       fc.property(fc.json(), fc.stringMatching(/^[A-Za-z0-9+/=]{1,80}$/), (body, secret) => {
         const payload = execFileSync('openssl', ['base64', '-A'], { input: body, encoding: 'utf8' });

@@ -17,7 +17,7 @@ afterEach(async () => {
 const failure = (code: string, syscall = 'connect') => Object.assign(new Error(code), { code, syscall });
 const portOf = (server: { address(): unknown }) => (server.address() as { port: number }).port;
 
-describe('a connection that cannot be made has a cause, where it is certain', () => {
+describe('the cause of a connection that cannot be made, if it is certain', () => {
   test.each([
     [failure('ENOTFOUND', 'getaddrinfo'), 'nameNotResolved'],
     [failure('EAI_AGAIN', 'getaddrinfo'), 'nameNotResolved'],
@@ -36,7 +36,7 @@ describe('a connection that cannot be made has a cause, where it is certain', ()
     expect(connectFailureOf(error)).toBe(reason);
   });
 
-  test('nobody listens; nobody answers in time; no such name', async () => {
+  test('no listener, no answer in time, no such name', async () => {
     const closed = createNetServer().listen(0, '127.0.0.1');
     await once(closed, 'listening');
     const port = portOf(closed);
@@ -72,7 +72,7 @@ describe('name resolution that fails', () => {
     },
   };
 
-  test('the last good address is used, each for its own name', async () => {
+  test('the last good address of that name is used', async () => {
     let works = true;
     const told: string[] = [];
     const lookup = lastGoodLookup(
@@ -89,11 +89,11 @@ describe('name resolution that fails', () => {
     expect(await ask(lookup)).toEqual([null, '127.0.0.1', 4]);
     expect(await ask(lookup, 'other.test')).toEqual([null, '127.0.0.2', 4]);
     expect((await ask(lookup, 'never-seen.test'))[0]).toMatchObject({ code: 'EAI_AGAIN' });
-    // One that has never been resolved fails, and is told of as such.
+    // A name that was never resolved fails, and is reported so.
     expect(told).toEqual(['exchange.test', 'other.test']);
   });
 
-  test('a name server that does not answer is not waited for, and its late answer is taken next time', async () => {
+  test('a silent name server is not waited for, and its late answer counts for the next lookup', async () => {
     const late: (() => void)[] = [];
     let first = true;
     const lookup = lastGoodLookup((_hostname, _options, callback) => {
@@ -107,7 +107,7 @@ describe('name resolution that fails', () => {
     expect(await ask(lookup)).toEqual([null, '127.0.0.9', 4]);
   });
 
-  test('of one address: the other base address is tried, and the cause is told of the one', async () => {
+  test('at one base address: the other one is tried, and the failure is reported for the first', async () => {
     const server = createServer((_request, response) => void response.end('[]'));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -134,7 +134,7 @@ describe('name resolution that fails', () => {
     expect(failures).toEqual(['0 nameNotResolved']);
   });
 
-  test('new connections go to the last good address, and those that stand are kept', async () => {
+  test('new connections use the last good address, and existing ones are kept', async () => {
     const server = createServer((request, response) => {
       // Every other connection ends with its reply, so that the next request needs a new one.
       response.writeHead(200, { Connection: request.url?.endsWith('ping') ? 'close' : 'keep-alive' });
@@ -165,7 +165,7 @@ describe('name resolution that fails', () => {
     });
     expect(await client.openPositions()).toMatchObject({ kind: 'ok' });
     works = false;
-    // The connection has to be idle again.
+    // The connection has to become idle first.
     await setImmediate();
     const before = connections;
     expect(await client.openPositions()).toMatchObject({ kind: 'ok', timing: { attempts: 1 } });

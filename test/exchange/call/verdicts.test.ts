@@ -13,7 +13,7 @@ import { Machine, MachineProcess } from '../../../src/world/machine.ts';
 import { Dice } from '../../support/dice.ts';
 import { ERROR_CATALOGUE } from '../error-catalogue.ts';
 
-/** `npm test -- test/exchange/call/verdicts.test.ts --update` writes anew what is kept for review. */
+/** `npm test -- test/exchange/call/verdicts.test.ts --update` rewrites the transcript kept for review. */
 
 const redact = foreignWords(['planted-secret'], SHOWN_OF_ERRORS);
 const STATUSES = [200, 299, 300, 400, 401, 403, 404, 409, 422, 429, 499, 500, 503, 599];
@@ -136,7 +136,7 @@ test.each([
 describe('bounds of replies', () => {
   test('of every endpoint', () => expect(REPLY_BOUNDS).toMatchSnapshot());
 
-  /** Long enough to be looked at. */
+  /** Long enough for a timeout to be seen. */
   const padded = (text: string): string => text.padEnd(4_097);
 
   test.each([
@@ -240,7 +240,7 @@ test.each([
     for (let index = 0; index < times; index += 1) {
       if (index > 0) await queue.run(queue.nowMs + 30_000, () => false);
       urls.failed(0);
-      // Those that were in flight with it are no failures of their own.
+      // Failures of requests in flight together are not counted separately.
       urls.failed(0);
     }
     await queue.run(queue.nowMs + waitsMs - 1, () => false);

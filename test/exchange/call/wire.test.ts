@@ -28,7 +28,7 @@ const compressed =
   };
 
 describe('every request', () => {
-  test('asks for a reply without compression, and says who asks', async () => {
+  test('asks for an uncompressed reply, and has a User-Agent', async () => {
     const { server, client } = await connect(always(200, ['pong']), { version: '1.2.3' });
     await client.ping();
     await client.mainBalance();
@@ -53,7 +53,7 @@ describe('every request', () => {
   );
 });
 
-describe('a reply that is compressed all the same', () => {
+describe('a reply that is compressed anyway', () => {
   const text = Buffer.from(JSON.stringify([POSITION]));
 
   test.each([
@@ -73,13 +73,13 @@ describe('a reply that is compressed all the same', () => {
     });
   });
 
-  test('is an error of the exchange as any other', async () => {
+  test('is an error of the exchange like any other', async () => {
     const body = gzipSync('{"code":116,"message":"no position","errors":{}}');
     const { client } = await connect(compressed('gzip', body, 400));
     expect(await client.reduceOnlyStop(STOP)).toMatchObject({ error: { name: 'reduceOnlyRefused' } });
   });
 
-  test('to something enormous is given up before it is there', async () => {
+  test('is given up early if it expands to an enormous size', async () => {
     const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, '0'));
     expect(bomb.length).toBeLessThan(100_000);
     const { client } = await connect(compressed('gzip', bomb));
@@ -89,7 +89,7 @@ describe('a reply that is compressed all the same', () => {
   test.each([
     ['gzip', Buffer.from('no gzip at all')],
     ['zstd', text],
-  ])('in a way that cannot be read leaves the fate of a command open: %s', async (encoding, body) => {
+  ])('leaves the outcome of a command unknown if it cannot be decoded: %s', async (encoding, body) => {
     const { client } = await connect(compressed(encoding, body));
     expect(await client.cancelAll({})).toMatchObject({
       kind: 'unknown',
@@ -118,7 +118,7 @@ describe('Retry-After', () => {
     expect(readRetryAfter(header, nowMs)).toBe(delayMs);
   });
 
-  test('as a date counts from the date of the reply, whatever our own clock says', async () => {
+  test('as a date counts from the date of the reply, not from our clock', async () => {
     const headers = {
       Date: 'Thu, 01 Jan 2037 00:00:00 GMT',
       'Retry-After': 'Thu, 01 Jan 2037 00:00:04 GMT',
@@ -132,7 +132,7 @@ test.each([
   ['', undefined],
   ['soon', undefined],
   ['Thu, 01 Jan 2037 00:00:00 GMT', Date.UTC(2037, 0, 1)],
-])('the date of a reply is told where it is one: "%s"', async (header, serverDateMs) => {
+])('the date of a reply is kept if it is a date: "%s"', async (header, serverDateMs) => {
   const { client } = await connect(always(200, [], { Date: header }));
   for (let reply = 0; reply < 2; reply += 1) {
     const outcome = await client.openPositions();
@@ -154,7 +154,7 @@ describe('the dialect', () => {
   });
 });
 
-describe('an order whose reply says something else than was sent', () => {
+describe('an order whose reply differs from the request', () => {
   test.each<[string, object, readonly string[]]>([
     ['the same', {}, []],
     ['nothing of it', { reduceOnly: undefined }, []],
@@ -165,7 +165,7 @@ describe('an order whose reply says something else than was sent', () => {
       { client_order_id: 'x', reduceOnly: false },
       ['.client_order_id: the id that was sent, another text', '.reduceOnly: true, false'],
     ],
-  ])('is told as drift: %s', async (_what, changes, told) => {
+  ])('is reported as drift: %s', async (_what, changes, told) => {
     const drifts: string[] = [];
     const { client } = await connect(always(200, { ...PLACED_ORDER, ...changes }), {
       observer: {
@@ -180,7 +180,7 @@ describe('an order whose reply says something else than was sent', () => {
   });
 });
 
-describe('an order whose status says cancelled', () => {
+describe('an order with a cancelled status', () => {
   test.each([
     'CANCELED',
     'CANCELLED',

@@ -36,7 +36,7 @@ async function grantedOf(limiter: Limiter, protective: boolean): Promise<boolean
 }
 
 describe('the table of limits', () => {
-  test('has every endpoint in at least one budget, histories of transfers in two', () => {
+  test('covers every endpoint with at least one budget, histories of transfers with two', () => {
     const names = (path: string) => limitsOf(path, DEFAULT_RATE_LIMITS).map(([name]) => name);
     for (const { path } of Object.values(ENDPOINTS)) expect(names(path).length).toBeGreaterThan(0);
     expect(names(ENDPOINTS.transfers.path)).toEqual(['main-account', 'transfers']);
@@ -52,7 +52,7 @@ describe('the table of limits', () => {
 });
 
 describe('the limiter', () => {
-  test('never lets more through in any sliding window, several clients on one store together', async () => {
+  test('lets no more through in any sliding window, with several clients on one store', async () => {
     const step = fc.record({
       pauseMs: fc.oneof(
         fc.constant(0),
@@ -112,7 +112,7 @@ describe('the limiter', () => {
       if (granted) sentAt.push(clock.monotonicMs() + travelMs);
       return granted;
     };
-    // Ends with permits at hand: more were granted than sent.
+    // Ends with permits at hand: more were granted than used.
     while (ahead - sentAt.length < 10) await send(early);
     while (await send(late));
     clock.advance(290);
@@ -124,7 +124,7 @@ describe('the limiter', () => {
     }
   });
 
-  test('needs few round trips when calls are many, and lets a good part of the limit through', async () => {
+  test('needs few round trips for many calls, and lets most of the limit through', async () => {
     const clock = manualClock();
     const memory = createMemoryRateLimitStore(clock);
     let trips = 0;
@@ -156,7 +156,7 @@ describe('the limiter', () => {
     expect(protective).toBe(2);
   });
 
-  test('without its store allows itself its share, and after a refusal by the exchange less, for a time', async () => {
+  test('without its store it allows its own share, and less for a time after a refusal by the exchange', async () => {
     const clock = manualClock();
     const lost: RateLimitStore = {
       take: () => Promise.reject(new Error('lost')),
@@ -181,7 +181,7 @@ describe('the limiter', () => {
     expect(await drain()).toBe(22);
   });
 
-  test('a pause that others prolong: after the time first told one call a second, the next when one passed', async () => {
+  test('in a pause that others prolong, one call a second goes after the first end, and the next at once after a success', async () => {
     const clock = manualClock();
     const store = createMemoryRateLimitStore(clock);
     const limiter = openLimiter(clock, store, 100);

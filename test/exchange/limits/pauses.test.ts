@@ -14,7 +14,7 @@ describe('the pause after refusals of a gateway', () => {
     [10_000, [10, 10, 10, 10, 16, 32, 40, 40]],
     [30_000, [30, 30, 30, 30, 30, 32, 60, 60]],
     [120_000, [120, 120, 120, 120, 120, 120, 120, 120]],
-  ])('that asks for %s ms, in seconds', (retryAfterMs, seconds) => {
+  ])('with a Retry-After of %s ms, in seconds', (retryAfterMs, seconds) => {
     const pause = new GatewayPause();
     const pauses = seconds.map((_, index) => pause.refused(retryAfterMs, index * 1e6, index * 1e6));
     expect(pauses).toEqual(seconds.map((one) => one * 1_000));
@@ -25,7 +25,7 @@ describe('the pause after refusals of a gateway', () => {
     expect(pause.waitMs('normal', endMs)).toBe(0);
   });
 
-  test('what leaves without a pause begins none', () => {
+  test('a call outside of a pause begins none', () => {
     const pause = new GatewayPause();
     for (const priority of PRIORITIES) {
       pause.leaves(priority, 1_000);
@@ -42,7 +42,7 @@ describe('the pause after refusals of a gateway', () => {
     expect(PRIORITIES.map((one) => pause.waitMs(one, 30_000))).toEqual([0, 0, 0]);
   });
 
-  test('a shorter one does not end a longer one', () => {
+  test('a shorter pause does not end a longer one', () => {
     const pause = new GatewayPause();
     pause.refused(40_000, 0, 0);
     pause.refused(1_000, 10_000, 10_000);
@@ -56,7 +56,7 @@ describe('the pause after refusals of a gateway', () => {
     ['watching', 60_000, [1, 2, 4, 8, 16, 32, 60]],
     ['watching', 500, [1, 1, 1]],
   ] as const)(
-    '%s calls go on in a pause of %s ms, each so many seconds after the last',
+    '%s calls go on in a pause of %s ms, each so many seconds after the previous one',
     (priority, retryAfterMs, seconds) => {
       const pause = new GatewayPause();
       const waits = seconds.map((_, index) => {
@@ -73,7 +73,7 @@ describe('the pause after refusals of a gateway', () => {
 });
 
 describe('a pause of one endpoint, which protective calls prolong', () => {
-  /** Who asks every 100 ms, and is told that it lasts so much longer; answers when he may go. */
+  /** A caller who asks every 100 ms and is told that the pause lasts that much longer. Returns when he may go. */
   function askIn(turns: Turns, fromMs: number, toMs: number, lastsMs: number): readonly number[] {
     const goes: number[] = [];
     for (let nowMs = fromMs; nowMs < toMs; nowMs += 100) {
@@ -84,11 +84,11 @@ describe('a pause of one endpoint, which protective calls prolong', () => {
     return goes;
   }
 
-  test('holds a caller for as long as he was told at first; from then on one goes each second', () => {
+  test('holds a caller for the time first told, then lets one call go each second', () => {
     expect(askIn(new Turns(), 10_000, 16_000, 2_500)).toEqual([12_500, 13_500, 14_500, 15_500]);
   });
 
-  test('lets the next one go at once when something else than a refusal was answered', () => {
+  test('lets the next call go at once after an answer that was no refusal', () => {
     const turns = new Turns();
     expect(askIn(turns, 0, 1_100, 1_000)).toEqual([1_000]);
     turns.passed();
@@ -98,13 +98,13 @@ describe('a pause of one endpoint, which protective calls prolong', () => {
   test.each([
     [5_000, 0],
     [5_001, 1_000],
-  ])('that is asked about %i ms after its end is %i ms long', (laterMs, waitMs) => {
+  ])('asked about %i ms after its end, lasts %i ms', (laterMs, waitMs) => {
     const turns = new Turns();
     expect(turns.waitMs({ granted: 0, retryInMs: 1_000, isPause: true }, 0)).toBe(1_000);
     expect(turns.waitMs({ granted: 0, retryInMs: 1_000, isPause: true }, 1_000 + laterMs)).toBe(waitMs);
   });
 
-  test('that begins anew as soon as it is over holds nobody a second time', () => {
+  test('that starts again as soon as it is over holds nobody a second time', () => {
     const turns = new Turns();
     expect(turns.waitMs({ granted: 0, retryInMs: 1_000, isPause: true }, 0)).toBe(1_000);
     expect(turns.waitMs({ granted: 0, retryInMs: 70, isPause: false }, 500)).toBe(70);

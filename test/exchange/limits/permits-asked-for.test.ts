@@ -11,7 +11,7 @@ import { blockMsOf, Limiter, type LimiterSettings } from '../../../src/exchange/
 import { EventQueue } from '../../../src/world/event-queue.ts';
 import { Machine, MachineProcess } from '../../../src/world/machine.ts';
 
-/** What the limiter asks of its stores, and what it makes of the answers, in virtual time. */
+/** The requests of the limiter to its stores, and its use of the answers, in virtual time. */
 
 const PATH = '/api/v4/x';
 const PRIORITIES: readonly CallPriority[] = ['normal', 'watching', 'protective'];
@@ -21,7 +21,7 @@ const ALL = (request: PermitRequest): PermitGrant => ({
   isPause: false,
 });
 
-/** A store that writes down what it is asked for. */
+/** A store that records its requests. */
 function openStore(answer: (request: PermitRequest) => PermitGrant | Promise<PermitGrant> = ALL) {
   const taken: PermitRequest[] = [];
   const penalties: Penalty[] = [];
@@ -66,12 +66,12 @@ const lost = (): never => {
   throw new Error('lost');
 };
 
-describe('what the store is asked for', () => {
+describe('requests to the store', () => {
   test.each([
     ['normal', 0.75, false, false],
     ['watching', 0.75, false, true],
     ['protective', 1, true, true],
-  ] as const)('a %s call', async (priority, share, ignoresPenalty, ignoresInPause) => {
+  ] as const)('of a %s call', async (priority, share, ignoresPenalty, ignoresInPause) => {
     const { limiter, shared, granted, nowMs, pass } = openLimiter();
     expect(await granted(priority)).toBe(true);
     const request = { scope: 'office/x', limit: 1_000, periodMs: 10_550, share, count: 1 };
@@ -85,7 +85,7 @@ describe('what the store is asked for', () => {
     );
   });
 
-  test('grows while permits are used up in time, up to a fiftieth of the limit, and shrinks otherwise', async () => {
+  test('grow while permits are used up in time, up to a fiftieth of the limit, and shrink otherwise', async () => {
     const { shared, granted, pass } = openLimiter();
     for (let call = 0; call < 100; call += 1) await granted();
     expect(shared.taken.map(({ count }) => count)).toEqual([1, 2, 4, 8, 16, 20, 20, 20, 20]);
@@ -100,14 +100,14 @@ describe('what the store is asked for', () => {
     ['normal', [5, 2]],
     ['watching', [5, 1]],
     ['protective', [5, 1]],
-  ] as const)('%s calls that come together ask once, for all of them', async (priority, counts) => {
+  ] as const)('%s calls that come together send one request for all', async (priority, counts) => {
     const { shared, granted } = openLimiter();
     await Promise.all(Array.from({ length: 5 }, () => granted(priority)));
     await granted(priority);
     expect(shared.taken.map(({ count }) => count)).toEqual(counts);
   });
 
-  test('permits lapse 300 ms after they were asked for, however long the answer took', async () => {
+  test('permits lapse 300 ms after they were asked for, however late the answer', async () => {
     const { shared, granted, pass, queue } = openLimiter({
       answer: async (request) => {
         await new Promise<void>((resolve) => void queue.after(100, resolve));
@@ -128,7 +128,7 @@ describe('what the store is asked for', () => {
     expect(shared.taken).toHaveLength(3);
   });
 
-  test('permits for protective calls are for them alone; what is there for all they take first', async () => {
+  test('permits for protective calls are kept for them, but permits for all are used first', async () => {
     const { shared, granted } = openLimiter({
       answer: ({ count }) => ({ granted: count + 1, retryInMs: 0, isPause: false }),
     });
@@ -141,7 +141,7 @@ describe('what the store is asked for', () => {
     expect(shared.taken).toHaveLength(4);
   });
 
-  test('one that gets none is told when to ask again, and has used none', async () => {
+  test('a call without a permit gets the time to ask again, and counts as no use', async () => {
     const { limiter } = openLimiter({ answer: () => ({ granted: 0, retryInMs: 170, isPause: false }) });
     for (const priority of PRIORITIES) {
       expect(await limiter.acquire(PATH, priority)).toEqual({ kind: 'wait', retryInMs: 170 });
@@ -149,7 +149,7 @@ describe('what the store is asked for', () => {
     expect(limiter.ownUse(PATH)).toBe(0);
   });
 
-  test('a permit that is fetched ahead is for a protective call, and is fetched once', async () => {
+  test('a prefetched permit is for a protective call, and is fetched once', async () => {
     const { limiter, shared, granted, pass } = openLimiter();
     limiter.prefetch(PATH);
     limiter.prefetch(PATH);
@@ -172,20 +172,23 @@ describe('a store that is lost', () => {
   test.each([
     ['answers with an error', lost, 0],
     ['does not answer in its time', () => new Promise<never>(() => undefined), 200],
-  ] as const)('%s: each process takes a quarter of the limit from its own', async (_how, answer, afterMs) => {
-    const { own, granted, pass, changed } = openLimiter({ answer });
-    const asked = granted();
-    await pass(Math.max(0, afterMs - 1));
-    expect(own.taken).toHaveLength(afterMs === 0 ? 1 : 0);
-    await pass(1);
-    expect(await asked).toBe(true);
-    expect(own.taken).toMatchObject([{ share: 0.75 * 0.25, limit: 1_000, scope: 'office/x' }]);
-    expect(changed).toEqual([false]);
-    await granted('protective');
-    expect(own.taken[1]).toMatchObject({ share: 0.25 });
-  });
+  ] as const)(
+    '%s: each process uses a quarter of the limit, from its own store',
+    async (_how, answer, afterMs) => {
+      const { own, granted, pass, changed } = openLimiter({ answer });
+      const asked = granted();
+      await pass(Math.max(0, afterMs - 1));
+      expect(own.taken).toHaveLength(afterMs === 0 ? 1 : 0);
+      await pass(1);
+      expect(await asked).toBe(true);
+      expect(own.taken).toMatchObject([{ share: 0.75 * 0.25, limit: 1_000, scope: 'office/x' }]);
+      expect(changed).toEqual([false]);
+      await granted('protective');
+      expect(own.taken[1]).toMatchObject({ share: 0.25 });
+    },
+  );
 
-  test('is not waited for longer than 250 ms, as permits would lapse', async () => {
+  test('is waited for at most 250 ms, as permits would lapse', async () => {
     const { own, granted, pass } = openLimiter({
       storeTimeoutMs: 5_000,
       answer: () => new Promise<never>(() => undefined),
@@ -197,7 +200,7 @@ describe('a store that is lost', () => {
     expect(own.taken).toHaveLength(1);
   });
 
-  test('is left alone for a second', async () => {
+  test('is not asked for a second', async () => {
     let isLost = true;
     const { shared, changed, granted, pass } = openLimiter({
       answer: (request) => (isLost ? lost() : ALL(request)),
@@ -227,11 +230,11 @@ describe('a refusal by the exchange', () => {
     [700, 700],
     [60_000, 60_000],
     [60_001, 60_000],
-  ])('that asks for %s ms blocks for %i ms', (retryAfterMs, blockMs) => {
+  ])('with a Retry-After of %s ms blocks for %i ms', (retryAfterMs, blockMs) => {
     expect(blockMsOf(retryAfterMs)).toBe(blockMs);
   });
 
-  test('shrinks every budget of the path in both stores, and drops what is at hand', async () => {
+  test('shrinks every budget of the path in both stores, and drops the permits at hand', async () => {
     const { limiter, shared, own, granted } = openLimiter({
       table,
       answer: ({ count }) => ({ granted: count + 5, retryInMs: 0, isPause: false }),
@@ -249,7 +252,7 @@ describe('a refusal by the exchange', () => {
     expect(shared.taken.length).toBeGreaterThan(before);
   });
 
-  test('by a gateway shrinks every budget of the table, once for what was in flight together', async () => {
+  test('by a gateway shrinks every budget of the table, once for requests in flight together', async () => {
     const { limiter, shared, nowMs, pass } = openLimiter({ table });
     const sentAtMs = nowMs();
     await pass(10);
@@ -276,8 +279,8 @@ describe('a refusal by the exchange', () => {
   });
 });
 
-describe('what this process has used of a limit', () => {
-  test('is counted by periods, of the tightest limit of a path', async () => {
+describe('the share of a limit that this process has used', () => {
+  test('is counted per period, for the tightest limit of a path', async () => {
     const table = {
       wide: { limit: 40, periodMs: 1_000, paths: ['/api/v4/*'] },
       tight: { limit: 20, periodMs: 1_000, paths: [PATH] },
@@ -312,7 +315,7 @@ describe('what this process has used of a limit', () => {
   });
 });
 
-test('a caller whose turn it is takes one permit beside the pause; what protects asks for no turn', async () => {
+test('a caller whose turn it is takes one permit despite the pause; protective calls need no turn', async () => {
   const { limiter, shared, granted, pass } = openLimiter({
     answer: ({ ignorePenalty, count }) =>
       ignorePenalty

@@ -28,7 +28,7 @@ describe('slots', () => {
     { weight: 1, arbitrary: fc.record({ do: fc.constant('giveUp' as const), which: fc.nat(30) }) },
   );
 
-  /** Who has a slot, who waits in which line: as it should be. */
+  /** The reference: which calls have a slot, and which wait in which queue. */
   class Model {
     readonly waiting: { readonly name: string; readonly protective: boolean }[] = [];
     readonly holding: string[] = [];
@@ -92,7 +92,7 @@ describe('slots', () => {
             await Promise.resolve();
             expect(gaveUp).toEqual(left);
             expect(got.slice(got.length - model.holding.length)).toEqual(model.holding);
-            // One that has its slot cannot give it up by its signal.
+            // A call with a slot cannot give it up by its signal.
             aborts.get(got[0] ?? '')?.abort();
           }
         },

@@ -6,7 +6,7 @@ import { systemClock, systemTimers } from '../../../src/exchange/system-clock.ts
 
 const SYSTEM_TIME = { clock: systemClock, timers: systemTimers };
 
-test('urgent calls come first, some slots are theirs alone, and who gave up gets none', async () => {
+test('urgent calls come first, some slots are reserved for them, and an aborted call gets none', async () => {
   const slots = new Slots(2);
   const scope = () => new CallScope(SYSTEM_TIME, { startedMs: systemClock.monotonicMs(), timeoutMs: 60_000 });
   const taken = [slots.take(false, scope()), slots.take(false, scope()), slots.take(true, scope())];
@@ -30,7 +30,7 @@ test('urgent calls come first, some slots are theirs alone, and who gave up gets
     slots.take(true, urgent).then((taken) => order.push(`urgent ${taken}`)),
   ];
   giveUp.abort();
-  // Three are taken: the first to come back is for the urgent one, and two more make room for a normal one.
+  // Three slots are taken: the first one given back goes to the urgent call, two more make room for a normal one.
   for (let release = 0; release < 3; release += 1) {
     slots.release();
     await delay(0);

@@ -5,8 +5,8 @@ import type { NonceMode } from '../../../src/exchange/nonce/nonce-modes.ts';
 import { type Circumstances, exchangeTime, type Played, playNonces, type Taken } from './played-nonces.ts';
 
 /**
- * Histories of three processes with one key: what must hold of every one, and what was handed out, kept for review.
- * `npm test -- test/exchange/nonce/histories.test.ts --update` writes it anew.
+ * Plays random histories of three processes with one key, checks the invariants, and keeps the nonces for review.
+ * `npm test -- test/exchange/nonce/histories.test.ts --update` rewrites the transcript.
  */
 
 const MODES: readonly NonceMode[] = ['unique', 'increasing', 'window'];
@@ -31,7 +31,7 @@ function expectRising(taken: readonly Taken[]): void {
   }
 }
 
-/** Nonces are above all that anybody had taken so long before. */
+/** A nonce is larger than all that any process had taken this long before. */
 function expectYounger(taken: readonly Taken[], ageMs: (one: Taken) => number): void {
   for (const [index, one] of taken.entries()) {
     const older = taken.slice(0, index).filter(({ atMs }) => atMs <= one.atMs - ageMs(one));

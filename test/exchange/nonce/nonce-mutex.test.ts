@@ -7,7 +7,7 @@ import { NonceMutex, type NonceTicket } from '../../../src/exchange/nonce/nonce-
 import { createMemoryNonceStore } from '../../../src/state/nonce/nonce-memory.ts';
 import { manualClock } from '../../state/support/manual-clock.ts';
 
-/** Two processes that share a key, with time that passes only when a test says so. */
+/** Two processes that share a key; time passes only when a test says so. */
 
 const KEY = 'key';
 const LEASE_MS = 300;
@@ -79,7 +79,7 @@ function openWorld(changed: Partial<NonceStore> = {}) {
     });
     return {
       mutex,
-      /** Asks for a nonce under this name; the log has the names in the order in which they got one. */
+      /** Asks for a nonce under this name; the log has the names in the order in which they got theirs. */
       ask: async (name: string, { kind = 'read', protective = false, signal }: Asked = {}) => {
         const scope = new CallScope(time, {
           startedMs: time.clock.monotonicMs(),
@@ -107,7 +107,7 @@ function openWorld(changed: Partial<NonceStore> = {}) {
 }
 
 describe('one request at a time', () => {
-  test('in the order in which they were asked for, what is urgent first', async () => {
+  test('in the order of asking, urgent ones first', async () => {
     const { one, log, end } = openWorld();
     await one.ask('first', { kind: 'command' });
     for (const [name, protective] of [
@@ -122,7 +122,7 @@ describe('one request at a time', () => {
     expect(log).toEqual(['first', 'u', 'v', 'a', 'b']);
   });
 
-  test('each with a larger nonce', async () => {
+  test('each has a larger nonce than the one before', async () => {
     const { one, two, tickets, end, pass } = openWorld();
     await one.ask('a');
     await end('a');
@@ -135,7 +135,7 @@ describe('one request at a time', () => {
     expect(nonces).toEqual([1, 2, 3]);
   });
 
-  test('one that gives up waiting takes its place along, urgent or not', async () => {
+  test('a call that gives up waiting leaves the queue, urgent or not', async () => {
     const { one, log, end } = openWorld();
     const [early, late] = [new AbortController(), new AbortController()];
     await one.ask('first', { kind: 'command' });
@@ -150,7 +150,7 @@ describe('one request at a time', () => {
     expect(log).toEqual(['first', 'u gave up', 'a gave up', 'v', 'w', 'b']);
   });
 
-  test('none for a call that is over', async () => {
+  test('a call that is over gets no nonce', async () => {
     const { one, log } = openWorld();
     await one.ask('late', { signal: AbortSignal.abort() });
     expect(log).toEqual(['late gave up']);
@@ -173,7 +173,7 @@ describe('a request in flight makes way for an urgent one', () => {
     }
   });
 
-  test('also one that begins to listen afterwards', async () => {
+  test('is notified even if it starts listening afterwards', async () => {
     const { one, tickets, log } = openWorld();
     await one.ask('held');
     await one.ask('u', { protective: true });
@@ -181,7 +181,7 @@ describe('a request in flight makes way for an urgent one', () => {
     expect(log).toEqual(['held', 'held makes way', 'at once']);
   });
 
-  test('by the next renewal where the signal was lost', async () => {
+  test('is notified at the next renewal if the signal was lost', async () => {
     const world = openWorld({ onMutexSignal: () => () => undefined });
     await world.one.ask('held');
     await world.two.ask('u', { protective: true });
@@ -191,7 +191,7 @@ describe('a request in flight makes way for an urgent one', () => {
     expect(world.log).toEqual(['held', 'held makes way']);
   });
 
-  test('of another process it gets the mutex before what is not urgent here, and after what is', async () => {
+  test('of another process: that one gets the mutex before normal requests here, and after urgent ones', async () => {
     for (const [protective, order] of [
       [false, ['u', 'a']],
       [true, ['a', 'u']],
@@ -228,7 +228,7 @@ describe('processes take turns', () => {
     expect(log).toEqual([...names.slice(0, served), 'b']);
   });
 
-  test('where nobody else waits one goes on', async () => {
+  test('a process goes on while nobody else waits', async () => {
     let left = 0;
     const { one, log, end, memory } = openWorld({
       leaveMutex: async (...args) => {
@@ -244,7 +244,7 @@ describe('processes take turns', () => {
     expect(left).toBe(1);
   });
 
-  test('the other one is heard when it is free, or looks again after 15 ms', async () => {
+  test('a free mutex is signalled to the other process, which else looks again after 15 ms', async () => {
     for (const [isHeard, waitsMs] of [
       [true, 0],
       [false, 15],
@@ -260,7 +260,7 @@ describe('processes take turns', () => {
     }
   });
 
-  test('a signal of another key is none of its business, and after its close none is', async () => {
+  test('a signal of another key is ignored, and after close no signal arrives', async () => {
     const listeners = new Set<Parameters<NonceStore['onMutexSignal']>[0]>();
     const onMutexSignal: NonceStore['onMutexSignal'] = (listener) => {
       listeners.add(listener);
@@ -290,7 +290,7 @@ describe('a lease', () => {
   });
 
   test.each(['lost', 'unknown'] as const)(
-    'that is %s ends: what was not sent by then is not sent',
+    'that is %s expires, and a request not sent by then is not sent',
     async (how) => {
       const renewMutex: NonceStore['renewMutex'] =
         how === 'lost' ? async () => 'lost' : () => Promise.reject(new Error('lost'));
@@ -303,7 +303,7 @@ describe('a lease', () => {
     },
   );
 
-  test('of one that vanished passes to the next', async () => {
+  test('of a process that vanished passes to the next', async () => {
     const { one, two, log, memory, pass } = openWorld();
     await memory.enterMutex(KEY, { owner: 'vanished', floor: 1, leaseMs: 100, urgent: false });
     await one.ask('a');
@@ -314,7 +314,7 @@ describe('a lease', () => {
     expect(log).toHaveLength(1);
   });
 
-  test('without the store each process goes by itself', async () => {
+  test('is not needed without the store: each process goes on alone', async () => {
     const { one, two, tickets } = openWorld({ enterMutex: () => Promise.reject(new Error('lost')) });
     await one.ask('a');
     await two.ask('b');

@@ -22,7 +22,7 @@ const PROCESSES = 4;
 const CALLS = 250;
 const REFUSED = { message: 'Too many requests.' };
 
-/** Accepts what the mode allows and nothing else, as strictly as the exchange may. */
+/** Accepts the nonces that the mode allows, as strictly as the exchange may. */
 function strictExchange(mode: NonceMode) {
   const nonces: string[] = [];
   const used = new Set<string>();
@@ -33,7 +33,7 @@ function strictExchange(mode: NonceMode) {
     const nonce = body['nonce'] as string;
     nonces.push(nonce);
     const fresh = mode === 'increasing' ? BigInt(nonce) > last : !used.has(nonce);
-    // On a busy machine a request may be on its way for longer than the window; the client sends it again.
+    // On a busy machine a request may travel longer than the window; the client then sends it again.
     const isLate = mode === 'window' && Number(nonce) < Date.now() - 5000;
     const wrong = mode === 'window' && (body['nonceWindow'] !== true || Number(nonce) > Date.now() + 5000);
     const accepted = fresh && !isLate && !wrong;
@@ -41,7 +41,7 @@ function strictExchange(mode: NonceMode) {
     if (BigInt(nonce) > last) last = BigInt(nonce);
     if (!accepted && fresh && isLate && !wrong) late += 1;
     else if (!accepted) refused += 1;
-    // Replies take unequal times, so that requests would overtake each other if they could.
+    // Replies take unequal times, so that requests could overtake each other.
     setTimeout(() => send(response, accepted ? 200 : 429, accepted ? {} : REFUSED), nonces.length % 3);
   };
   return { answer: answer satisfies Answer, nonces, refused: () => refused, late: () => late };
@@ -79,14 +79,14 @@ describe('1,000 calls at once from 4 processes on one key', { timeout: 120_000 }
 });
 
 describe('the mutex of `increasing` mode', () => {
-  test('an urgent call makes a read in flight give way, in the same process and in another', async () => {
+  test('an urgent call makes a read in flight give way, in the same process and in another one', async () => {
     const stores = [1, 2].map(() => createRedisNonceStore({ redis: redis.connect() }));
     const held: string[] = [];
     const order: string[] = [];
     const server = await startServer(({ path, body }, response) => {
       const name = path.split('/').at(-1) ?? '';
       order.push(`${name} ${String(body['nonce'])}`);
-      // The first read of each kind never gets its answer: it has to give way.
+      // The first read of each kind is never answered: it has to give way.
       if (name !== 'all' && !held.includes(name)) held.push(name);
       else send(response, 200, name === 'all' ? [] : {});
     });
@@ -125,7 +125,7 @@ describe('the mutex of `increasing` mode', () => {
     await server.close();
   });
 
-  test('a holder that vanished holds nobody up for longer than its lease', async () => {
+  test('a holder that vanished blocks nobody longer than its lease', async () => {
     const store = createRedisNonceStore({ redis: redis.connect(), prefix: 'vanished' });
     const key = createHash('sha256').update(API_KEY).digest('hex').slice(0, 32);
     await store.enterMutex(key, { owner: 'vanished', floor: 1, leaseMs: 400, urgent: false });
@@ -140,7 +140,7 @@ describe('the mutex of `increasing` mode', () => {
     await server.close();
   });
 
-  test('an urgent call that waits for another process does not ask again at once as it hears itself ask', async () => {
+  test('an urgent call waiting for another process does not ask again because of its own signal', async () => {
     const store = createRedisNonceStore({ redis: redis.connect(), prefix: 'hearing' });
     const key = createHash('sha256').update(API_KEY).digest('hex').slice(0, 32);
     await store.enterMutex(key, { owner: 'another', floor: 1, leaseMs: 1_000, urgent: false });
@@ -162,7 +162,7 @@ describe('the mutex of `increasing` mode', () => {
       kind: 'accepted',
     });
     const waitedMs = performance.now() - startedMs;
-    // It looks again every 15 ms, and whenever the mutex is said to be free.
+    // It looks again every 15 ms, and when the mutex is signalled as free.
     expect(asked).toBeLessThan(10 + waitedMs / 10);
     await client.close();
     await store.close();
@@ -198,7 +198,7 @@ describe('the mutex of `increasing` mode', () => {
 });
 
 describe('without Redis', () => {
-  test.each(MODES)('%s: calls go on from memory, with nonces of other processes left alone', async (mode) => {
+  test.each(MODES)('%s: calls go on from memory, without nonces of other processes', async (mode) => {
     const exchange = strictExchange('unique');
     const server = await startServer(exchange.answer);
     const own = await startRedis();

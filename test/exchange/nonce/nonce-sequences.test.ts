@@ -18,12 +18,12 @@ const leapMs = (): number => {
   return lastDrawn % 100_000;
 };
 
-/** A store that can be lost and emptied, and says what it was asked for. */
+/** A store that can be lost and emptied, and counts its reservations. */
 class FragileStore {
   readonly #clock: ManualClock;
   #store: NonceStore;
   isLost = false;
-  /** Time until it answers. */
+  /** Time until it answers, in milliseconds. */
   takesMs = 0;
   reservations = 0;
   valuesReserved = 0;
@@ -59,7 +59,7 @@ class FragileStore {
   };
 }
 
-/** One process; the wall clocks of several may differ, time passes for all of them. */
+/** One process. The wall clocks of processes may differ; time passes equally for all. */
 function openProcess(clock: ManualClock, store: FragileStore, ordinal: number) {
   let offsetMs = 0;
   const own = { ...clock, nowMs: () => clock.nowMs() + offsetMs };
@@ -76,7 +76,7 @@ function openProcess(clock: ManualClock, store: FragileStore, ordinal: number) {
       offsetMs += byMs;
     },
     take: async (fresh = false) => Number(await sequences.next(fresh)),
-    /** What one poll takes: two at once. */
+    /** The nonces of one poll: two at once. */
     poll: () =>
       Promise.all([sequences.next(false), sequences.next(false)].map(async (one) => Number(await one))),
   };
@@ -126,7 +126,7 @@ const trouble = fc.oneof(
 );
 type Step = typeof use | typeof refusal | typeof trouble extends fc.Arbitrary<infer T> ? T : never;
 
-/** Runs the steps and answers which process took what, in the order of asking. */
+/** Runs the steps; returns which process took which nonce, in the order of asking. */
 async function run(world: ReturnType<typeof openWorld>, steps: readonly Step[]) {
   const { clock, store, processes } = world;
   const taken: { atMs: number; who: number; nonce: number; fresh: boolean }[] = [];
@@ -154,7 +154,7 @@ const stepsOf = (...kinds: fc.Arbitrary<Step>[]): fc.Arbitrary<Step[]> =>
   fc.array(fc.oneof(...kinds), { minLength: 20, maxLength: 120, size: 'max' });
 
 describe('values of a key that several processes use', () => {
-  test('are never used twice: by the ordinals, whatever becomes of the store and the clocks', () =>
+  test('are never used twice: ordinals keep them apart whatever happens to the store and the clocks', () =>
     fc.assert(
       fc.asyncProperty(stepsOf(use, use, refusal, trouble), async (steps) => {
         const taken = await run(openWorld([0, 1, 42, 49]), steps);
@@ -166,7 +166,7 @@ describe('values of a key that several processes use', () => {
       { numRuns: 150 },
     ));
 
-  test('are never used twice: by the store alone, whatever the clocks do', () => {
+  test('are never used twice: the store alone keeps them apart whatever the clocks do', () => {
     const steps = stepsOf(
       use,
       use,
@@ -182,7 +182,7 @@ describe('values of a key that several processes use', () => {
     );
   });
 
-  test('ahead of the clock, what was taken from memory was taken again by the next process of that ordinal', () =>
+  test('ahead of the clock, values taken from memory are not taken again by the next process of that ordinal', () =>
     fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 20 }),
@@ -204,7 +204,7 @@ describe('values of a key that several processes use', () => {
       ),
     ));
 
-  test('ahead of the clock, two processes of an ordinal that were both without the store took the same from memory', () =>
+  test('ahead of the clock, two processes of an ordinal that both lost the store take different values from memory', () =>
     fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 2, max: 6 }), { minLength: 2, maxLength: 4 }),
@@ -226,7 +226,7 @@ describe('values of a key that several processes use', () => {
       ),
     ));
 
-  test('are above all that any of them used ten seconds ago, and fresh ones 200 ms ago', () =>
+  test('are above all values used ten seconds ago by any process; fresh ones, above those of 200 ms ago', () =>
     fc.assert(
       fc.asyncProperty(stepsOf(use, use, use, refusal), async (steps) => {
         const taken = await run(openWorld([0, 1, 2, 3]), steps);
@@ -239,7 +239,7 @@ describe('values of a key that several processes use', () => {
       { numRuns: 150 },
     ));
 
-  test('when another process begins to use the key, are out of order for half of the time before at most', () => {
+  test('when another process begins to use the key, are out of order for at most half of the time before', () => {
     const pauseMs = fc.oneof(fc.nat(100), fc.integer({ min: 500, max: 2_500 }));
     const pauses = fc.array(pauseMs, { minLength: 20, maxLength: 80, size: 'max' });
     const positive = fc.integer({ min: 1, max: 79 });
@@ -265,7 +265,7 @@ describe('values of a key that several processes use', () => {
     );
   });
 
-  test('stay in order where processes take turns', async () => {
+  test('stay in order if processes take turns', async () => {
     const world = openWorld([0, 1]);
     const nonces: number[] = [];
     for (let turn = 0; turn < 100; turn++) {
@@ -275,7 +275,7 @@ describe('values of a key that several processes use', () => {
   });
 });
 
-describe('a process that has the key to itself', () => {
+describe('a process that is alone with its key', () => {
   async function openSettled() {
     const world = openWorld([0]);
     const [process] = world.processes;
@@ -285,7 +285,7 @@ describe('a process that has the key to itself', () => {
     return { ...world, process, nonces };
   }
 
-  test('asks the store once in several polls, for no more than twice what it uses', async () => {
+  test('asks the store once for several polls, for at most twice what it uses', async () => {
     const { process, store, nonces, ...world } = await openSettled();
     nonces.push(...(await pollEverySecond(world, process, 100)));
     expect(store.reservations).toBeGreaterThanOrEqual(10);
@@ -308,7 +308,7 @@ describe('a process that has the key to itself', () => {
     expect(sizes[0]).toBeGreaterThanOrEqual(16);
   });
 
-  test('is told of a refusal while the store is asked: what it was asked for is not used', async () => {
+  test('does not use the values it was asking for when it hears of a refusal', async () => {
     const { process, clock } = await openSettled();
     const asked = process.take(true);
     await Promise.resolve();
@@ -316,7 +316,7 @@ describe('a process that has the key to itself', () => {
     expect(await asked).toBeGreaterThanOrEqual((clock.nowMs() + 500_000) * 1_000);
   });
 
-  test('begins where a key stands that another program used with larger nonces', async () => {
+  test('starts at the nonceStart of a key that another program used with larger nonces', async () => {
     const { store, clock } = await openSettled();
     const start = (clock.nowMs() + 86_400_000) * 1_000 + 7;
     const bounded = new BoundedStore(store.port, {
@@ -344,7 +344,7 @@ describe('a process that has the key to itself', () => {
     expectRising(steps);
   });
 
-  test('has what it fetched before it acts, also from a store that answers slowly', async () => {
+  test('has its prefetched values before it acts, even from a slow store', async () => {
     const { process, store, clock } = await openSettled();
     clock.advance(LONGEST_MS);
     store.takesMs = FRESH_MS + 20;
@@ -380,7 +380,7 @@ describe('a process that has the key to itself', () => {
         clock.advance(LONGEST_MS);
         await process.poll();
         clock.advance(SECONDS);
-        // From memory they are as young as they can be.
+        // Values from memory are as young as possible.
         for (const nonce of await process.poll()) {
           expect(nonce).toBeGreaterThanOrEqual(clock.nowMs() * 1_000);
         }
@@ -395,7 +395,7 @@ describe('a process that has the key to itself', () => {
         clock.advance(LONGEST_MS);
       },
     ],
-  ])('begins to find out anew whether it is when the store %s', async (_what, upset) => {
+  ])('checks anew whether it is alone when the store %s', async (_what, upset) => {
     const settled = await openSettled();
     await upset(settled);
     const { process, store, ...world } = settled;

@@ -5,7 +5,7 @@ import { systemClock } from '../../../src/exchange/system-clock.ts';
 import { createMemoryRateLimitStore } from '../../../src/state/limits/limiter-memory.ts';
 import { createRedisNonceStore } from '../../../src/state/nonce/nonce-redis.ts';
 
-/** One of several processes that use one key at once: makes its calls, tells what became of them, ends. */
+/** One of several processes that use one key at once: makes its calls, reports their outcomes, and ends. */
 export interface WorkerTask {
   readonly baseUrl: string;
   readonly redisUrl: string;

@@ -9,7 +9,7 @@ import { manualClock } from '../../state/support/manual-clock.ts';
 const SYSTEM_TIME = { clock: systemClock, timers: systemTimers };
 
 describe('nonces of a sequence', () => {
-  test('are whole numbers written plainly, each larger than the one before, from any time on', () => {
+  test('are plain whole numbers, each larger than the one before, from any start', () => {
     const timeMs = fc.oneof(fc.integer({ min: 0, max: 20_000 }), fc.integer({ min: 1.7e12, max: 1.9e12 }));
     return fc.assert(
       fc.asyncProperty(

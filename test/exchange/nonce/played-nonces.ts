@@ -11,15 +11,15 @@ import { Machine, MachineProcess } from '../../../src/world/machine.ts';
 import { Dice } from '../../support/dice.ts';
 
 /**
- * Three processes that share a key and a store, in virtual time. Most times are multiples of those that the code compares
- * with, so that what is compared is often equal. The clock of the world is that of the exchange.
+ * Three processes that share a key and a store, in virtual time. Most times are multiples of those that the code
+ * compares with, so that compared values are often equal. The world's clock is the exchange's.
  */
 
 const START_MS = 1_767_225_600_000;
 const LEASE_MS = 300;
 const STORE_TIMEOUT_MS = 250;
 const STEPS = 70;
-/** After the last step, until everything that was asked for has come or was given up. */
+/** Time after the last step until everything that was asked for has arrived or was given up. */
 const AFTERMATH_MS = 60_000;
 
 export interface Taken {
@@ -30,9 +30,9 @@ export interface Taken {
   readonly nonce: number;
   readonly kind: 'read' | 'command';
   readonly protective: boolean;
-  /** A reply has told the process the exchange's time. */
+  /** Whether a reply has shown the process the exchange's time. */
   readonly dated: boolean;
-  /** Until when it was held, and whether the nonce could be sent when it was. */
+  /** Until when the nonce was held, and whether it could still be sent when it was released. */
   releasedMs: number;
   wasCurrent: boolean;
 }
@@ -44,11 +44,11 @@ export interface Played {
 }
 
 export interface Circumstances {
-  /** `fails`: it is lost or slow at times; `forgets`: it is also emptied. */
+  /** `fails`: it is sometimes lost or slow; `forgets`: it is also emptied. */
   readonly store: 'holds' | 'fails' | 'forgets';
-  /** The wall clocks are off and are set. */
+  /** Whether the wall clocks are off and are set. */
   readonly clocksFail: boolean;
-  /** The exchange refuses nonces at times. */
+  /** Whether the exchange sometimes refuses nonces. */
   readonly refusals: boolean;
 }
 
@@ -120,7 +120,7 @@ class Game {
     return { who, host, time, source, dated: false };
   }
 
-  /** The store as a process reaches it: it may be lost, and answer late. */
+  /** The store as a process reaches it: sometimes lost, sometimes slow. */
   #reached(): NonceStore {
     const ask = async <T>(question: (store: NonceStore) => Promise<T>): Promise<T> => {
       if (this.#isLost) throw new Error('lost');
@@ -229,7 +229,7 @@ class Game {
     else player.source.refused(repeats);
   }
 
-  /** A reply says what the exchange's clock showed in between. */
+  /** A reply shows the exchange's time between sending and receiving. */
   #reply({ who, time, source }: Player, latencyMs: number): void {
     const sentMs = time.clock.monotonicMs();
     this.#queue.after(latencyMs, () => {
@@ -254,5 +254,5 @@ interface Asked {
   readonly timeoutMs: number;
 }
 
-/** A time since the start, as the exchange's clock shows it. */
+/** The exchange's clock at a time since the start. */
 export const exchangeTime = (sinceStartMs: number): number => START_MS + sinceStartMs;

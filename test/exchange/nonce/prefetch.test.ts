@@ -5,7 +5,7 @@ import { createMemoryNonceStore } from '../../../src/state/nonce/nonce-memory.ts
 import { connect, openExchange, STOP } from '../../contract/support/world.ts';
 import { eventually } from '../../pipeline/world.ts';
 
-/** A client whose shared stores say how often they were asked. */
+/** A client whose shared stores record their requests. */
 async function openClient(mode: 'unique' | 'increasing' | 'window' = 'unique') {
   const exchange = await openExchange();
   const asked: string[] = [];
@@ -30,7 +30,7 @@ async function openClient(mode: 'unique' | 'increasing' | 'window' = 'unique') {
 }
 
 test.each(['unique', 'window'] as const)(
-  'with %s nonces, what is made ready sends nothing, and asks the shared stores for what the call needs',
+  'with %s nonces, prefetch sends nothing, and asks the shared stores for what the call needs',
   async (mode) => {
     const { exchange, client, asked } = await openClient(mode);
     client.prefetch('reduceOnlyStop');
@@ -40,16 +40,16 @@ test.each(['unique', 'window'] as const)(
   },
 );
 
-test('a call that was made ready asks for nothing more; one that comes at once waits for what was asked', async () => {
+test('a prefetched call asks for nothing more; one made at once waits for the prefetch', async () => {
   const { client, asked } = await openClient();
   client.prefetch('reduceOnlyStop');
-  // Once more is not more than once.
+  // A second prefetch changes nothing.
   client.prefetch('reduceOnlyStop');
   expect(await client.reduceOnlyStop(STOP, { priority: 'protective' })).toMatchObject({ kind: 'accepted' });
   expect(asked.toSorted()).toEqual(['reserve', 'take']);
 });
 
-test('increasing nonces come with the mutex: only the permit is fetched ahead', async () => {
+test('increasing nonces come with the mutex: only the permit is prefetched', async () => {
   const { client, asked } = await openClient('increasing');
   client.prefetch('cancelAll');
   await eventually(() => asked.length === 1, 'the permit');
@@ -57,7 +57,7 @@ test('increasing nonces come with the mutex: only the permit is fetched ahead', 
   expect(await client.cancelAll({}, { priority: 'protective' })).toMatchObject({ kind: 'accepted' });
 });
 
-test('a client that is closed makes nothing ready', async () => {
+test('a closed client prefetches nothing', async () => {
   const { client, asked } = await openClient();
   await client.close();
   client.prefetch('openPositions');

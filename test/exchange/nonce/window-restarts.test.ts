@@ -7,7 +7,7 @@ import { EventQueue } from '../../../src/world/event-queue.ts';
 import { Machine, MachineProcess } from '../../../src/world/machine.ts';
 
 const START_MS = 1_767_225_600_000;
-/** The exchange accepts unused milliseconds so far to either side of its time. */
+/** The exchange accepts unused milliseconds this far on either side of its time. */
 const WINDOW_MS = 5_000;
 const ORDINALS = 10;
 
@@ -23,13 +23,13 @@ const LOST: NonceStore = {
 
 interface Life {
   readonly requests: number;
-  /** Between two requests. */
+  /** Time between two requests. */
   readonly everyMs: number;
-  /** Each way. */
+  /** One way. */
   readonly latencyMs: number;
-  /** Until the next process runs. */
+  /** Time until the next process runs. */
   readonly restartMs: number;
-  /** Of the host's wall clock, before the next process runs. */
+  /** Step of the host's wall clock before the next process runs. */
   readonly stepMs?: number;
 }
 
@@ -38,7 +38,7 @@ interface Sent {
   readonly nonce: number;
   /** By the exchange's clock. */
   readonly arrivedMs: number;
-  /** How long the process waited for it. */
+  /** How long the process waited for the nonce. */
   readonly waitedMs: number;
   readonly dated: boolean;
 }
@@ -86,7 +86,7 @@ async function live(hostSkewMs: number, lives: readonly Life[], ordinal = 1): Pr
       });
     };
     for (let index = 0; index < requests; index++) queue.after(index * everyMs, () => void request());
-    // It is killed as soon as its last reply has come.
+    // The process is killed as soon as its last reply has come.
     await queue.run(queue.nowMs + 120_000, () => open === 0);
     host.stepWall(stepMs);
     await queue.run(queue.nowMs + restartMs, () => false);
@@ -101,19 +101,25 @@ function expectOnce(sent: readonly Sent[]): void {
 
 const BUSY: Life = { requests: 60, everyMs: 20, latencyMs: 20, restartMs: 300 };
 
-test('a process that was killed while the store was away uses no nonce of its former life', async () => {
+test('a process restarted without the store uses no nonce of the killed one', async () => {
   expectOnce(await live(0, [BUSY, BUSY, BUSY]));
 });
 
-test.each([-3_000, 3_000])('nor one whose host is %d ms wrong about the time', async (skewMs) => {
-  expectOnce(await live(skewMs, [BUSY, BUSY, BUSY]));
-});
+test.each([-3_000, 3_000])(
+  'a process restarted without the store uses no nonce of the killed one, on a host %d ms off',
+  async (skewMs) => {
+    expectOnce(await live(skewMs, [BUSY, BUSY, BUSY]));
+  },
+);
 
-test.each([-60_000, -3_000, -500, 500])('nor one whose clock was set by %d ms meanwhile', async (stepMs) => {
-  expectOnce(await live(0, [{ ...BUSY, stepMs }, BUSY]));
-});
+test.each([-60_000, -3_000, -500, 500])(
+  'a process restarted without the store uses no nonce of the killed one, with the clock set by %d ms',
+  async (stepMs) => {
+    expectOnce(await live(0, [{ ...BUSY, stepMs }, BUSY]));
+  },
+);
 
-test('the exchange accepts what it uses, and soon', () => {
+test('the exchange accepts the nonces of restarted processes, which wait for them less than 5 s', () => {
   const life = fc.record({
     requests: fc.integer({ min: 1, max: 30 }),
     everyMs: fc.integer({ min: 20, max: 1_000 }),

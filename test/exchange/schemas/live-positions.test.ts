@@ -3,7 +3,7 @@ import { parseJson } from '../../../src/exchange/call/parse-json.ts';
 import { readPositions, readReply } from '../../../src/exchange/schemas/replies.ts';
 import { POSITION } from '../fixtures.ts';
 
-/** As the live service lists a position that a limit or trigger order is about to open. */
+/** A position that a limit or trigger order is about to open, as the live service lists it. */
 const OPENING = {
   ...POSITION,
   positionId: 7,
@@ -26,7 +26,7 @@ function read(...items: readonly unknown[]) {
 const NOT_OPEN = [{ positionId: '7', market: 'ETH_PERP' }];
 
 describe('a position that is being opened', () => {
-  test('one record with nulls made the whole list incomplete', () => {
+  test('a record with nulls leaves the list complete and is counted apart', () => {
     expect(read(POSITION, OPENING)).toMatchObject({
       records: [{ positionId: '191823' }],
       setAside: [],
@@ -44,7 +44,7 @@ describe('a position that is being opened', () => {
   });
 
   test.each(['basePrice', 'pnl', 'pnlPercent'])(
-    'is open all the same when only %s is missing: its amount says so',
+    'is open if only %s is missing, as its amount shows',
     (name) => {
       for (const none of [null, '']) {
         const list = read({ ...POSITION, [name]: none });
@@ -56,7 +56,7 @@ describe('a position that is being opened', () => {
     },
   );
 
-  test('without an id it is set aside, and only it', () => {
+  test('without an id is set aside, and only that record', () => {
     const list = read({ ...OPENING, positionId: null }, POSITION, OPENING);
     expect(list).toMatchObject({ complete: false, notOpenYet: NOT_OPEN });
     expect(list.records).toHaveLength(1);
@@ -65,7 +65,7 @@ describe('a position that is being opened', () => {
 });
 
 describe('an empty text where null is documented', () => {
-  test('liquidationState: "" blinded the daemon until the margin call', () => {
+  test('liquidationState: "" reads as null', () => {
     expect(read({ ...POSITION, liquidationState: '' })).toMatchObject({
       complete: true,
       records: [{ positionId: '191823', liquidationState: null }],
@@ -81,7 +81,7 @@ describe('an empty text where null is documented', () => {
     expect(list.records[1]?.tpsl).toEqual({ stopLossId: '5', stopLoss: '2' });
   });
 
-  test('is no number where none is documented', () => {
+  test('is a fault in a number where no null is documented', () => {
     expect(read({ ...POSITION, margin: '' })).toMatchObject({
       complete: false,
       setAside: [{ path: '[0].margin', got: 'empty string' }],
@@ -89,7 +89,7 @@ describe('an empty text where null is documented', () => {
   });
 });
 
-describe('the short side of a hedge whose record lost its side passed for a long near liquidation', () => {
+describe('a one-sided record of a hedge without its side', () => {
   const { positionSide: _, ...unsided } = { ...POSITION, positionSide: 'SHORT' };
   const beside = { ...POSITION, positionId: 5, positionSide: 'LONG' };
   const doubtful = (...items: readonly unknown[]) =>
@@ -109,7 +109,27 @@ describe('the short side of a hedge whose record lost its side passed for a long
     ['another market', { ...beside, market: 'ETH_PERP' }],
     ['a bad record of another market', { ...beside, market: 'ETH_PERP', amount: 'x' }],
     ['a closed position', { ...beside, amount: '0' }],
-  ])('beside %s it is not: its sign and its prices tell', (_what, item) => {
+  ])('beside %s its side is not in doubt: sign and prices show it', (_what, item) => {
     expect(doubtful(unsided, item)[0]).toBe(false);
+  });
+
+  test('records without a side are read in time proportional to their number', () => {
+    const markets = (count: number) =>
+      Array.from({ length: count }, (_, index) => ({
+        ...unsided,
+        positionId: index + 1,
+        market: `C${index}_PERP`,
+      }));
+    const fastestMs = (items: readonly unknown[]): number =>
+      Math.min(
+        ...Array.from({ length: 7 }, () => {
+          const startMs = performance.now();
+          readPositions(items);
+          return performance.now() - startMs;
+        }),
+      );
+    const [few, many] = [markets(250), markets(2_000)];
+    expect(doubtful(...few)).not.toContain(true);
+    expect(fastestMs(many) / fastestMs(few)).toBeLessThan(24);
   });
 });

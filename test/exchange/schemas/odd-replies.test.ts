@@ -16,11 +16,11 @@ import {
 import { CREDIT_LINE, PLACED_ORDER, POSITION, SPOT_ORDER, TRANSFER } from '../fixtures.ts';
 
 /**
- * Every field of every reply, with whatever may stand there instead: what is made of it is kept for review.
- * `npm test -- test/exchange/schemas/odd-replies.test.ts --update` writes it anew.
+ * Every field of every reply with odd values in its place: the results are kept for review.
+ * `npm test -- test/exchange/schemas/odd-replies.test.ts --update` rewrites the transcript.
  */
 
-/** As JSON; an empty text: the field is left out. */
+/** As JSON; an empty text leaves the field out. */
 const ODD = [
   '',
   'null',
@@ -121,7 +121,7 @@ const KINDS: readonly Kind[] = [
 
 const textOf = (value: unknown): string => JSON.stringify(value);
 
-/** The record as JSON, with one field written as it is told. */
+/** The record as JSON, with this text in place of one field's value. */
 function withField(record: Kind['record'], field: string, odd: string): string {
   const rest = Object.entries(record).filter(([name]) => name !== field);
   const parts = rest.map(([name, value]) => `${textOf(name)}: ${textOf(value)}`);

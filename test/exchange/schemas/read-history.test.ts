@@ -12,7 +12,7 @@ import { readDatedOrders } from '../../../src/exchange/schemas/read-order-histor
 import type { Page } from '../../../src/exchange/schemas/replies.ts';
 import { Dice } from '../../support/dice.ts';
 
-/** Histories read page by page from an exchange that is played: records come, go and repeat meanwhile. */
+/** Histories read page by page from a simulated exchange whose records come, go and repeat during the read. */
 
 const NOW_S = 1_767_225_600;
 const DAY_S = 86_400;
@@ -32,18 +32,18 @@ interface Asked {
 }
 
 interface How {
-  /** The limit counts for each market. */
+  /** Whether the limit applies to each market. */
   readonly perMarket: boolean;
   readonly saysTotal: boolean;
-  /** More than so many bytes of reply are refused: so many records. */
+  /** Replies with more records than this exceed the byte limit and are refused. */
   readonly mostRecords: number;
-  /** Between two pages. */
+  /** Called between two pages. */
   readonly change: (records: Played[], page: number) => void;
   readonly setsAside: boolean;
   readonly fails: (page: number) => boolean;
 }
 
-/** An exchange that shows its records newest first, and counts what it is asked. */
+/** An exchange that shows its records newest first, and records its requests. */
 class PlayedExchange {
   readonly asked: Asked[] = [];
   readonly records: Played[];
@@ -292,7 +292,7 @@ describe('replies', () => {
     const offsets: number[] = [];
     const read = async ({ params }: { readonly params: Asked }): Promise<ReadOutcome<Page<Played>>> => {
       offsets.push(params.offset);
-      // Of each page two stand for all; the pages overlap.
+      // Two records stand for each page; the pages overlap.
       const records = ['seen before', `at ${params.offset}`].map((id) => ({ id, atS: NOW_S, market: 'M' }));
       const counts = { received: params.limit, longest: params.limit };
       const value = { records, setAside: [], complete: true, ...counts };

@@ -68,7 +68,7 @@ interface Change {
   readonly isComplete: boolean;
   readonly isNew: boolean;
   readonly isAsked: boolean;
-  /** `left`: what the lane is asked for was left out of the commit. `gone`: so was the lane. */
+  /** `left`: the lane was left out of the commit that asked for its stop; `gone`: and there was none before. */
   readonly other: Other;
 }
 
@@ -140,7 +140,7 @@ function built({ pnl, amount, liquidation, isComplete, isNew, isAsked, other }: 
   return { inputs, snapshot, evaluation, conclusive: other !== 'inconclusive' };
 }
 
-/** With the read that it has taken, so that only what it knows differs. */
+/** With the read that the lane has taken, so that only what it knows differs. */
 function lanesOf({ state }: Driver, other: Other): StoredAccount['lanes'] {
   if (other === 'gone') return new Map();
   return new Map([[MARKET, other === 'left' ? { ...state, covers: [], orders: [] } : state]]);
@@ -171,11 +171,11 @@ test.each<[string, Partial<Change>]>([
   ['the clock is set ahead', { other: 'step' }],
   ['the lane was left out of the commit that asked for the stop', { other: 'left' }],
   ['the lane was left out, and there was none', { other: 'gone' }],
-])('it is not when %s', (_, change) => {
+])('an account is not at rest when %s', (_, change) => {
   expect(rests({ ...usual, ...change })).toBe(false);
 });
 
-test('what is taken for an account at rest with its stops comes to nothing', () => {
+test('acting on an account at rest changes nothing', () => {
   const often = <T>(value: T, ...others: readonly T[]) =>
     fc.oneof(
       { weight: 4, arbitrary: fc.constant(value) },

@@ -17,7 +17,7 @@ test.each([
   { what: 'was open', known: ['42', '43'], complete: false },
   { what: 'an order is about to open', known: ['42'], complete: true },
 ])(
-  'a list with nulls for a position that $what: what a hedge hides so is not taken for gone',
+  'a list with nulls for a position that $what does not count the position as gone: it may hide the other side of a hedge',
   ({ known, complete }) => {
     const positions = known.map((positionId) => ({
       positionId,

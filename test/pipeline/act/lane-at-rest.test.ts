@@ -36,14 +36,14 @@ const rests = (
   asked = ASKED,
 ): boolean => isAtRest(state, asked, observation);
 
-test('a lane whose stop stands far from the market rests, also as it comes back from the store', () => {
+test('a lane whose stop stands far from the market is at rest, even after a round trip through the store', () => {
   const driver = resting();
   expect(rests(driver)).toBe(true);
   driver.state = JSON.parse(JSON.stringify(driver.state)) as LaneState;
   expect(rests(driver, readAt(driver.nowMs + 1_000, far(marked('1004'))))).toBe(true);
 });
 
-describe('it takes the read', () => {
+describe('it takes a read', () => {
   const driver = resting();
   const later = driver.nowMs + 1_000;
   const incomplete = { ...readAt(later, far()), complete: false };
@@ -65,7 +65,7 @@ describe('it takes the read', () => {
   });
 });
 
-test('it does not rest where the stop is near, in doubt, or not all that is wanted', () => {
+test('it is not at rest if the stop is near, in doubt, or not all that is wanted', () => {
   const near = new Driver().read(far()).ask(action({ kind: 'protect', at: 0.1, slippage: 0.01 }));
   near.place();
   near.later(1_000).read(far());
@@ -86,7 +86,7 @@ test('it does not rest where the stop is near, in doubt, or not all that is want
   expect(rests(unplaced)).toBe(false);
 });
 
-test('it does not rest where it does not know all that it is asked for: its change was left out of a commit', () => {
+test('it is not at rest if it does not know all requests, as its change was left out of a commit', () => {
   const driver = resting();
   const also = (spec: typeof half, changed: Parameters<typeof action>[1] = {}): readonly LaneRequest[] => [
     ...ASKED,
@@ -103,13 +103,13 @@ test('it does not rest where it does not know all that it is asked for: its chan
   ).toBe(false);
 });
 
-test('it rests whoever else has traded the position: that holds back reductions only', () => {
+test('it is at rest even if others have traded the position, as that only holds back reductions', () => {
   const driver = resting();
   driver.state = { ...driver.state, contests: [{ positionId: '42', isReduced: true, addsMs: [1] }] };
   expect(rests(driver)).toBe(true);
 });
 
-test('where it rests, taking the read would have come to nothing', () => {
+test('a lane at rest would not change by taking the read', () => {
   const changes = fc.record({
     afterMs: fc.integer({ min: 1, max: 40_000 }),
     mark: fc.oneof(fc.integer({ min: 9_900, max: 10_100 }), fc.integer({ min: 8_500, max: 11_500 })),

@@ -16,7 +16,7 @@ const RULES = `  - id: half
 const LANE = { accountId: 'long', market: 'BTC_PERP' };
 const NEVER = new AbortController().signal;
 
-test('a request leaves only while its lane is held for as long as it may take: a suspended process sends nothing', async () => {
+test("a request leaves only while the lane's lease covers its longest time: a suspended process sends nothing", async () => {
   const simulator = await openExchange({ speed: 1 });
   const world = openWorld(simulator, { accounts: { long: { rules: ['half'] } }, rules: RULES });
   const { attemptTimeoutMs } = world.context.settings;
@@ -51,11 +51,11 @@ test('a request leaves only while its lane is held for as long as it may take: a
     const rival = await context.store.leases.acquire('long', 'BTC_PERP', 'rival', 60_000);
     const othersWaitMs = rival.kind === 'held' ? 0 : rival.retryInMs;
     await context.store.leases.release({ ...LANE, owner: 'rival' });
-    // The lease lasts for longer than that, the request would too.
+    // The lease lasts longer than that, but so would the request.
     suspendedMs += 1_500;
     const after = mayLeave?.(attemptTimeoutMs) ?? true;
     suspendedMs -= 1_500;
-    // What was done alone is handed back: the lease was of no use to others.
+    // What was done alone is handed back, and the lease did not count for others.
     lanesSinceMs = clock.monotonicMs();
     seen.push({ kind, othersWaitMs, before, after, handedBack: mayLeave?.(attemptTimeoutMs) ?? true });
     lanesSinceMs = Number.NEGATIVE_INFINITY;

@@ -43,7 +43,7 @@ function open(ordinal: number, { wasRestored = false } = {}) {
   };
 }
 
-test('the first acts at once; each other one a turn later, from when its action became due', () => {
+test('the first process acts at once, each other one a turn later, counted from when its action became due', () => {
   for (const ordinal of [0, 1, 2]) {
     const { turns, pass, read } = open(ordinal);
     pass(600_000);
@@ -52,7 +52,7 @@ test('the first acts at once; each other one a turn later, from when its action 
     read({ BTC_PERP: '1' });
     expect(turns.isTurn(BTC)).toBe(ordinal === 0);
     pass(1);
-    // It begins with a read.
+    // A turn begins with a read.
     expect(turns.isTurn(BTC)).toBe(ordinal === 0);
     read({ BTC_PERP: '1' });
     expect(turns.isTurn(BTC)).toBe(true);
@@ -60,7 +60,7 @@ test('the first acts at once; each other one a turn later, from when its action 
   }
 });
 
-test('a position that falls moves the turn on, a record that was set aside does not', () => {
+test('a position that falls delays the turn, a record set aside does not', () => {
   const { turns, pass, read } = open(1);
   read({ BTC_PERP: '1', ETH_PERP: '5' });
   turns.isTurn(BTC);
@@ -77,7 +77,7 @@ test('a position that falls moves the turn on, a record that was set aside does 
   expect(turns.isTurn(BTC)).toBe(true);
 });
 
-test('a position that is listed with nulls has not fallen', () => {
+test('a position listed with nulls has not fallen', () => {
   const { turns, pass, read, readWithNulls } = open(1);
   read({ BTC_PERP: '1', ETH_PERP: '5' });
   turns.isTurn(BTC);
@@ -86,7 +86,7 @@ test('a position that is listed with nulls has not fallen', () => {
   expect(turns.isTurn(BTC)).toBe(true);
 });
 
-test('its own falls hold up nothing, and it goes on until a turn has passed without a request', () => {
+test('its own reductions delay nothing, and it keeps its turn until a whole turn has passed without a request', () => {
   const { turns, pass, read } = open(1);
   read({ BTC_PERP: '1', ETH_PERP: '5' });
   turns.isTurn(BTC);
@@ -103,7 +103,7 @@ test('its own falls hold up nothing, and it goes on until a turn has passed with
   expect(turns.isTurn(BTC)).toBe(false);
 });
 
-test('an action that pauses for a moment is the same one, after a rest it is another', () => {
+test('an action that pauses for a moment is still the same, after a longer rest it is a new one', () => {
   const { turns, pass, read } = open(1);
   turns.isTurn(BTC);
   turns.rest(BTC);
@@ -118,7 +118,7 @@ test('an action that pauses for a moment is the same one, after a rest it is ano
   expect(turns.isTurn(BTC)).toBe(false);
 });
 
-test('an answer that says that another acts begins a new turn', () => {
+test('an answer that shows another process acting starts a new turn', () => {
   const { turns, pass, read } = open(1);
   turns.isTurn(BTC);
   pass(TURN_MS);
@@ -131,7 +131,7 @@ test('an answer that says that another acts begins a new turn', () => {
   expect(turns.isTurn(BTC)).toBe(true);
 });
 
-test('a restored first one waits one turn in all', () => {
+test('a restored first process waits one turn in all', () => {
   const { turns, pass, read } = open(0, { wasRestored: true });
   expect(turns.isTurn(BTC)).toBe(false);
   pass(TURN_MS);
@@ -139,7 +139,7 @@ test('a restored first one waits one turn in all', () => {
   expect([turns.isTurn(BTC), turns.isTurn(ETH)]).toEqual([true, true]);
 });
 
-test('sizes before others reduced positions, for as long as a turn lasts', () => {
+test('the sizes before reductions by others are kept for the length of a turn', () => {
   const { turns, pass, read } = open(1);
   read({ BTC_PERP: '-1', ETH_PERP: '5' });
   pass(1_000);
@@ -154,7 +154,7 @@ test('sizes before others reduced positions, for as long as a turn lasts', () =>
   expect([...turns.sizesBefore('desk')]).toEqual([]);
 });
 
-test('who has read nothing yet goes by what others have read of late; who has, does not', () => {
+test('a process that has read nothing yet uses the recent reads of others; later it does not', () => {
   const { turns, read, othersRead } = open(1);
   othersRead({ BTC_PERP: '3' }, 3_600_000);
   othersRead({ BTC_PERP: '1' });
@@ -164,7 +164,7 @@ test('who has read nothing yet goes by what others have read of late; who has, d
   expect([...turns.sizesBefore('desk')]).toEqual([['of BTC_PERP', '1']]);
 });
 
-test('a breach that lasted began anew after a hand-back, as the size before what was sent alone was forgotten', () => {
+test('the size before a request sent alone survives the hand-back', () => {
   const { turns, company, pass, read } = open(0);
   read({ BTC_PERP: '1' });
   turns.noteSent(BTC);

@@ -9,14 +9,14 @@ const OWN: LaneRef = { accountId: 'desk-1', market: null };
 const JOB_AFTER_MS = 700;
 const NEXT_POLL_WITHIN_MS = 2_000;
 
-/** All that is looked at of it; the rest is handed on. */
+/** The only part that is looked at; the rest is handed on. */
 function seenWith(nextPollMs: number | undefined): SeenAccount {
   const passage = { at: { wallMs: 0, monotonicMs: 0, clockId: 'c' }, plannedMs: nextPollMs };
   const evaluation = nextPollMs === undefined ? {} : { passage };
   return { stored: { documents: { evaluation } } } as unknown as SeenAccount;
 }
 
-/** Of an account that is polled again soon. */
+/** A poll's result for an account that is polled again soon. */
 const SEEN = seenWith(NEXT_POLL_WITHIN_MS);
 
 interface Run {
@@ -62,10 +62,10 @@ function openLanes() {
   return { lanes, runs, queued, errors, over, timers, faults, delay };
 }
 
-/** Everything that follows without waiting for anything has followed. */
+/** Lets everything run that is ready. */
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test('what is handed over with what was seen begins at once, and its job is queued when the run has ended', async () => {
+test('a lane handed over with its poll begins at once, and its job is queued when the run has ended', async () => {
   const { lanes, runs, queued, timers } = openLanes();
   await lanes.dispatch([LANE, OTHER], SEEN);
   expect(runs.map(({ lane, seen }) => [lane, seen])).toEqual([
@@ -83,7 +83,7 @@ test('what is handed over with what was seen begins at once, and its job is queu
   expect(timers.map(({ isOff }) => isOff)).toEqual([true, true]);
 });
 
-test('a run that goes on for long gets its job meanwhile, and no second one when it ends', async () => {
+test('a long run gets its job meanwhile, and no second one when it ends', async () => {
   const { lanes, runs, queued, timers } = openLanes();
   await lanes.dispatch([LANE], SEEN);
   expect(timers.map(({ delayMs }) => delayMs)).toEqual([JOB_AFTER_MS]);
@@ -95,7 +95,7 @@ test('a run that goes on for long gets its job meanwhile, and no second one when
   expect(queued).toEqual([[LANE]]);
 });
 
-test('what is handed over while its lane runs here is found by the job that is still to come, or gets one', async () => {
+test('a hand-over during a run is covered by the job still to come, or gets its own', async () => {
   const { lanes, runs, queued, timers } = openLanes();
   await lanes.dispatch([LANE], SEEN);
   await lanes.dispatch([LANE], SEEN);
@@ -104,14 +104,14 @@ test('what is handed over while its lane runs here is found by the job that is s
   timers[0]?.call();
   await turn();
   expect(queued).toEqual([[LANE]]);
-  // That job may have come and gone elsewhere: the next hand-over does not count on it.
+  // That job may have been done elsewhere, so the next hand-over does not count on it.
   await lanes.dispatch([LANE], SEEN);
   expect(runs).toHaveLength(1);
   expect(queued).toEqual([[LANE], [LANE]]);
 });
 
 test.each([NEXT_POLL_WITHIN_MS + 1, undefined])(
-  'where the next poll is too far off to take over from a process that dies, the job does not wait: %s ms',
+  'if the next poll is too late to take over from a process that dies, the job is queued at once: %s ms',
   async (nextPollMs) => {
     const { lanes, runs, queued, timers } = openLanes();
     const seen = seenWith(nextPollMs);
@@ -122,7 +122,7 @@ test.each([NEXT_POLL_WITHIN_MS + 1, undefined])(
     for (const { end } of runs) end.resolve('idle');
     await turn();
     expect(queued).toEqual([[LANE, OTHER]]);
-    // Nor does it where a run that was handed over by a poll before still owes one.
+    // The same holds if a run handed over by an earlier poll still owes a job.
     await lanes.dispatch([LANE], SEEN);
     await lanes.dispatch([LANE], seen);
     expect(runs).toHaveLength(3);
@@ -130,7 +130,7 @@ test.each([NEXT_POLL_WITHIN_MS + 1, undefined])(
   },
 );
 
-test('what is handed over while the run of a job goes on here gets a job of its own', async () => {
+test('a hand-over during the run of a job gets its own job', async () => {
   const { lanes, runs, queued, timers } = openLanes();
   const job = lanes.run(LANE);
   await lanes.dispatch([LANE], SEEN);
@@ -142,14 +142,14 @@ test('what is handed over while the run of a job goes on here gets a job of its 
   expect(timers).toEqual([]);
 });
 
-test('what is handed over without it waits for its job', async () => {
+test('a lane handed over without its poll waits for its job', async () => {
   const { lanes, runs, queued } = openLanes();
   await lanes.dispatch([LANE]);
   expect(runs).toEqual([]);
   expect(queued).toEqual([[LANE]]);
 });
 
-test('a job that arrives while its lane runs here waits for that run, and then runs it again from what is stored', async () => {
+test('a job that arrives during a run here waits for it, and then runs the lane again from the store', async () => {
   const { lanes, runs } = openLanes();
   await lanes.dispatch([LANE], SEEN);
   let isEnded = false;
@@ -164,13 +164,13 @@ test('a job that arrives while its lane runs here waits for that run, and then r
   await job;
 });
 
-test('a lane never runs twice at a time here, whoever asks for it', async () => {
+test('a lane never runs twice at the same time in one process', async () => {
   const { lanes, runs, queued } = openLanes();
   const jobs = [lanes.run(LANE), lanes.run(LANE)];
   await lanes.dispatch([LANE], SEEN);
   await turn();
   expect(runs).toHaveLength(1);
-  // The job of the last hand-over stands in the queue.
+  // The job of the last hand-over is in the queue.
   expect(queued).toEqual([[LANE]]);
   runs[0]?.end.resolve('idle');
   await turn();
@@ -180,7 +180,7 @@ test('a lane never runs twice at a time here, whoever asks for it', async () => 
   expect(runs).toHaveLength(2);
 });
 
-test('a run that fails is told of, and its job runs the lane again', async () => {
+test('a failed run is reported, and its job runs the lane again', async () => {
   const { lanes, runs, queued, errors } = openLanes();
   await lanes.dispatch([LANE], SEEN);
   const lost = new Error('the store is lost');
@@ -191,15 +191,15 @@ test('a run that fails is told of, and its job runs the lane again', async () =>
   const job = lanes.run(LANE);
   expect(runs).toHaveLength(2);
   runs[1]?.end.reject(lost);
-  // This one is the queue's to tell of.
+  // The queue reports this failure.
   await expect(job).rejects.toBe(lost);
   expect(errors).toHaveLength(1);
-  // It is no longer taken for running.
+  // The lane no longer counts as running.
   await lanes.dispatch([LANE], SEEN);
   expect(runs).toHaveLength(3);
 });
 
-test('a job that could not be queued is told of', async () => {
+test('a job that could not be queued is reported', async () => {
   const { lanes, runs, errors, faults } = openLanes();
   const lost = new Error('the queue is lost');
   faults.push(lost);
@@ -210,18 +210,18 @@ test('a job that could not be queued is told of', async () => {
   await lanes.settled();
 });
 
-test('whoever hands over hears that a job could not be queued that its lane cannot do without', async () => {
+test('a hand-over fails if a job that its lane needs cannot be queued', async () => {
   const { lanes, runs, errors, faults } = openLanes();
   const lost = new Error('the queue is lost');
   faults.push(lost, lost);
   await expect(lanes.dispatch([LANE])).rejects.toBe(lost);
   await expect(lanes.dispatch([LANE], seenWith(undefined))).rejects.toBe(lost);
-  // It is begun all the same.
+  // The run begins anyway.
   expect(runs).toHaveLength(1);
   expect(errors).toEqual([]);
 });
 
-test('where the lane of the account is to run, the markets wait for it', async () => {
+test('if the account lane is to run, the market lanes wait for it', async () => {
   const { lanes, runs, queued } = openLanes();
   await lanes.dispatch([OWN, LANE, OTHER], SEEN);
   expect(runs.map(({ lane }) => lane)).toEqual([OWN]);
@@ -231,7 +231,7 @@ test('where the lane of the account is to run, the markets wait for it', async (
   expect(queued).toEqual([[LANE, OTHER], [OWN]]);
 });
 
-test('a process that is ending begins nothing any more, and its end waits for what runs and its jobs', async () => {
+test('an ending process begins no run, and its end waits for current runs and their jobs', async () => {
   const { lanes, runs, queued, over } = openLanes();
   await lanes.dispatch([LANE], SEEN);
   over.abort();
@@ -247,7 +247,7 @@ test('a process that is ending begins nothing any more, and its end waits for wh
   expect(queued).toEqual([[OTHER], [LANE]]);
 });
 
-test('a process that is ending leaves no job behind for a lane that is done', async () => {
+test('an ending process leaves no job for a lane that is done', async () => {
   const { lanes, runs, queued, over } = openLanes();
   await lanes.dispatch([LANE], SEEN);
   over.abort();
@@ -256,7 +256,7 @@ test('a process that is ending leaves no job behind for a lane that is done', as
   expect(queued).toEqual([]);
 });
 
-test('a process that is ending leaves the job of a lane that was handed over again since it was begun', async () => {
+test('an ending process leaves the job of a lane that was handed over again during its run', async () => {
   const { lanes, runs, queued, over } = openLanes();
   await lanes.dispatch([LANE], SEEN);
   await lanes.dispatch([LANE], SEEN);
@@ -266,9 +266,9 @@ test('a process that is ending leaves the job of a lane that was handed over aga
   expect(queued).toEqual([[LANE]]);
 });
 
-test('whenever the end is asked for, it does not come before the job of a run that has just ended is queued', async () => {
+test('the end never comes before the job of a run that has just ended is queued', async () => {
   const found: number[] = [];
-  // One microtask later each time: between the end of a run and its job there is no gap to slip through.
+  // Ends one microtask later each time: there is no gap between the end of a run and its job.
   for (let later = 0; later < 12; later++) {
     const { lanes, runs, queued, delay } = openLanes();
     await lanes.dispatch([LANE], SEEN);
@@ -281,7 +281,7 @@ test('whenever the end is asked for, it does not come before the job of a run th
   expect(found).toEqual(Array(12).fill(1));
 });
 
-test('the end waits for a job that is on its way to the queue', async () => {
+test('the end waits for a job on its way to the queue', async () => {
   const { lanes, runs, delay } = openLanes();
   const onItsWay = Promise.withResolvers<void>();
   delay.until = onItsWay.promise;

@@ -29,7 +29,7 @@ function seen(lanes: readonly LaneState[], epochId = 'epoch') {
   return snapshotOf(observation, stored).ownStops.map(({ confirmed }) => confirmed);
 }
 
-test('what is judged as cover is what the lanes of all markets hold for certain', () => {
+test('only the confirmed stops in the lanes of all markets count as cover', () => {
   const standing = lane();
   const [order] = standing.orders;
   if (order === undefined) throw new Error('no order');

@@ -30,7 +30,7 @@ test('a position near liquidation is reduced until it is far enough away', async
     'an order',
     () => world.errors,
   );
-  // After such a fall it lies further below than a step, and may be two orders: the market goes on to where they activate.
+  // After such a fall the activation lies more than a step lower, perhaps of two orders: the market goes on to them.
   const activations = () => orders().map(({ details }) => Number(details?.['activationPrice']));
   await eventually(() => {
     simulator.setPrice('BTC_PERP', String(Math.min(...activations())));
@@ -38,8 +38,8 @@ test('a position near liquidation is reduced until it is far enough away', async
   }, 'the fills');
   const [order] = orders();
   expect(order).toMatchObject({ side: 'sell', details: { reduceOnly: true, positionSide: 'BOTH' } });
-  // 25 % of distance with a maintenance margin of 3 %, from the price at which it was judged: that of the fall, or a
-  // later one on the way to where the orders activated.
+  // A distance of 25 % with a maintenance margin of 3 %, from the price at which it was judged: that of the fall, or a
+  // later one on the way to the activations.
   const sizeAt = (price: number) => (EQUITY_AT_FALL - SIZE * (FALL - price)) / (price * (0.03 + 0.25 * 0.97));
   expect(size()).toBeLessThanOrEqual(sizeAt(FALL) + 0.002);
   expect(size()).toBeGreaterThanOrEqual(sizeAt(Math.min(...activations())) - 0.002);

@@ -54,7 +54,7 @@ const order: OperatorOrder = {
 
 const withdrawal: OperatorOrder = { ...order, kind: 'withdraw', orderId: 'op0' };
 
-/** Every way in which something may be going on, each absent more often than not. */
+/** Everything that may be going on, each absent more often than not. */
 const lanes = fc.array(
   fc.record({
     market: fc.constantFrom(...MARKETS, 'SOL_PERP'),
@@ -80,7 +80,7 @@ const scenes = fc.record({
 });
 type Scene = typeof scenes extends fc.Arbitrary<infer S> ? S : never;
 
-test('what is taken for an account at rest comes to nothing', () => {
+test('routing the decisions of an account at rest changes nothing', () => {
   const seen = { atRest: 0, busy: 0 };
   fc.assert(
     fc.property(scenes, (scene) => {
@@ -238,7 +238,7 @@ function documentsOf(scene: Scene): AccountDocuments {
   };
 }
 
-test('the same exchange account under two keys: one of them acts, the other is held at the gate and says so once', () => {
+test('the same exchange account under two keys: one acts, the other is held at the gate with one alarm', () => {
   const decisions = built({
     lanes: [],
     positions: ['BTC_PERP'],
@@ -277,7 +277,7 @@ const CALM: Scene = {
   accountLane: undefined,
 };
 
-/** Decisions of an account rule on all positions, of which a list shows these; both have been seen before. */
+/** The decisions of an account rule on all positions, of which a list shows only these; both have been seen before. */
 function accountRuleOver(shown: readonly (typeof MARKETS)[number][], documents: AccountDocuments = {}) {
   const [whole, decisions] = [built(CALM), built({ ...CALM, positions: [...shown] })];
   const atMs = NOW_MS;
@@ -303,7 +303,7 @@ test.each([
   { what: 'nulls for', isListed: true },
   { what: 'nothing of', isListed: false },
 ])(
-  'an account rule that fires on a list with $what a position: it is reduced once it is shown',
+  'an account rule that fires on a list with $what a position reduces it once it is shown',
   ({ isListed }) => {
     const { hidden, ...decisions } = accountRuleOver(['BTC_PERP']);
     const { positions } = decisions.observation;
@@ -337,7 +337,7 @@ test('an account rule that fires on an empty list waits for the positions that w
 test.each([
   { what: 'that nothing explains', isByOurs: false, waits: 1 },
   { what: 'once orders of ours have closed all', isByOurs: true, waits: 0 },
-])('an order by hand and an empty list $what: $waits wait', ({ isByOurs, waits }) => {
+])('an operator order on an empty list $what: $waits wait', ({ isByOurs, waits }) => {
   const { hidden = [], ...decisions } = accountRuleOver([], { inbox: { version: 1, orders: [order] } });
   const { snapshot } = decisions;
   const closedByUs = isByOurs ? hidden.map(({ positionId }) => positionId) : [];

@@ -41,7 +41,7 @@ async function openScene(effect: typeof PUT_OFF | { readonly kind: 'hang' }) {
 const cancelsServed = (simulator: RunningSimulator) =>
   simulator.requestLog({ outcome: 'served' }).filter(({ endpoint }) => endpoint === 'cancelAll');
 
-/** The same with a poll whose lanes are handed over, but not begun. */
+/** A scene whose polls hand over lanes, but begin none. */
 async function openFired() {
   const scene = await openScene(PUT_OFF);
   const handed: LaneRef[] = [];
@@ -66,11 +66,11 @@ async function openFired() {
 test.each([
   ['put off again and again', PUT_OFF],
   ['never answered', { kind: 'hang' } as const],
-])('an account-wide cancel that is %s keeps no lane from its order', async (_how, effect) => {
+])("an account-wide cancel that is %s blocks no lane's order", async (_how, effect) => {
   const { simulator, fault, world, requests } = await openScene(effect);
   world.start();
   await eventually(() => requests().includes('cancelAll'), 'an attempt at the cancel');
-  // A quarter is left of the way to liquidation: a reduction that begins while the cancel waits to be repeated.
+  // A quarter of the way to liquidation is left: a reduction begins while the cancel waits to be repeated.
   simulator.setPrice('BTC_PERP', '50000');
   const fellMs = performance.now();
   const ordersOf = (ruleId: string) =>
@@ -86,11 +86,11 @@ test.each([
   expect(performance.now() - fellMs).toBeLessThan(ATTEMPT_MS / 2);
   expect(cancelsServed(simulator)).toEqual([]);
   simulator.clearFaults(fault);
-  // The cancel itself is not forgotten for that.
+  // The cancel is not forgotten.
   await eventually(() => cancelsServed(simulator).length > 0, 'the cancel');
 });
 
-/** Another process has its turn, or what was done alone is to be handed back, from when this holds. */
+/** Turns that end when this holds, because of another process or a hand-back. */
 function turnsEnding(what: 'isTurn' | 'isSettling', hasEnded: () => boolean): ActingTurns {
   return {
     ...ALWAYS,
@@ -101,7 +101,7 @@ function turnsEnding(what: 'isTurn' | 'isSettling', hasEnded: () => boolean): Ac
   };
 }
 
-test('an account-wide run that repeats what is put off ends when what was done alone is to be handed back', async () => {
+test('an account-wide run that repeats a cancel ends when a hand-back is due', async () => {
   const { context, requests, handed, holders } = await openFired();
   const turns = turnsEnding('isSettling', () => requests().includes('cancelAll'));
   let calls = 0;
@@ -117,12 +117,12 @@ test('an account-wide run that repeats what is put off ends when what was done a
   expect(await runLane({ ...context, accounts, turns }, ALL, NEVER)).toBe('later');
   expect(calls).toBe(1);
   expect(await holders()).toEqual([null]);
-  // What was held goes on by itself.
+  // The lanes that were held go on.
   expect(handed).toContainEqual({ accountId: 'long', market: 'BTC_PERP' });
 });
 
 test.each(['isTurn', 'isSettling'] as const)(
-  'an account-wide run whose turn ends (%s) while it holds the lanes lets them go and sends nothing',
+  'an account-wide run whose turn ends (%s) while it holds the lanes releases them and sends nothing',
   async (what) => {
     const { context, requests, holders } = await openFired();
     let isHeld = false;
@@ -141,7 +141,7 @@ test.each(['isTurn', 'isSettling'] as const)(
   },
 );
 
-test('an account-wide run that waits for one lane keeps the others for a moment only, and cancels when it is free', async () => {
+test('an account-wide run that waits for one lane holds the others only for a moment, and cancels when that one is free', async () => {
   const { context: usual, simulator, fault, handed } = await openFired();
   simulator.clearFaults(fault);
   const longestWaitMs = 60_000;
@@ -154,14 +154,14 @@ test('an account-wide run that waits for one lane keeps the others for a moment 
   const other = await acquire({ ...wanted, market: 'BTC_PERP' });
   expect(other).toBeDefined();
   expect(performance.now() - beganMs).toBeLessThan(longestWaitMs / 2);
-  // What it interrupted is handed over again.
+  // The lane it interrupted is handed over again.
   expect(handed).toContainEqual({ accountId: 'long', market: 'BTC_PERP' });
   await Promise.all([busy?.release(), other?.release()]);
   expect(await run).toBe('idle');
   expect(cancelsServed(simulator)).toHaveLength(1);
 });
 
-test('while an account-wide cancel waits to be repeated no lease is taken', async () => {
+test('no lease is held while an account-wide cancel waits to be repeated', async () => {
   const { context, requests } = await openFired();
   const over = new AbortController();
   const taken: (string | null)[] = [];

@@ -21,11 +21,11 @@ const RULE = `  - id: half
 `;
 const REDUCE = '{ reduce: { by: 50%, slippage: 1% } }';
 const LANE: LaneRef = { accountId: 'long', market: 'BTC_PERP' };
-/** However slow the machine is, no order is followed up while a test looks. */
+/** No order is followed up during a test, however slow the machine. */
 const NO_FOLLOW_UP = '{ fillWithin: 10m }';
 const NEVER = new AbortController().signal;
 
-/** An account whose rule fires at the first poll, and a poll whose lanes are handed over, but not begun. */
+/** An account whose rule fires at the first poll, and a poll that hands over its lanes, but begins none. */
 async function openScene(actions: string, exchange = '', acting = NO_FOLLOW_UP, cadence?: string) {
   const simulator = await openExchange({ speed: 1 });
   const rules = RULE.replace('DO', actions);
@@ -46,14 +46,14 @@ async function openScene(actions: string, exchange = '', acting = NO_FOLLOW_UP, 
       await world.state.store.makeDue('long', 0);
       await pollBucket(by, new PollGuard(), { bucket, everyMs: 50, lagMs: 0 });
     }
-    // What comes late on a slow machine is judged when it does: not beside the next poll.
+    // On a slow machine a late read is judged on its own, not beside the next poll.
     await by.memory.settled();
   };
   const requests = () => simulator.requestLog({ account: 'long' }).map(({ endpoint }) => endpoint);
   return { simulator, world, context, handed, poll, requests };
 }
 
-/** The same, after that poll: on a slow machine one more, where the first reply came too late to be judged. */
+/** The same after its first poll that hands over; on a slow machine that may take several polls. */
 async function openFired(exchange?: string) {
   const scene = await openScene(REDUCE, exchange);
   for (let polls = 0; polls < 5 && scene.handed.length === 0; polls++) await scene.poll();
@@ -63,7 +63,7 @@ async function openFired(exchange?: string) {
   return { ...scene, seen, requests: () => scene.requests().slice(before) };
 }
 
-/** A context with a look at what is committed. */
+/** A context that records commits and reads. */
 function watched(context: PipelineContext) {
   const commits: AccountCommit[] = [];
   let reads = 0;
@@ -89,7 +89,7 @@ const audited = (world: World): readonly string[] =>
 const ends = (events: readonly DaemonEvent[]) =>
   events.flatMap((event) => (event.kind === 'laneRun' ? [event.end] : []));
 
-test('a lane that is begun with what was seen asks the store for nothing, and writes each outcome with what follows', async () => {
+test('a lane begun with its poll reads nothing from the store, and commits each outcome with the next step', async () => {
   const { context, seen, requests } = await openFired('  nonce: increasing');
   const watching = watched(context);
   expect(await runLane(watching.context, LANE, NEVER, seen)).toBe('idle');
@@ -101,7 +101,7 @@ test('a lane that is begun with what was seen asks the store for nothing, and wr
   expect(inProgress).toEqual([null, 'place', null]);
 });
 
-test('while lanes settle before a hand-back a poll decides and begins none, and asks again within a second', async () => {
+test('while lanes settle before a hand-back, a poll decides but begins none, and is due again within a second', async () => {
   const { world, context, handed, poll } = await openScene(
     REDUCE,
     '',
@@ -123,9 +123,9 @@ test('while lanes settle before a hand-back a poll decides and begins none, and 
   expect(handed).toHaveLength(1);
 });
 
-test('a lane that runs when what was done alone is to be handed back ends after its next answer, and goes on later', async () => {
+test('a lane that runs when a hand-back is due ends after its next answer, and goes on later', async () => {
   const { context, seen, requests } = await openFired('  nonce: increasing');
-  // Redis is back while the positions are read.
+  // Redis returns while the positions are read.
   const turns = {
     ...ALWAYS,
     get isSettling() {
@@ -138,7 +138,7 @@ test('a lane that runs when what was done alone is to be handed back ends after 
   expect(requests().filter((endpoint) => endpoint === 'stopLimit')).toHaveLength(1);
 });
 
-test('a lane that is begun with what was seen before somebody else acted places nothing twice', async () => {
+test("a lane begun with a poll older than another's action places nothing twice", async () => {
   const { simulator, context, seen } = await openFired();
   const orders = () => simulator.ledger({ accountId: 'long', kinds: ['order_placed'] });
   await runLane(context, LANE, NEVER);
@@ -147,12 +147,12 @@ test('a lane that is begun with what was seen before somebody else acted places 
   expect(orders()).toHaveLength(1);
 });
 
-test('what a process left in progress is unknown also to a run that was begun with what was seen before it', async () => {
+test('a run begun with an older poll treats what a process left in progress as unknown, too', async () => {
   const { simulator, world, context, seen } = await openFired();
   const orders = () => simulator.ledger({ accountId: 'long', kinds: ['order_placed'] });
   const account = context.accounts.get('long');
   if (account === undefined) throw new Error('no account');
-  // As if it had died after the exchange got the order: neither the outcome is recorded nor the lane given back.
+  // As if it had died after the exchange got the order: the outcome is not recorded and the lane not released.
   const dying = {
     ...account,
     exchange: {
@@ -178,7 +178,7 @@ test('what a process left in progress is unknown also to a run that was begun wi
   expect(simulator.model.openOrders('long')).toHaveLength(1);
 });
 
-test('a job whose lane is done already reads once and holds nothing', async () => {
+test('a job whose lane is already done reads once and holds nothing', async () => {
   const { world, context, seen, requests } = await openFired();
   await runLane(context, LANE, NEVER, seen);
   const before = requests().length;
@@ -200,7 +200,7 @@ test('a job whose lane is done already reads once and holds nothing', async () =
   expect(requests()).toHaveLength(before);
 });
 
-test('a pause that comes between the poll and its lane keeps the lane from sending anything', async () => {
+test('a pause between the poll and its lane keeps the lane from sending anything', async () => {
   const { world, context, seen, requests } = await openFired('  nonce: increasing');
   await world.state.controls.put({
     kind: 'pause',
@@ -213,7 +213,7 @@ test('a pause that comes between the poll and its lane keeps the lane from sendi
   expect(requests()).toEqual([]);
 });
 
-test('a notice is handed over once, though its mark meets a lane that changes the account at the same time', async () => {
+test('a notice is handed over once, although its mark meets a lane that changes the account at the same time', async () => {
   const { world, context, handed, poll } = await openScene(`{ notify: { channels: [log] } }, ${REDUCE}`);
   const { store } = context;
   let wasMet = false;
@@ -231,7 +231,7 @@ test('a notice is handed over once, though its mark meets a lane that changes th
   expect(world.notices.map(({ kind, ruleId }) => [kind, ruleId])).toEqual([['firing', 'half']]);
 });
 
-test('a notice is handed over once, though its mark comes when what was done alone has been handed back', async () => {
+test('a notice is handed over once, although its mark comes after the hand-back', async () => {
   const { world, context, poll } = await openScene('{ notify: { channels: [log] } }');
   const { store } = context;
   let wasMet = false;
@@ -251,10 +251,10 @@ test('a notice is handed over once, though its mark comes when what was done alo
   expect(world.notices.map(({ kind, ruleId }) => [kind, ruleId])).toEqual([['firing', 'half']]);
 });
 
-test('a read that is under way when its commit meets a poll counts: it was sent after the reply that it has to be later than', async () => {
+test('a read under way when its commit meets a poll counts: it was sent after the reply that it must follow', async () => {
   const { simulator, world, context, seen, requests } = await openFired('  nonce: increasing');
   const { store } = context;
-  // The one of the poll, by which nothing is known of the market yet.
+  // The poll's read is ignored as well, as nothing was known of the market yet.
   const ignored = audited(world).filter((one) => one === 'readIgnored:tooEarly').length;
   let wasMet = false;
   const meeting = async (changes: readonly AccountCommit[]) => {
@@ -280,14 +280,14 @@ test('a read that is under way when its commit meets a poll counts: it was sent 
   expect(simulator.model.openOrders('long')).toHaveLength(1);
 });
 
-test('a lane that was written by a clock ahead of this one waits for its fence once, not again after each piece of it', async () => {
+test('a lane written by a clock ahead of this one waits for its fence once, not again after each part of the wait', async () => {
   const { world, context, poll, requests } = await openScene(REDUCE, '', '{ fillWithin: 1s }');
   const { time, clock } = world.context;
   const wrong = new SharedTime(clock, 'wrong');
   const nowMs = clock.monotonicMs();
   wrong.adopt({ storeMs: time.ofMonotonic(nowMs) + 3_600_000, askedAtMs: nowMs, answeredAtMs: nowMs });
   await poll({ ...context, time: wrong });
-  // What it has to wait for is over after a few pieces of waiting.
+  // Its wait is over after a few parts.
   const over = new AbortController();
   let pieces = 0;
   const waiting = channel(`${POINT_PREFIX}lane.waiting`);
@@ -301,7 +301,7 @@ test('a lane that was written by a clock ahead of this one waits for its fence o
   expect(requests().slice(1, 3)).toEqual(['openPositions', 'stopLimit']);
 });
 
-test('a lane that its run changed while a poll decided is brought in line, and refuses nothing else of the poll', async () => {
+test("a lane changed by its run while a poll decided is updated, and does not make the poll's commit fail", async () => {
   const { world, context, handed, poll } = await openScene(REDUCE);
   await poll();
   const { store } = context;
@@ -333,7 +333,7 @@ test('a lane that its run changed while a poll decided is brought in line, and r
   expect(lane.attempt).toBe(99);
   expect(lane.latestRead?.sentAtMs).toBeGreaterThan(before.lane.latestRead?.sentAtMs ?? 0);
   expect(account.version).toBe(before.account.version + 1);
-  // The lane is handed over with the state that it is in line with.
+  // The lane is handed over in the state that it was updated to.
   expect(handed.at(-1)?.stored.lanes.get('BTC_PERP')?.attempt).toBe(99);
   expect(world.events.filter(({ kind }) => kind === 'pollFailed')).toEqual([]);
 });

@@ -14,7 +14,7 @@ const values = fc.letrec<{ value: unknown }>((tie) => ({
   ),
 })).value;
 
-/** With its members in one order. A list has no undefined one, which would be written as null: no document has such lists. */
+/** JSON with sorted members. No list holds `undefined`, which would be written as null: no document has such a list. */
 function written(value: unknown): string {
   return JSON.stringify(value, (_, member: unknown) => {
     if (typeof member !== 'object' || member === null || Array.isArray(member)) return member;
@@ -22,7 +22,7 @@ function written(value: unknown): string {
   });
 }
 
-test('two values are the same where they are written alike', () => {
+test('two values are the same if their JSON is, in any order of members', () => {
   let same = 0;
   fc.assert(
     fc.property(values, values, (a, b) => {
@@ -35,7 +35,7 @@ test('two values are the same where they are written alike', () => {
   expect(same).toBeGreaterThan(50);
 });
 
-test('a member that is undefined is none', () => {
+test('an undefined member counts as missing', () => {
   expect(isSameJson({ a: 1, b: undefined }, { a: 1 })).toBe(true);
   expect(isSameJson({ a: 1 }, { a: 1, b: undefined })).toBe(true);
   expect(isSameJson({ a: 1, b: null }, { a: 1 })).toBe(false);

@@ -10,7 +10,7 @@ const NEAR = `  - id: near
     do: [{ reduce: { untilDistance: 25%, slippage: 1% } }]
 `;
 
-test('what leads to an action is committed in the turn in which it was decided, anything else after it', async () => {
+test('decisions that lead to an action are committed in the same turn, others after it', async () => {
   const simulator = await openExchange({ speed: 1 });
   const world = openWorld(simulator, { accounts: { long: { rules: ['near'] } }, rules: NEAR });
   let isSameTurn = false;

@@ -14,7 +14,7 @@ const vain = ({ events }: World) =>
     event.kind === 'audited' && event.event.reason === 'failed:positionsUnknown' ? [event.event] : [],
   );
 
-test('a rule whose positions cannot be told, as the only record is broken every time, fails aloud and acts when it is whole', async () => {
+test('a rule whose positions are unknown, as the only record is always broken, fails with an alarm, and acts once the record is whole', async () => {
   const simulator = await openExchange({ speed: 1 });
   const fault = simulator.injectFault({
     effect: { kind: 'badRecord' },

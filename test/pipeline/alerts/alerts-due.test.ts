@@ -59,7 +59,7 @@ function scene(changes: Partial<AlertScene>): AlertScene {
 const handed = ({ alerts, notices }: ReturnType<typeof alertsDue>): StoredAlerts =>
   markHanded(alerts ?? { version: 1, entries: {} }, new Set(notices.map(({ id }) => id)));
 
-test('an episode is told when it fires, again after the reminder, and when it is over', () => {
+test('an episode is notified when it fires, again after the reminder time, and when it is over', () => {
   const fired = alertsDue(scene({}));
   expect(fired.notices.map(({ kind }) => kind)).toEqual(['firing']);
   const told = handed(fired);
@@ -101,18 +101,18 @@ test('of a position that the exchange lists with nulls a reminder had neither th
   ]);
 });
 
-test('what was not handed over is handed over again, under the same id', () => {
+test('a notice that was not handed over is handed over again, under the same id', () => {
   const fired = alertsDue(scene({}));
   const again = alertsDue(scene({ stored: fired.alerts, nowMs: 2_000 }));
   expect(again.notices).toEqual(fired.notices);
 });
 
-test('an absence that proves nothing resolves nothing', () => {
+test('an unproven absence resolves nothing', () => {
   const told = handed(alertsDue(scene({})));
   expect(alertsDue(scene({ stored: told, active: [], conclusive: false })).notices).toEqual([]);
 });
 
-test('a silence keeps an episode quiet without calling it resolved', () => {
+test('a silence keeps an episode quiet without resolving it', () => {
   const silence: Silence = {
     kind: 'silence',
     id: 's',
@@ -148,18 +148,18 @@ const acknowledged = (changes: Partial<Acknowledgement> = {}) => {
   return { ...NOTHING_IN_FORCE, acknowledgements: [acknowledgement] };
 };
 
-describe('an episode that somebody sees to', () => {
+describe('an acknowledged episode', () => {
   const told = handed(alertsDue(scene({})));
   const later = (changes: Partial<AlertScene>) =>
     alertsDue(scene({ stored: told, nowMs: 61_000, ...changes }));
   const seenTo = (changes: Partial<AlertScene> = {}) =>
     later({ inForce: acknowledged(), ...changes }).notices.map(({ acknowledged: by }) => by?.author);
 
-  test('is said in its reminders, which concern only receivers that end what is not repeated', () => {
+  test('shows it in reminders, which go only to receivers that end unrepeated alerts', () => {
     expect(seenTo()).toEqual(['ann']);
   });
 
-  test('is told like any other when it fires for the first time', () => {
+  test('is notified like any other when it fires for the first time', () => {
     const fired = alertsDue(scene({ inForce: acknowledged() })).notices;
     expect(fired.map(({ kind, acknowledged: by }) => [kind, by])).toEqual([['firing', undefined]]);
   });
@@ -172,7 +172,7 @@ describe('an episode that somebody sees to', () => {
     expect(seenTo({ inForce: acknowledged(changes) })).toEqual([undefined]);
   });
 
-  test('is told again when it gets worse, also by a stage that tells nobody by itself', () => {
+  test('is notified again when it gets worse, even by a stage without notify', () => {
     const reduce = { ...REQUEST, stage: 1, actionIndex: 0 };
     const quiet = { ...reduce, action: { kind: 'cancelAll', types: ['margin'], scope: 'market' } } as const;
     expect(seenTo({ active: [REQUEST, quiet] })).toEqual([undefined]);
@@ -184,7 +184,7 @@ describe('an episode that somebody sees to', () => {
     ]);
   });
 
-  test('is told to all when it is over', () => {
+  test('is resolved for all receivers', () => {
     const reminded = later({ inForce: acknowledged() });
     const over = alertsDue(
       scene({ stored: handed(reminded), active: [], inForce: acknowledged(), nowMs: 62_000 }),
@@ -237,7 +237,7 @@ describe('how an episode ended', () => {
     );
   });
 
-  test('a position that our orders closed is resolved, with what they did', () => {
+  test('a position closed by our orders is resolved, with what they did', () => {
     const snapshot = { ...scene({}).snapshot, closedByUs: ['42'] };
     const { notices } = ended({ snapshot, lanes: sold('reduce', 30_000) });
     expect(notices).toMatchObject([{ kind: 'resolved' }]);
@@ -247,7 +247,7 @@ describe('how an episode ended', () => {
     );
   });
 
-  test('what was sold before an episode began is not told as done in it', () => {
+  test('fills before an episode began are not reported as part of it', () => {
     const late = handed(alertsDue(scene({ active: [{ ...REQUEST, atMs: 40_000 }], nowMs: 40_000 })));
     const lanes = sold('reduce', 30_000);
     expect(ended({ stored: late, transitions: [], lanes }).notices.map(({ words }) => words)).toEqual([
@@ -255,7 +255,7 @@ describe('how an episode ended', () => {
     ]);
   });
 
-  test('a stop that filled is told once, however often it is polled', () => {
+  test('a filled stop is reported once, however often it is polled', () => {
     const scenes = (nowMs: number, stored?: StoredAlerts) =>
       alertsDue(scene({ active: [], stored, lanes: sold('cover', 30_000), nowMs }));
     const first = scenes(31_000);
@@ -267,7 +267,7 @@ describe('how an episode ended', () => {
   });
 });
 
-test('alarms of lanes reach somebody, each once', () => {
+test('each alarm of a lane is notified once', () => {
   const alarm: AuditEvent = {
     kind: 'intentEnded',
     atMs: 5_000,
@@ -296,7 +296,7 @@ describe('an account that cannot be read', () => {
     sinceMs: 0,
   };
 
-  /** Nothing could be read for so long. */
+  /** An account of which nothing could be read for this long. */
   const blindFor = (ageMs: number, changes: Partial<AlertScene> = {}): AlertScene => {
     const sources = { positions: { kind: 'notRead', ageMs } } as const;
     return scene({
@@ -308,26 +308,26 @@ describe('an account that cannot be read', () => {
     });
   };
 
-  test('is told of without any rule, once, and told when it is read again', () => {
+  test('is notified without any rule, once, and again when it is read again', () => {
     expect(alertsDue(blindFor(29_000)).notices).toEqual([]);
     const fired = alertsDue(blindFor(31_000));
     expect(fired.notices).toMatchObject([
       { kind: 'firing', severity: 'critical', ruleId: 'built-in/blind', subject: 'account' },
     ]);
     expect(fired.notices[0]?.words).toContain('for 31 s, the exchange refuses the key (401: no)');
-    // The exchange says something else, and is believed to be the same outage.
+    // Another answer of the exchange still counts as the same outage.
     const other = { ...failure, error: 'timeout', sinceMs: 40_000 };
     expect(alertsDue(blindFor(41_000, { stored: handed(fired), failures: [other] })).notices).toEqual([]);
     const reminded = alertsDue(blindFor(100_000, { stored: handed(fired) }));
     expect(reminded.notices.map(({ kind }) => kind)).toEqual(['reminder']);
     const over = alertsDue(blindFor(0, { stored: handed(reminded), failures: [], nowMs: 101_000 }));
     expect(over.notices.map(({ kind }) => kind)).toEqual(['resolved']);
-    // Another outage is another episode.
+    // Another outage is a new episode.
     const again = alertsDue(blindFor(31_000, { stored: handed(over), nowMs: 200_000 }));
     expect(again.notices.map(({ key }) => key)).not.toEqual(fired.notices.map(({ key }) => key));
   });
 
-  test('is left to the rule of its own that tells of old data', () => {
+  test("is left to the account's own rule on the data age", () => {
     const tells = rule('account', above('dataAge', 90), {
       actions: [{ kind: 'notify', channels: [], cure: [] }],
     });
@@ -335,7 +335,7 @@ describe('an account that cannot be read', () => {
     expect(alertsDue(blindFor(60_000, { account })).notices).toEqual([]);
   });
 
-  test('is not told of for one failed read of what is read seldom', () => {
+  test('is not notified for one failed read of a rarely read source', () => {
     const sources = { transfers: { kind: 'notRead', ageMs: 600_000 } } as const;
     const snapshot = { version: 1, accountId: 'desk-1', at: at(0), sources, ownStops: [] } as const;
     const seldom = { ...failure, source: 'transfers', sinceMs: 599_000 } as const;
@@ -344,7 +344,7 @@ describe('an account that cannot be read', () => {
     expect([due(600_000), due(630_000)]).toEqual([0, 1]);
   });
 
-  test('is silent while that is silenced, and not resolved by it', () => {
+  test('is silent while silenced, and not resolved by that', () => {
     const silence = { ruleId: 'built-in/blind', subject: null, accountId: null } as Silence;
     const inForce = { ...NOTHING_IN_FORCE, silencedRules: ['built-in/blind'], silences: [silence] };
     expect(alertsDue(blindFor(31_000, { inForce })).notices).toEqual([]);
@@ -353,12 +353,12 @@ describe('an account that cannot be read', () => {
   });
 });
 
-describe('what nobody acknowledges goes to others', () => {
+describe('an unacknowledged episode is escalated to other channels', () => {
   const escalation = { afterMs: 900_000, channels: ['ops', 'pager'] };
   const late = { escalation, reminderMs: 3_600_000, nowMs: 901_000 };
   const told = handed(alertsDue(scene({ escalation })));
 
-  test('once, after the time, to those that were not told; reminders stay where they were; all hear of the end', () => {
+  test('once, after the time, to those not notified yet; reminders keep their channels; all hear of the end', () => {
     expect(alertsDue(scene({ ...late, stored: told, nowMs: 900_999 })).notices).toEqual([]);
     const others = alertsDue(scene({ ...late, stored: told }));
     expect(others.notices).toMatchObject([
@@ -399,11 +399,11 @@ describe('what nobody acknowledges goes to others', () => {
     ['it is not critical', { active: [{ ...REQUEST, severity: 'warning' as const }] }],
     ['all were told already', { escalation: { ...escalation, channels: ['ops'] } }],
     ['nothing is configured', { escalation: undefined }],
-  ])('not where %s', (_, changes) => {
+  ])('not if %s', (_, changes) => {
     expect(alertsDue(scene({ ...late, stored: told, ...changes })).notices).toEqual([]);
   });
 
-  test('not before the first message has been handed over; a worse stage begins anew', () => {
+  test('not before the first notice has been handed over; a worse stage starts a new wait', () => {
     const unsent = alertsDue(scene({ escalation }));
     const again = alertsDue(scene({ ...late, stored: unsent.alerts }));
     expect(again.notices).toEqual(unsent.notices);

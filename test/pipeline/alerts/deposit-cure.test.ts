@@ -33,7 +33,7 @@ function wordsWith(creditLine: Snapshot['sources']['creditLine']): string | unde
   return cure?.words.replace(/^a deposit of 500 EUR arrived at [^;]*; /, '');
 }
 
-test('a credit line that was not read, or not in a list with gaps, is not told to be gone', () => {
+test('a credit line that was not read, or missing in an incomplete list, is not reported as gone', () => {
   const none: readonly CreditLineRecord[] = [];
   expect(wordsWith(read(list([LOAN])))).toBe('the loan-to-value is 60 % now');
   expect(wordsWith(read(list(none)))).toBe('the credit line is gone');

@@ -6,7 +6,7 @@ import { BatchedCommits } from '../../../src/pipeline/poll/batched-commits.ts';
 
 const EPOCH_CHANGED: CommitResult = { kind: 'epochChanged' };
 
-/** A store that answers when it is told to. */
+/** A store that answers when the test says so. */
 class SlowStore {
   readonly calls: {
     readonly names: readonly string[];
@@ -37,7 +37,7 @@ function scene() {
 }
 
 describe('commits of one bucket', () => {
-  it('that become ready in one turn go together, when it ends', async () => {
+  it('ready in one turn go together when it ends', async () => {
     const { store, commits } = scene();
     const results = [commits.add(commitOf('a'), false), commits.add(commitOf('b'), false)];
     expect(store.names).toEqual([]);
@@ -52,7 +52,7 @@ describe('commits of one bucket', () => {
     expect(await later).toEqual(EPOCH_CHANGED);
   });
 
-  it('go at once with the first that is urgent, and none of them twice or beside it', async () => {
+  it('go at once with the first urgent one, none of them twice or in a call of its own', async () => {
     const { store, commits } = scene();
     const results = [commits.add(commitOf('a'), false), commits.add(commitOf('b'), true)];
     expect(store.names).toEqual([['a', 'b']]);
@@ -67,7 +67,7 @@ describe('commits of one bucket', () => {
     await Promise.all(results);
   });
 
-  it('are one call at a time, urgent or not; what is ready meanwhile goes with the next', async () => {
+  it('are one call at a time, urgent or not; those ready meanwhile go with the next', async () => {
     const { store, commits } = scene();
     const results = [commits.add(commitOf('a'), true)];
     results.push(commits.add(commitOf('b'), true), commits.add(commitOf('c'), false));
@@ -86,7 +86,7 @@ describe('commits of one bucket', () => {
     await results[3];
   });
 
-  it('fail together when the store does, and the next ones are tried again', async () => {
+  it('fail together when the store fails, and later ones are tried again', async () => {
     let isLost = true;
     const store = {
       commit: async (all: readonly AccountCommit[]) => {

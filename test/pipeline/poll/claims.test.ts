@@ -3,7 +3,7 @@ import { HeldClaims } from '../../../src/pipeline/poll/poll-account.ts';
 
 type Context = ConstructorParameters<typeof HeldClaims>[0];
 
-/** Timers that go off when the test says so. */
+/** Timers that fire when the test says so. */
 function open(holdClaims?: () => Promise<void>) {
   const timers = new Map<number, { readonly delayMs: number; readonly call: () => void }>();
   const held: (readonly string[])[] = [];
@@ -32,7 +32,7 @@ function open(holdClaims?: () => Promise<void>) {
   return { claims: new HeldClaims(context, 7), held, timers, goOff };
 }
 
-test('claims are renewed well before they end, those of accounts that are still being read', async () => {
+test('claims of accounts still being read are renewed well before they end', async () => {
   const { claims, held, timers, goOff } = open();
   const slow = Promise.withResolvers<string>();
   const quick = Promise.withResolvers<string>();
@@ -53,7 +53,7 @@ test('claims are renewed well before they end, those of accounts that are still 
   expect(timers.size).toBe(0);
 });
 
-test('what is not slow costs nothing, and a read that fails holds nothing on', async () => {
+test('a quick read renews nothing, and a failed one ends its renewals', async () => {
   const { claims, held, timers } = open();
   await claims.during('one', async () => undefined);
   await expect(claims.during('one', () => Promise.reject(new Error('on purpose')))).rejects.toThrow(
@@ -63,7 +63,7 @@ test('what is not slow costs nothing, and a read that fails holds nothing on', a
   expect(timers.size).toBe(0);
 });
 
-test('a store that is lost does not end the read, nor the renewing', async () => {
+test('a lost store ends neither the read nor the renewals', async () => {
   const { claims, held, goOff } = open(() => Promise.reject(new Error('lost')));
   const work = Promise.withResolvers<number>();
   const done = claims.during('one', () => work.promise);

@@ -24,7 +24,7 @@ const BOTH = [
   position({ positionId: '2', market: 'ETH_PERP', liquidationPrice: d('45') }),
 ];
 
-test('a sample has each position and credit line, with the level of its margin call', () => {
+test('a sample has each position and credit line, with its margin-call level', () => {
   const taken = snapshot({ positions: read(list([position()])), creditLine: read(list([creditLine()])) });
   expect(samplesOf(taken)).toEqual({
     'position:42': {
@@ -38,14 +38,14 @@ test('a sample has each position and credit line, with the level of its margin c
   });
 });
 
-test('of several positions it also has how far all markets may move together', () => {
+test('with several positions a sample also has their joint distance', () => {
   const { account } = samplesOf(positionsSnapshot(BOTH));
-  // Nearer than the nearer one of them by itself.
+  // Nearer than the nearest of them alone.
   expect(account?.['jointDistance']).toBeGreaterThan(0);
   expect(account?.['jointDistance']).toBeLessThan(0.1001);
 });
 
-test('which is not known while a position that was there is not shown', () => {
+test('the joint distance is left out while a known position is missing in the list', () => {
   const unseen = {
     positionId: '3',
     market: 'XRP_PERP',

@@ -7,7 +7,7 @@ const READING = {
   reading: { kind: 'notRead', ageMs: 0 },
 } as const;
 
-/** A read that is under way until it is given up or ends. */
+/** A read in progress until it is aborted or ends. */
 function beginRead(memory: ReadMemory): { readonly signal: AbortSignal; end(): Promise<void> } {
   const signal = memory.signalFor(ACCOUNT);
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -20,7 +20,7 @@ function beginRead(memory: ReadMemory): { readonly signal: AbortSignal; end(): P
   return { signal, end };
 }
 
-test('markets that act one after another do not keep their account unread', async () => {
+test('markets that act one after another do not keep their account from being read', async () => {
   const memory = new ReadMemory();
   const first = beginRead(memory);
   memory.abortReads(ACCOUNT);
@@ -36,7 +36,7 @@ test('markets that act one after another do not keep their account unread', asyn
   expect(third.signal.aborted).toBe(true);
 });
 
-test('nothing to give up does not count', async () => {
+test('an abort without a read in progress does not count', async () => {
   const memory = new ReadMemory();
   memory.signalFor(ACCOUNT);
   memory.abortReads(ACCOUNT);
@@ -46,7 +46,7 @@ test('nothing to give up does not count', async () => {
   await read.end();
 });
 
-test('of reads that overtook one another the one that was sent last counts', async () => {
+test('of reads that overtook one another, the last one sent counts', async () => {
   const memory = new ReadMemory();
   const [first, second] = [beginRead(memory), beginRead(memory)];
   expect(memory.underWay(ACCOUNT, 'positions')).toHaveLength(2);

@@ -11,7 +11,7 @@ const list = (...records: readonly PositionRecord[]): PositionList => ({
 });
 
 describe('the same exchange account under two keys', () => {
-  test('shows by positions of the same id, market and date', () => {
+  test('is recognised by positions of the same id, market and date', () => {
     const same = new SamePositions();
     same.note('a', list(position('1', 100), position('2', 200)));
     same.note('b', list(position('2', 200)));
@@ -19,14 +19,14 @@ describe('the same exchange account under two keys', () => {
     expect([same.othersLike('a'), same.othersLike('b'), same.othersLike('c')]).toEqual([['b'], ['a'], []]);
   });
 
-  test('an id that another account happens to count up to says nothing', () => {
+  test('an id alone, which another account may also have, proves nothing', () => {
     const same = new SamePositions();
     same.note('a', list(position('1', 100), position('2'), position('3', 300)));
     same.note('b', list(position('1', 101), position('2'), position('3', 300, 'ETH_PERP')));
     expect(same.othersLike('a')).toEqual([]);
   });
 
-  test('the newest list of each counts, and nothing of an account that was taken out', () => {
+  test('the newest list of each account counts, and removed accounts do not', () => {
     const same = new SamePositions();
     same.note('a', list(position('1', 100)));
     same.note('b', list(position('1', 100)));

@@ -29,8 +29,8 @@ function held(market: string, thousandths: number): SeedPosition {
   };
 }
 
-describe('what an account has, by its liquidation prices', () => {
-  test('is what the exchange says it has, and its collateral what was paid in', () => {
+describe('equity derived from liquidation prices', () => {
+  test("equals the exchange's figure, and its collateral equals the deposits", () => {
     fc.assert(
       fc.property(book, ({ collateral, btc, eth, otherLeg, move }) => {
         const model = createExchangeModel(defaultConfig(1, START_MS));

@@ -79,7 +79,7 @@ describe('a positions file', () => {
     });
   });
 
-  test('may be JSON, and accounts that are left out are named', () => {
+  test('may be JSON, and names the accounts that were left out', () => {
     const { markPrices: _, ...desk } = DESK_1;
     expect(accounts(JSON.stringify({ accounts: [desk] }))).toEqual({
       kind: 'read',
@@ -88,7 +88,7 @@ describe('a positions file', () => {
     });
   });
 
-  test('all mistakes are found at once, each with its place and what was expected', () => {
+  test('reports all mistakes at once, each with its place and the expected input', () => {
     const text = `accounts:
   - id: desk-3
     collateral: { USDT: -5 }
@@ -160,13 +160,13 @@ describe('a positions file', () => {
     expect(mistakes(text).join('\n')).toContain(words);
   });
 
-  test('both sides of a market are fine with hedge mode', () => {
+  test('accepts both sides of a market with hedge mode', () => {
     const text = GOOD.replace('ETH_PERP', 'BTC_PERP').replace('leverage: 20', 'hedgeMode: true');
     expect(accounts(text).accounts[0]).toMatchObject({ hedgeMode: true, positions: [{}, {}] });
   });
 });
 
-/** A long of 0.5 at 60,000 with 3,000 behind it, at 3 % maintenance margin, seen at 59,000. */
+/** A long of 0.5 at 60,000 with collateral of 3,000, at 3 % maintenance margin, seen at 59,000. */
 const LINE: PositionLine = {
   subject: 'position:1',
   positionId: '1',
@@ -213,7 +213,7 @@ function statusText(...positions: readonly PositionLine[]): string {
 }
 
 describe('the output of status --json', () => {
-  test('is read as it is; collateral follows from the liquidation price', () => {
+  test('is read directly; collateral follows from the liquidation price', () => {
     const { accounts: found, notes } = accounts(statusText(LINE));
     expect(found).toEqual([
       {
@@ -230,7 +230,7 @@ describe('the output of status --json', () => {
     );
   });
 
-  test('a loan cannot be read from it, which is said', () => {
+  test('reports that a loan cannot be read from it', () => {
     const text = statusText(LINE).replace(
       '"creditLines":[]',
       '"creditLines":[{"asset":"USDT","amount":"500"}]',
@@ -264,7 +264,7 @@ describe('the output of status --json', () => {
     expect(accounts(statusOf(changed)).notes[0]).toBe(`Account desk-1 ${words}: left out.`);
   });
 
-  test('with records set aside is refused: what is missing would be played as if it were not held', () => {
+  test('with records set aside is refused: the missing ones would be played as not held', () => {
     const sources = [{ ...source, complete: false, setAside: 1 }];
     expect(mistakes(statusOf({ judgedAtMs: 5, sources, positions: [LINE] })).join()).toContain(
       'accounts[0].sources: expected complete positions, got some from which records were set aside',
@@ -291,14 +291,14 @@ describe('the output of status --json', () => {
     expect(mistakes(statusText(line)).join('\n')).toContain(words);
   });
 
-  test('positions that do not share one margin pool are refused', () => {
+  test('is refused if its positions do not share one margin pool', () => {
     const other = { ...LINE, market: 'ETH_PERP', liquidationPrice: '20000' as DecimalString };
     expect(mistakes(statusText(LINE, other)).join()).toContain('expected one margin pool');
   });
 });
 
 describe('the output of call positions --json', () => {
-  test('of a real call is read as it is, with the collateral that the account has', async () => {
+  test("of a real call is read directly, with the account's collateral", async () => {
     const simulator = await startSimulatedExchange({
       accounts: [
         {

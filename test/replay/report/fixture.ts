@@ -9,7 +9,7 @@ import type {
 import { CRASH_2025_10_10 } from '../../../src/replay/scenarios/crash-shapes.ts';
 import { scenarioPrices } from '../../../src/replay/scenarios/scenario.ts';
 
-/** A replay that never was, by arithmetic alone: a long of 1 BTC through the shape of October 2025. */
+/** A computed replay, without a run: a long of 1 BTC through the shape of October 2025. */
 
 export const START_MS = Date.UTC(2025, 9, 10, 20, 30);
 const START_PRICE = 117_000;
@@ -30,7 +30,7 @@ function course(market: string, shift = 0): Track {
 interface Play {
   readonly id: string;
   readonly collateral: number;
-  /** Distance below which half of what is left is closed; none for the unprotected. */
+  /** Distance below which half of the rest is closed; none for the unprotected. */
   readonly below?: number;
 }
 

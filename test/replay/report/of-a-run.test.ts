@@ -12,7 +12,7 @@ import type * as openWorldModule from '../../../src/world/open-world.ts';
 import type { World } from '../../../src/world/open-world.ts';
 import { hasBrowser, launchBrowser, openPage } from '../../support/browser.ts';
 
-/** The report of a real run, in a browser, against the ledger of the exchange that it was made from. */
+/** The report of a real run, in a browser, against the ledger it was made from. */
 
 const worlds: World[] = [];
 vi.mock('../../../src/world/open-world.ts', async (importOriginal) => {
@@ -27,7 +27,10 @@ vi.mock('../../../src/world/open-world.ts', async (importOriginal) => {
 
 const START_MS = Date.UTC(2025, 9, 10, 20, 30);
 const text = (value: string) => value as DecimalString;
-/** It falls, rises and falls again: orders are placed and filled, the stop goes with the position, and nobody else survives it. */
+/**
+ * It falls, rises and falls again: orders are placed and filled, the stop follows the position, and the unprotected are
+ * liquidated.
+ */
 const CLOSES = [100, 100, 98, 94.5, 95.5, 94, 93, 95, 97, 95, 92, 89, 87, 85, 85];
 const CONFIG = `mode: enforce
 exchange: { baseUrls: ["https://a.example"] }
@@ -87,7 +90,7 @@ interface Mark {
   readonly x: number;
 }
 
-/** Of the large picture: what each mark is, by the line that it leads to, and where it stands, in its units. */
+/** In the large picture: each mark, by the line that it leads to, with its position in units of the picture. */
 const MARKS = `[...document.querySelector('svg.picture').querySelectorAll('a > .spot')].map((spot) => ({
   kind: document.querySelector(spot.parentElement.getAttribute('href') + ' .kind').textContent,
   x: spot.transform.baseVal.getItem(0).matrix.e,
@@ -126,7 +129,7 @@ describe.skipIf(!hasBrowser())('the report of a run', () => {
   test.each<[string, Partial<ReplayPlan>, readonly string[]]>([
     ['with the rules', {}, ['order', 'fill', 'cancel']],
     ['without protection', { variants: [] }, ['liquidation']],
-  ])('%s marks what the ledger says, where it says', async (name, changes, kinds) => {
+  ])('%s marks the events of the ledger at the right places', async (name, changes, kinds) => {
     worlds.length = 0;
     const played = plan(changes);
     const record = await runReplay(played, { nowMs: () => 0 });

@@ -21,7 +21,7 @@ function changed(change: (account: AccountRecord) => Partial<AccountRecord>): Re
   };
 }
 
-/** A thousand orders cancelled, then the end. */
+/** A thousand cancelled orders, then the end. */
 const BUSY_EVENTS: readonly ReplayEvent[] = Array.from({ length: 1_001 }, (_, index): ReplayEvent => {
   const isLast = index === 1_000;
   return {
@@ -42,7 +42,7 @@ describe('the report', () => {
     expect(renderReport(exampleRecord())).toBe(REPORT);
   });
 
-  test('needs nothing from elsewhere and runs nothing', () => {
+  test('loads nothing and runs nothing', () => {
     expect(REPORT).toContain(`content="default-src 'none'; style-src 'unsafe-inline'`);
     expect(REPORT).not.toMatch(/<script|<link|<img|@import|url\(|https?:|\son\w+=|javascript:/i);
   });
@@ -75,7 +75,7 @@ describe('the report', () => {
     ).toBeGreaterThan(20);
   });
 
-  test('has one mark and one line for each event, which lead to each other', () => {
+  test('has one mark and one line for each event, which link to each other', () => {
     const events = RECORD.runs[1]?.accounts[0]?.events ?? [];
     expect(events.length).toBeGreaterThan(5);
     const ids = found(REPORT, / id="([^"]+)"/g);
@@ -87,19 +87,19 @@ describe('the report', () => {
     for (const target of found(REPORT, /href="#([^"]+)"/g)) expect(ids).toContain(target);
   });
 
-  test('has no link that leads nowhere where there are more events than lines, and a line for what matters', () => {
+  test('has no dead link if there are more events than lines, and a line for each important one', () => {
     const html = renderReport(BUSY);
     const ids = new Set(found(html, / id="([^"]+)"/g));
     const targets = found(html, /href="#([^"]+)"/g);
     expect(targets.length).toBeGreaterThan(700);
     expect(targets.filter((target) => !ids.has(target))).toEqual([]);
     expect(html.match(/<tr id="e-0-/g)).toHaveLength(400);
-    // The last of all, after a thousand others.
+    // The very last, after a thousand others.
     expect(ids).toContain(`e-0-${BUSY_EVENTS.length - 1}`);
     expect(html).toContain('601 more events in the picture only, as the list would be too long: 601 cancel.');
   });
 
-  test('says of each account what became of it', () => {
+  test('says for each account what became of it', () => {
     expect(REPORT).toContain('Kept from liquidation');
     expect(REPORT).toMatch(
       /Without protection it was liquidated at 21:\d\d:\d\d UTC; [\d,]+ of 17,000 USDT was left/,
@@ -111,11 +111,11 @@ describe('the report', () => {
     expect(renderReport(harmed)).toContain('Would have come through');
   });
 
-  test('marks the liquidation of the variant without protection in the picture of the rules', () => {
+  test('marks the liquidation of the unprotected variant in the picture of the rules', () => {
     expect(REPORT).toMatch(/<title>unprotected: Liquidated: 1 BTC/);
   });
 
-  test('shows the range over the paths, and how much of the time was played', () => {
+  test('shows the range over the paths, and the share of the time that was played', () => {
     expect(REPORT).toContain('What depends on the path');
     const single = { ...RECORD, runs: RECORD.runs.filter(({ path }) => path === 'bridge') };
     expect(renderReport(single)).not.toContain('What depends on the path');
@@ -131,13 +131,13 @@ describe('the report', () => {
     ['only the variant without protection', { ...RECORD, runs: RECORD.runs.slice(0, 1) }],
     ['no time', { ...RECORD, toMs: RECORD.fromMs }],
     ['empty tracks', changed(() => ({ equity: [], positions: [], bands: [], events: [] }))],
-  ])('of %s is a page, too', (_name, record) => {
+  ])('of %s is a page too', (_name, record) => {
     const html = renderReport(record);
     expect(html).toMatch(/^<!doctype html>[\s\S]*<\/html>\n$/);
     expect(html).not.toMatch(/NaN|Infinity|undefined/);
   });
 
-  test('stays small whatever the length of the tracks', () => {
+  test('stays small for tracks of any length', () => {
     const long = (account: AccountRecord) => ({
       equity: Array.from(
         { length: 300_000 },
@@ -149,13 +149,13 @@ describe('the report', () => {
   });
 });
 
-/** Run in the page. */
+/** Runs in the page. */
 const GROUND = 'getComputedStyle(document.body).backgroundColor';
 const OVERFLOW = 'document.documentElement.scrollWidth - innerWidth';
 const OPACITY = "getComputedStyle(document.querySelector('#m-0-0 .halo')).fillOpacity";
 const DEAD_LINKS =
   "[...document.querySelectorAll('a')].map((a) => a.getAttribute('href')).filter((to) => document.querySelector(to) === null)";
-/** What the marks of a cancel without a line lead to. */
+/** The targets of marks of cancels without a line. */
 const UNLISTED =
   "[...document.querySelectorAll('#account-0 figure:first-of-type .spot')].filter((spot) => spot.querySelector('title').textContent === 'Order 999 cancelled.').map((spot) => spot.closest('a'))";
 const TOP = "document.querySelector('#m-0-0').getBoundingClientRect().top";
@@ -179,7 +179,7 @@ describe.skipIf(!hasBrowser())('in a browser', () => {
   });
 
   test.each(['light', 'dark'] as const)(
-    'in %s it complains of nothing and asks for nothing',
+    'in %s it has no complaints and loads nothing',
     async (colorScheme) => {
       const { page, complaints, requests } = await openPage(browser, { colorScheme });
       await page.goto(url);
@@ -191,7 +191,7 @@ describe.skipIf(!hasBrowser())('in a browser', () => {
     },
   );
 
-  test('a line of the list leads to its mark, which lies where the price was, and back', async () => {
+  test('a line of the list leads to its mark, at its price, and back', async () => {
     const { page } = await openPage(browser, { viewport: { width: 1000, height: 700 } });
     await page.goto(url);
     await page.locator('tr#e-0-0 a').click();
@@ -202,7 +202,7 @@ describe.skipIf(!hasBrowser())('in a browser', () => {
     await page.context().close();
   });
 
-  test('of more events than lines every link leads somewhere, and a mark without a line is none', async () => {
+  test('with more events than lines every link leads somewhere, and a mark without a line is not a link', async () => {
     const file = path.join(folder, 'busy.html');
     await writeFile(file, renderReport(BUSY));
     const { page, complaints } = await openPage(browser, { viewport: { width: 1000, height: 700 } });

@@ -88,7 +88,7 @@ test.each(['adverse', 'favourable', 'bridge'] as const)(
 );
 
 describe('a crash', () => {
-  test('liquidates without protection and not with the rules, and the record tells how', async () => {
+  test('liquidates without protection and not with the rules, and the record shows how', async () => {
     const record = await play();
     const [without, withRules] = [account(record, 'unprotected'), account(record, 'config')];
     expect(without.liquidatedAtMs).toBeGreaterThan(START_MS);
@@ -108,7 +108,7 @@ describe('a crash', () => {
     expect(withRules.bands[0]).toMatchObject({ ruleId: 'near', subject: 'long BTC_PERP' });
   });
 
-  test('the time from breach to fill begins when the price crossed the threshold, not when somebody looked', async () => {
+  test('the time from breach to fill begins when the price crossed the threshold, not at the next poll', async () => {
     const withRules = account(await play(), 'config');
     const [first] = withRules.breachToFillMs;
     const seenMs = withRules.events.find(({ kind }) => kind === 'rule')?.atMs ?? 0;
@@ -119,7 +119,7 @@ describe('a crash', () => {
     expect(Math.max(...slow.breachToFillMs)).toBeGreaterThan(Math.max(...withRules.breachToFillMs));
   });
 
-  test('is the same for the same seed, whoever looks on', async () => {
+  test('is the same for the same seed, with any observer', async () => {
     const [first, second] = [await play({ paths: ['bridge'] }), await play({ paths: ['bridge'] })];
     expect(JSON.stringify(second)).toBe(JSON.stringify(first));
     const other = await play({ paths: ['bridge'], seed: 2 });
@@ -137,7 +137,7 @@ describe('a crash', () => {
   });
 });
 
-describe('what can be changed', () => {
+describe('options', () => {
   test('an exchange that refuses every order saves nobody', async () => {
     const faults = [{ effect: { kind: 'status', status: 503 }, target: { endpoint: 'stopLimit' } } as const];
     const withRules = account(await play({ conditions: { latency: 50, faults } }), 'config');
@@ -146,12 +146,12 @@ describe('what can be changed', () => {
     expect(withRules.orders).toBe(0);
   });
 
-  test('a fault for an endpoint that there is not is refused', async () => {
+  test('a fault for an unknown endpoint is refused', async () => {
     const faults = [{ effect: { kind: 'reset' }, target: { endpoint: 'nothing' } } as const];
     await expect(play({ conditions: { latency: 50, faults } })).rejects.toThrow(/"nothing" is none of/);
   });
 
-  test('a short is hurt by the high first', async () => {
+  test('a short meets the high first', async () => {
     const short = { market: 'BTC_PERP', side: 'short', amount: text('0.5') } as const;
     const { runs } = await play({
       accounts: [
@@ -164,7 +164,7 @@ describe('what can be changed', () => {
     );
   });
 
-  test('coins as collateral fall with the perpetual', async () => {
+  test('coins held as collateral fall with the perpetual', async () => {
     const { runs } = await play({
       accounts: [
         {
@@ -181,7 +181,7 @@ describe('what can be changed', () => {
   });
 });
 
-test('stopped early, it tells how far it came', async () => {
+test('a stopped run says how far it came', async () => {
   const stop = new AbortController();
   const record = await runReplay(plan(), {
     nowMs: () => 0,

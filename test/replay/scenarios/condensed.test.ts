@@ -24,7 +24,7 @@ const scenario = (majors: readonly ScenarioPoint[], others?: readonly ScenarioPo
 
 describe('a condensed scenario', () => {
   test.each(SCENARIO_LIBRARY.map((one) => [one.id, one] as const))(
-    '%s makes the same moves, none of them faster than 4 %% an hour that was not',
+    '%s makes the same moves; none becomes faster than 4 %% an hour',
     (_id, original) => {
       const short = condensed(original);
       expect(short.majors.map(([, percent]) => percent)).toEqual(
@@ -40,7 +40,7 @@ describe('a condensed scenario', () => {
     },
   );
 
-  test('majors and others keep their places beside each other', () => {
+  test('majors and others stay aligned', () => {
     const short = condensed(
       scenario(
         [
@@ -60,7 +60,7 @@ describe('a condensed scenario', () => {
     expect(short.majors.at(-1)?.[0]).toBeCloseTo(short.others?.at(-1)?.[0] ?? NaN, 9);
   });
 
-  test('of any points: time goes on, a jump stays a jump, and condensing again changes nothing', () => {
+  test('of any points: time stays monotonic, a jump stays a jump, and condensing again changes nothing', () => {
     const points = fc
       .array(fc.tuple(fc.integer({ min: 0, max: 300 }), fc.integer({ min: -60, max: 60 })), {
         minLength: 1,

@@ -64,7 +64,7 @@ describe('every scenario', () => {
     expect(new Set(ALL.map(({ id }) => id)).size).toBe(ALL.length);
   });
 
-  test('never brings a price to zero, whatever the beta', () => {
+  test('never brings a price to zero, with any beta', () => {
     const betas = fc.double({ min: 0, max: 20, noNaN: true });
     fc.assert(
       fc.property(fc.constantFrom(...SHOCK_GRID), betas, (scenario, beta) => {
@@ -74,7 +74,7 @@ describe('every scenario', () => {
   });
 });
 
-test('all that were promised are there', () => {
+test('the library has every promised shock and event', () => {
   const shocks = [5, 10, 20, 30, 50].flatMap((percent) => [`shock-down-${percent}`, `shock-up-${percent}`]);
   const others = [
     '2020-03-12',
@@ -92,7 +92,7 @@ test('all that were promised are there', () => {
 });
 
 describe('a move', () => {
-  test('of a coin is that of the majors times its beta, and a fall never takes everything', () => {
+  test('of a coin is that of the majors times its beta, and never a fall of 100 %', () => {
     expect(movedBy(10, 1.4)).toBeCloseTo(0.14, 12);
     expect(movedBy(-10, 1)).toBeCloseTo(-0.1, 12);
     expect(movedBy(-20, 2)).toBeCloseTo(-0.36, 12);
@@ -101,7 +101,7 @@ describe('a move', () => {
     expect(lowest(play(known('shock-down-20'), 'SOL_PERP', 1))).toBe(800);
   });
 
-  test('may be one that alt coins make alone', () => {
+  test('may affect alt coins only', () => {
     expect(lowest(play(known('alts-alone')))).toBe(970);
     expect(lowest(play(known('alts-alone'), 'SOL_PERP'))).toBe(550);
   });
@@ -126,7 +126,7 @@ if (!hasCandles) {
   );
 }
 
-test.skipIf(!hasCandles).each(crashes)('%s is the shape of the real candles', (id, file, from) => {
+test.skipIf(!hasCandles).each(crashes)('%s has the shape of the real candles', (id, file, from) => {
   const parsed = parsePrices(readFileSync(path.join(directory, file), 'utf8'));
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.fault));
   const { series } = parsed;
@@ -152,6 +152,6 @@ test.skipIf(!hasCandles).each(crashes)('%s is the shape of the real candles', (i
     );
     return nearest;
   });
-  // On the way it stays near the candles: within 2 % in nine of ten.
+  // In between it stays near the candles: within 2 % in nine of ten.
   expect(off.toSorted((a, b) => a - b)[Math.floor(off.length * 0.9)]).toBeLessThan(0.02);
 });

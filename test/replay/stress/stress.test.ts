@@ -69,11 +69,11 @@ const stress = (changes: Partial<StressPlan>) => runStress(plan(changes), { nowM
 
 let fallen: ReturnType<typeof stress> | undefined;
 
-/** Played once for all tests that look at it. */
+/** Played once for all tests that use it. */
 const stressOfAFall = () => (fallen ??= stress({ scenarios: [scenario('alts-together')] }));
 
 describe('a book under stress', () => {
-  test('the rules save from a fall that gives them time, and from no gap', async () => {
+  test('the rules save it from a gradual fall, and from no gap', async () => {
     const [first, second] = [await stressOfAFall(), await stress({ scenarios: [scenario('shock-down-20')] })];
     const [fall, gap] = [...first.cases, ...second.cases].map(({ accounts }) =>
       accounts.find(({ id }) => id === 'desk-1'),
@@ -85,14 +85,14 @@ describe('a book under stress', () => {
     expect(gap?.withRules.closedFraction).toBe(0);
   });
 
-  test('the account that the move does not hurt is left alone', async () => {
+  test('an account that the move does not hurt is left alone', async () => {
     const { cases } = await stressOfAFall();
     const short = cases[0]?.accounts.find(({ id }) => id === 'desk-2');
     expect(short?.without).toEqual({ ...short?.withRules, orders: 0 });
     expect(short?.withRules.equityEnd).toBeGreaterThan(9000);
   });
 
-  test('crash conditions are worse than calm ones, and the same from run to run', async () => {
+  test('crash conditions are worse than calm ones, and reproducible', async () => {
     const conditions = { scenarios: [scenario('wick')], conditions: [CALM, CRASH] };
     const [first, second] = [await stress(conditions), await stress(conditions)];
     expect(second).toEqual(first);
@@ -114,7 +114,7 @@ describe('a book under stress', () => {
     expect(scenarioTable(record).rows).toEqual([]);
   });
 
-  test('stopped early, it has what was finished', async () => {
+  test('a stopped run keeps the finished cases', async () => {
     const stop = new AbortController();
     const record = await runStress(plan({ scenarios: [scenario('shock-up-5'), scenario('rally')] }), {
       nowMs: () => 0,

@@ -68,7 +68,7 @@ const named = (name: string): Candidate => {
   return found ?? expect.fail(`no set is called ${name}`);
 };
 
-test('who is liquidated without rules comes through with a lone stop, to the same digit each time', async () => {
+test('an account doomed without rules survives with a single stop, reproducible to the digit', async () => {
   const fall = lineTo(45_000);
   const bare = await playBare(fall);
   expect(bare).toMatchObject({ liquidated: true, equityStart: 6_000, orders: 0 });
@@ -79,13 +79,13 @@ test('who is liquidated without rules comes through with a lone stop, to the sam
   expect(await played(fall, named('lone stop at 95%'))).toEqual(stop);
 }, 60_000);
 
-test('a short is doomed by a rise, and a stop above keeps it', async () => {
+test('a rise dooms a short, and a stop above saves it', async () => {
   const rise = lineTo(75_000, '5x short', 'short');
   expect(await playBare(rise)).toMatchObject({ liquidated: true });
   expect(await played(rise, named('stop at 75%'))).toMatchObject({ liquidated: false, closings: 1 });
 }, 60_000);
 
-test('what is inferred for a price that came near nothing is what playing it gives', async () => {
+test('a result inferred for a price that came near nothing equals the played one', async () => {
   const drift = lineTo(58_000);
   const { way, distance, ...bare } = await playBare(drift);
   expect(way).toBeLessThan(0.3);
@@ -102,7 +102,7 @@ test('what is inferred for a price that came near nothing is what playing it giv
   expect(distance).toBeGreaterThan(0.1);
 }, 60_000);
 
-test('a walk is summed up without playing it as playing it ends', async () => {
+test('a summary without playing equals the played end', async () => {
   const walk: TuneCase = {
     ...lineTo(60_000),
     kind: 'quiet',
@@ -115,7 +115,7 @@ test('a walk is summed up without playing it as playing it ends', async () => {
   expect([way, distance].every((value) => value !== null && value > 0)).toBe(true);
 }, 60_000);
 
-test('where a shipped set begins to act is read from its rules', () => {
+test('the threshold of a shipped set is read from its rules', () => {
   const reach = (name: string) => reachOf(BASE, { name, rules: [], uses: [{ use: name }] });
   for (const name of ['conservative', 'balanced', 'last-resort']) {
     const found = reach(name);
@@ -134,7 +134,7 @@ test('where a shipped set begins to act is read from its rules', () => {
   expect(reachOf(BASE, { name: 'likely', rules: [likely] })).toBeUndefined();
 });
 
-test('threads play the same as this one, and are gone afterwards', async () => {
+test('threads play the same as this one, and end afterwards', async () => {
   const cases = [lineTo(45_000), lineTo(58_000)];
   const pool = openTunePool({ cases, base: BASE }, 1);
   try {

@@ -37,7 +37,7 @@ function candidate(name: string, more: Partial<Candidate> = {}): Candidate {
   return { name, rules: [{ id: name }], ...more };
 }
 
-/** Every third case is doomed; what a candidate keeps and gives up stands in its name. */
+/** Every third case is doomed; a candidate's name states what it keeps and gives up. */
 function player(asked: string[], way: number | null = null): CasePlayer {
   const isDoomed = (index: number): boolean => index % 3 === 0;
   return {
@@ -69,7 +69,7 @@ const plan = (candidates: readonly Candidate[], cases: number): TunePlan => ({
   seed: 1,
 });
 
-test('the front is what nothing beats in both columns, and anchors are there whatever they are', async () => {
+test('the front has the candidates that nothing beats in both columns, and always the anchors', async () => {
   const sets = ['50-5', '60-5', '40-1', '60-9'].map((name) => candidate(name));
   const record = await searchFront(
     plan([candidate('20-9', { isAnchor: true }), ...sets], 9),
@@ -91,7 +91,7 @@ test('the front is what nothing beats in both columns, and anchors are there wha
   expect(renderFront(record)).toContain('60-5: keeps 60.0 %, gives up 5.0 %');
 });
 
-test('after a round only the better third goes on, and what goes on is never played twice', async () => {
+test('after a round only the better third continues, and no case is played twice', async () => {
   const asked: string[] = [];
   const sets = Array.from({ length: 60 }, (_, index) => candidate(`${index + 10}-${index % 7}`));
   const record = await searchFront(plan(sets, 72), player(asked), HOOKS);
@@ -101,7 +101,7 @@ test('after a round only the better third goes on, and what goes on is never pla
   expect(record.rows.some(({ name, isOnFront }) => name === '66-0' && isOnFront)).toBe(true);
 });
 
-test('a set is not played where the price never came near what it acts at, and counts its standing stops', async () => {
+test('a set is not played if the price never came near its threshold, and its standing stops count', async () => {
   const asked: string[] = [];
   const rules = [{ id: 's', do: [{ protect: { ladder: [{}, {}] } }] }];
   const near = candidate('50-5', { reach: { way: 0.32, distance: 0 } });
@@ -112,7 +112,7 @@ test('a set is not played where the price never came near what it acts at, and c
   expect(record.runs).toMatchObject({ played: 4, inferred: 2 });
 });
 
-test('what a config refuses is named and left out, and a stop ends with the last finished round', async () => {
+test('a candidate that the config refuses is named and left out, and a stop keeps the last finished round', async () => {
   const stop = new AbortController();
   const refused = await searchFront(plan([candidate('refused'), candidate('50-5')], 3), player([]), HOOKS);
   expect(refused.rows.map(({ name }) => name)).toEqual(['50-5']);
@@ -134,7 +134,7 @@ test('what a config refuses is named and left out, and a stop ends with the last
   expect(stopped).toMatchObject({ end: 'stopped', cases: { used: 24, all: 72 } });
 });
 
-test('false actions are counted over the days of positions in quiet markets alone', () => {
+test('false actions are counted only over position-days in quiet markets', () => {
   const account = { ...CASE.account, positions: [{}, {}] as unknown as TuneCase['account']['positions'] };
   const bare = { ...OUTCOME, way: null, distance: null };
   const quiet = { of: { ...CASE, kind: 'quiet' as const, account, durationMs: 43_200_000 }, bare };

@@ -32,7 +32,7 @@ const startsOf = (windows: readonly { readonly fromMs: number }[]) =>
   windows.map(({ fromMs }) => (fromMs - START_MS) / HOUR_MS);
 
 describe('stretches of a file of prices', () => {
-  test('the wildest and the calmest are told apart', () => {
+  test('wild and calm ones are told apart', () => {
     const hourly = [60_000, 60_000, 60_300, 60_600, 60_600, 54_000, 50_000, 50_000, 50_100];
     const { wild, calm } = windowsOf('file', marketOf(hourly), { lengthMs: 2 * HOUR_MS, count: 1 });
     expect(startsOf(wild)).toEqual([5]);
@@ -40,7 +40,7 @@ describe('stretches of a file of prices', () => {
     expect(calm.map(({ pace }) => pace)).toEqual(['calm candles']);
   });
 
-  test('a file that is a crash from end to end has no calm stretch', () => {
+  test('a file that is all crash has no calm ones', () => {
     const { wild, calm } = windowsOf('crash', marketOf([60_000, 57_000, 54_000, 51_000]), {
       lengthMs: 2 * HOUR_MS,
       count: 2,

@@ -45,7 +45,7 @@ describe('public endpoints', () => {
     }
   });
 
-  test('the asset listing tells what can be deposited and through which providers', async () => {
+  test('the asset listing shows what can be deposited and through which providers', async () => {
     const { running } = await one();
     const { json } = await send(`${running.baseUrl}/api/v4/public/assets`);
     expect(json.EUR.can_deposit).toBe(true);
@@ -53,7 +53,7 @@ describe('public endpoints', () => {
     expect(json.GBP.can_deposit).toBe(false);
   });
 
-  test('what does not exist is 404, with the error body of its kind', async () => {
+  test('an unknown path is 404, with the error body of its kind', async () => {
     const { running, keys } = await one();
     const publicly = await send(`${running.baseUrl}/api/v4/public/nothing`);
     expect([publicly.status, publicly.json]).toEqual([
@@ -70,14 +70,14 @@ describe('public endpoints', () => {
 });
 
 describe('signing', () => {
-  test('a request signed as section 5 says is served', async () => {
+  test('a request signed by section 5 is served', async () => {
     const { running, keys } = await one();
     const answer = await call(running.baseUrl, keys, PATHS.positions);
     expect(answer.status).toBe(200);
     expect(answer.json).toHaveLength(1);
   });
 
-  test('openssl and curl are client enough', async ({ skip }) => {
+  test('openssl and curl suffice as a client', async ({ skip }) => {
     const missing = ['openssl', 'curl'].filter(
       (tool) => spawnSync(tool, ['version'], { stdio: 'ignore' }).error,
     );
@@ -141,7 +141,7 @@ describe('signing', () => {
     expect((await post(running, body, sign(keys, body))).status).toBe(200);
   });
 
-  test('a body that is no JSON object, of another type, or too large is refused and changes nothing', async () => {
+  test('a body that is not a JSON object, has another type, or is too large is refused and changes nothing', async () => {
     const { running, keys } = await one();
     for (const body of ['{"request":', '[]', 'null', '7']) {
       expect((await post(running, body, sign(keys, body))).status).toBe(400);
@@ -191,13 +191,13 @@ describe('nonces', () => {
       ]);
     }
     expect((await use(running, keys, '101')).status).toBe(200);
-    // Longer than a double can tell apart.
+    // More digits than a double can distinguish.
     expect((await use(running, keys, '9007199254740992')).status).toBe(200);
     expect((await use(running, keys, '9007199254740993')).status).toBe(200);
     expect((await use(running, keys, '9007199254740992')).status).toBe(429);
   });
 
-  test('nonceWindow: any unused millisecond within 5 s of server time, whatever the rule', async () => {
+  test('nonceWindow: any unused millisecond within 5 s of server time, under any rule', async () => {
     const { running, keys } = await one({ readings: { nonceRule: 'increasing' } });
     const now = Date.now();
     const window = { nonceWindow: true };
@@ -218,7 +218,7 @@ describe('nonces', () => {
     expect(Date.parse(skewed.headers.date ?? '') - now).toBeGreaterThan(50_000);
   });
 
-  test('a smaller nonce that the window let in does not open the way for those in between', async () => {
+  test('a smaller nonce that the window admitted does not admit those in between', async () => {
     const { running, keys } = await one({ readings: { nonceRule: 'increasing' } });
     const now = Date.now();
     expect((await use(running, keys, String(now + 1_000))).status).toBe(200);
@@ -227,7 +227,7 @@ describe('nonces', () => {
     expect((await use(running, keys, String(now + 1_001))).status).toBe(200);
   });
 
-  test('each key has its own nonces, and its rule can differ', async () => {
+  test('each key has its own nonces and its own rule', async () => {
     const running = await simulator({ accounts: 2 });
     const [first, second] = running.accounts;
     if (first === undefined || second === undefined) throw new Error('two accounts');
@@ -248,7 +248,7 @@ describe('permissions', () => {
     ['trading', PATHS.hedgeMode],
   ] as const;
 
-  test('a key without access is told so, with the status that the reading says', async () => {
+  test('a key without access is refused, with the status of the reading', async () => {
     for (const status of ['403', '400', '200']) {
       const { running, keys } = await one({ readings: { permissionRefusal: status } });
       for (const [permission, path] of NEEDED) {
@@ -277,7 +277,7 @@ describe('rate limits', () => {
     { path: '*', requests: 2, periodMs: 60_000 },
   ];
 
-  test('a scope is one budget for all its paths; a refusal is 429 and uses up nothing', async () => {
+  test('a scope is one budget for all its paths; a refusal is 429 and uses nothing up', async () => {
     const { running, keys } = await one({ limits });
     expect((await call(running.baseUrl, keys, PATHS.transfers)).status).toBe(200);
     const second = await call(running.baseUrl, keys, PATHS.transfers);
@@ -288,13 +288,13 @@ describe('rate limits', () => {
     expect((await call(running.baseUrl, keys, PATHS.balance)).status).toBe(200);
     expect((await call(running.baseUrl, keys, PATHS.balance)).status).toBe(200);
     expect((await call(running.baseUrl, keys, PATHS.balance)).status).toBe(429);
-    // Paths that no rule names share the last one.
+    // Paths without a rule share the last budget.
     expect((await call(running.baseUrl, keys, PATHS.positions)).status).toBe(200);
     expect((await call(running.baseUrl, keys, PATHS.cancelAll)).status).toBe(200);
     expect((await call(running.baseUrl, keys, PATHS.positions)).status).toBe(429);
   });
 
-  test('public endpoints answer their own error body', async () => {
+  test('public endpoints answer with their own error body', async () => {
     const { running } = await one({ limits: [{ path: '/api/v4/public/*', requests: 0, periodMs: 1_000 }] });
     const answer = await send(`${running.baseUrl}/api/v4/public/ping`);
     expect([answer.status, answer.json]).toEqual([
@@ -313,7 +313,7 @@ describe('rate limits', () => {
   });
 });
 
-test('openssl agrees with the signature that the tests make', ({ skip }) => {
+test("openssl agrees with the tests' signature", ({ skip }) => {
   if (spawnSync(OPENSSL, ['version'], { stdio: 'ignore' }).error) skip('openssl is not installed');
   const body = '{"request":"/x","nonce":"1"}';
   const keys = { apiKey: 'k', apiSecret: 'a secret' };

@@ -11,7 +11,7 @@ async function exchange() {
 }
 
 describe('conditions of a market', () => {
-  test('are set by the control API, at their time, and seen by customers', async () => {
+  test('are set by the control API, at their time, and visible to customers', async () => {
     const { running, long, set } = await exchange();
     const scheduled = {
       kind: 'deleverage',
@@ -37,7 +37,7 @@ describe('conditions of a market', () => {
     expect(running.model.market('BTC_PERP')?.last.toFixed()).toBe('60000');
   });
 
-  test('refuse orders in a halt, for its time, and let cancels through', async () => {
+  test('refuse orders in a halt, for its duration, and accept cancels', async () => {
     const { running, long, set } = await exchange();
     await long(PATHS.stopLimit, STOP);
     const { json } = await set({ kind: 'halt', market: 'BTC_PERP', forMs: 2_000 });
@@ -59,7 +59,7 @@ describe('conditions of a market', () => {
     expect((await long(PATHS.stopLimit, { ...STOP, market: 'XBT_PERP' })).status).toBe(200);
   });
 
-  test('drop orders: tpsl is gone from the position without a word', async () => {
+  test('drop orders: tpsl silently disappears from the position', async () => {
     const { running, long, set } = await exchange();
     const order = { ...STOP, reduceOnly: false, side: 'buy', activation_price: '60000', price: '61000' };
     await long(PATHS.stopLimit, { ...order, stopLoss: '50000' });
@@ -86,7 +86,7 @@ describe('conditions of a market', () => {
     [{ kind: 'deleverage', market: 'ETH_PERP', account: 'long' }, 422, 'no such position'],
     [{ kind: 'delist', market: 'BTC_PERP', forMs: 1 }, 422, 'no end'],
     [{ kind: 'halt', market: 'BTC_PERP', forMs: 1, untilMs: 1 }, 400, 'not both'],
-  ])('say what is wrong with %j', async (body, status, text) => {
+  ])('explain the error in %j', async (body, status, text) => {
     const { set } = await exchange();
     const answer = await set(body);
     expect(answer.status).toBe(status);
@@ -95,7 +95,7 @@ describe('conditions of a market', () => {
 });
 
 describe('conditions as text', () => {
-  test('are read as the control API reads them', () => {
+  test('are parsed as the control API parses them', () => {
     expect(parseConditionText('basis,market=BTC_PERP,ratio=-0.07,overMs=60000,afterMs=1')).toEqual({
       kind: 'basis',
       market: 'BTC_PERP',
@@ -107,7 +107,7 @@ describe('conditions as text', () => {
     expect(() => parseConditionText('depth,market')).toThrow('not key=value');
   });
 
-  test('hold from the start of the exchange', async () => {
+  test('apply from the start of the exchange', async () => {
     const running = await simulator({
       accounts: [LONG],
       conditions: ['basis,market=BTC_PERP,ratio=0.01', 'depth,market=BTC_PERP,spread=0.02,afterMs=1000'],

@@ -26,8 +26,8 @@ function priceOf(running: RunningSimulator, market: string): string | undefined 
   return running.model.market(market)?.last.toFixed();
 }
 
-describe('who may use it', () => {
-  test('no page of another site, and no name that somebody lets point here', async () => {
+describe('access', () => {
+  test('refuses pages of other sites, and foreign names that resolve here', async () => {
     const { running } = await exchange();
     const { port, host } = new URL(running.controlUrl);
     const foreign = [
@@ -53,12 +53,12 @@ describe('who may use it', () => {
   });
 });
 
-describe('off the loopback', () => {
+describe('beyond the loopback', () => {
   test('it needs the token of this start, whatever the name; only the probe does not', async () => {
     const running = await simulator({ accounts: [LONG], host: '0.0.0.0', seed: 7 });
     const again = await simulator({ accounts: [LONG], host: '0.0.0.0', seed: 7 });
     const { controlToken } = running;
-    // Who knows the seed knows the keys, and not the token.
+    // Whoever knows the seed knows the keys, but not the token.
     expect(controlToken).toMatch(/^[\w-]{32}$/);
     expect(controlToken).not.toBe(again.controlToken);
     for (const token of [undefined, '', 'x', again.controlToken]) {
@@ -80,8 +80,8 @@ describe('off the loopback', () => {
   });
 });
 
-describe('what there is', () => {
-  test('GET / lists every operation with a line of explanation, and every listed one exists', async () => {
+describe('discovery', () => {
+  test('GET / lists every operation with an explanation, and every listed one exists', async () => {
     const { at } = await exchange();
     const { json } = await at('GET', '/');
     expect(json.endpoints.length).toBeGreaterThan(40);
@@ -163,7 +163,7 @@ describe('what there is', () => {
     expect(answer.status).toBe(status);
   });
 
-  test('text that is no JSON is refused in words', async () => {
+  test('invalid JSON is refused in words', async () => {
     const { running } = await exchange();
     const answer = await send(`${running.controlUrl}/prices`, {
       method: 'PUT',
@@ -266,7 +266,7 @@ describe('faults, regions, readings, limits', () => {
 });
 
 describe('accounts', () => {
-  test('an account that cannot be made is refused with the reason, and its id stays free', async () => {
+  test('an invalid account is refused with the reason, and its id stays free', async () => {
     const { at } = await exchange();
     const seed = { id: 'half', collateral: { USDT: '100' } };
     const odd = { ...seed, collateral: { USDT: '100', NOCOIN: '1' } };
@@ -395,7 +395,7 @@ describe('accounts', () => {
 });
 
 describe('records', () => {
-  test('the ledger holds commands behind their effects; the request log holds every request', async () => {
+  test('the ledger lists commands after their effects; the request log has every request', async () => {
     const { running, at, long } = await exchange();
     await call(running.baseUrl, long, PATHS.positions);
     await call(running.baseUrl, long, PATHS.stopLimit, { ...STOP, client_order_id: 'one', nonce: 'n-1' });
@@ -432,7 +432,7 @@ describe('records', () => {
     ).toHaveLength(1);
   });
 
-  test('personal data of a deposit stands in no record', async () => {
+  test('personal data of a deposit is in no record', async () => {
     const { running, at, long } = await exchange();
     await call(running.baseUrl, long, PATHS.fiat, {
       ticker: 'EUR',
@@ -446,7 +446,7 @@ describe('records', () => {
     }
   });
 
-  test('the request log is bounded and says what it dropped', async () => {
+  test('the request log is bounded and reports dropped entries', async () => {
     const running = await simulator({ accounts: [LONG], logCapacity: 3 });
     for (let index = 0; index < 10; index += 1) await send(`${running.baseUrl}/api/v4/public/ping`);
     const { json } = await control(running, 'GET', '/requests');

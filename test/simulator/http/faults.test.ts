@@ -33,7 +33,7 @@ async function exchange(readings: Record<string, unknown> = {}) {
   return { running, as, long: as('long') };
 }
 
-/** Waits for something that happens a little later in real time. */
+/** Waits for an event shortly afterwards in real time. */
 async function eventually(condition: () => boolean): Promise<void> {
   const end = performance.now() + 10_000;
   while (!condition()) {
@@ -45,7 +45,7 @@ async function eventually(condition: () => boolean): Promise<void> {
 const placed = (running: RunningSimulator) => running.ledger({ kinds: ['order_placed'] }).length;
 
 describe('faults of the connection', () => {
-  test('reset: the connection is reset and the order was never seen', async () => {
+  test('reset: the connection is reset before the order is seen', async () => {
     const { running, long } = await exchange();
     running.injectFault({ effect: { kind: 'reset' }, count: 1 });
     expect(await failureOf(long(PATHS.stopLimit, STOP))).toBe('ECONNRESET');
@@ -55,7 +55,7 @@ describe('faults of the connection', () => {
     ]);
   });
 
-  test('reset of a request that came right behind another one on the same connection', async () => {
+  test('reset of a request directly behind another one on the same connection', async () => {
     const { running } = await exchange();
     running.injectFault({ effect: { kind: 'latency', delayMs: 60_000 }, count: 1 });
     running.injectFault({ effect: { kind: 'reset' }, skip: 1 });
@@ -66,7 +66,7 @@ describe('faults of the connection', () => {
     expect(await failure).toMatchObject({ code: 'ECONNRESET' });
   });
 
-  test('hang: nothing comes, and nothing happens', async () => {
+  test('hang: no reply, and no effect', async () => {
     const { running, long } = await exchange();
     running.injectFault({ effect: { kind: 'hang' }, count: 1 });
     expect(await failureOf(long(PATHS.stopLimit, STOP, { timeoutMs: 100 }))).toBe('ETIMEDOUT');
@@ -74,7 +74,7 @@ describe('faults of the connection', () => {
   });
 
   test.each(['reset', 'hang'] as const)(
-    'lostReply (%s): the order stands, once, and nobody was told',
+    'lostReply (%s): the order stands, once, without a reply',
     async (connection) => {
       const { running, long } = await exchange();
       running.injectFault({ effect: { kind: 'lostReply', connection }, count: 1 });
@@ -103,7 +103,7 @@ describe('faults of the connection', () => {
     expect((record?.handledAtMs ?? 0) - (record?.atMs ?? 0)).toBe(4_000);
   });
 
-  test('appliedLate with a delay comes by itself; the client may see silence', async () => {
+  test('appliedLate with a delay arrives by itself; the client may get no reply', async () => {
     const { running, long } = await exchange();
     running.injectFault({ effect: { kind: 'appliedLate', delayMs: 30, connection: 'hang' }, count: 1 });
     expect(await failureOf(long(PATHS.stopLimit, STOP, { timeoutMs: 300 }))).toBe('ETIMEDOUT');
@@ -130,7 +130,7 @@ describe('faults of the connection', () => {
     await eventually(() => placed(running) === 1);
   });
 
-  test('what still waits is dropped when the exchange closes', async () => {
+  test('requests still waiting are dropped when the exchange closes', async () => {
     const { running, long } = await exchange();
     running.injectFault({ effect: { kind: 'appliedLate', delayMs: 60_000 }, count: 1 });
     running.injectFault({ effect: { kind: 'latency', delayMs: 60_000 }, skip: 1, count: 1 });
@@ -165,7 +165,7 @@ describe('faults of the reply', () => {
     expect(placed(running)).toBe(1);
   });
 
-  test('status can carry any code, message and fields: every documented error can be had', async () => {
+  test('status can have any code, message and fields: every documented error is possible', async () => {
     const { running, long } = await exchange();
     const effect: FaultEffect = {
       kind: 'status',
@@ -206,7 +206,7 @@ describe('faults of the reply', () => {
     expect(running.requestLog()).toMatchObject([{ outcome: 'served', delivered: false }]);
   });
 
-  test('wrongTypes, missingField and badRecord change what they say', async () => {
+  test('wrongTypes, missingField and badRecord change the content', async () => {
     const { running, long } = await exchange();
     const [whole] = (await long(PATHS.positions)).json;
     running.injectFault({ effect: { kind: 'missingField', field: 'amount' }, count: 1 });
@@ -242,7 +242,7 @@ describe('faults of the reply', () => {
     expect(await pnl()).toBe('0');
   });
 
-  test('reading readLagMs: every read lags by so much, also within one leap of the clock', async () => {
+  test('reading readLagMs: every read lags by that much, also within one leap of the clock', async () => {
     const { running, long } = await exchange({ readLagMs: 800 });
     const read = async () => [
       (await long(PATHS.positions)).json[0].unrealizedPnl,
@@ -282,8 +282,8 @@ function onePointAt(atMs: number) {
   };
 }
 
-describe('which requests a fault is for', () => {
-  test('endpoint, account and region; the others are not touched', async () => {
+describe('targets of a fault', () => {
+  test('endpoint, account and region limit it; other requests are unaffected', async () => {
     const { running, as } = await exchange();
     running.injectFault({
       effect: { kind: 'status', status: 500 },
@@ -315,7 +315,7 @@ describe('which requests a fault is for', () => {
     expect(await statuses(1)).toEqual([200]);
   });
 
-  test('probability is drawn from the seed: the same again, and about as often as said', () => {
+  test('probability follows the seed: reproducible, and about as frequent as configured', () => {
     const draws = (seed: number) => {
       let state = seed;
       const book = new FaultBook(() => {
@@ -388,7 +388,7 @@ describe('damage', () => {
     }
   };
 
-  test('truncated and malformed texts are never JSON, whatever they were', () => {
+  test('truncated and malformed texts are never JSON', () => {
     fc.assert(
       fc.property(reply, random, (value, draw) => {
         const text = JSON.stringify(value);
@@ -398,7 +398,7 @@ describe('damage', () => {
     );
   });
 
-  test('changed types and dropped fields always differ from what was there', () => {
+  test('changed types and dropped fields always differ from the original', () => {
     fc.assert(
       fc.property(reply, random, (value, draw) => {
         const text = JSON.stringify(value);

@@ -17,7 +17,7 @@ import {
   simulator,
 } from './support.ts';
 
-/** What exchanges have answered in crashes. */
+/** Replies of real exchanges during crashes. */
 
 async function exchange() {
   const running = await simulator({ accounts: [LONG, SHORT, HEDGED] });
@@ -51,7 +51,7 @@ describe('replies of the gateway', () => {
     expect(placed()).toBe(0);
   });
 
-  test('with applied=true come after the order has had its effect', async () => {
+  test('with applied=true come after the order took effect', async () => {
     const { long, placed } = await withFault('gatewayStatus,status=502,applied=true');
     expect((await long(PATHS.stopLimit, STOP)).status).toBe(502);
     expect(placed()).toBe(1);
@@ -60,12 +60,12 @@ describe('replies of the gateway', () => {
   test.each([
     ['', '2'],
     [',retryAfterAs=decimals', '1.500'],
-  ])('say when to come back%s: %s', async (as, expected) => {
+  ])('ask for a delay%s: %s', async (as, expected) => {
     const { long } = await withFault(`gatewayStatus,status=429,retryAfterMs=1500${as}`);
     expect((await long(PATHS.positions)).headers['retry-after']).toBe(expected);
   });
 
-  test('say when to come back as a date of the server', async () => {
+  test('ask for a delay by a date of the server', async () => {
     const { running, long } = await withFault('status,status=429,retryAfterMs=60000,retryAfterAs=date');
     running.exchange.serverTimeSkewMs = 3_600_000;
     const { headers } = await long(PATHS.positions);
@@ -77,7 +77,7 @@ describe('replies of the gateway', () => {
   test.each([
     ['gzip', gunzipSync],
     ['br', brotliDecompressSync],
-  ])('are compressed as %s though identity was asked for', async (encoding, unpack) => {
+  ])('are compressed as %s although identity was requested', async (encoding, unpack) => {
     const { running } = await withFault(`compressed,encoding=${encoding}`);
     const headers = { 'accept-encoding': 'identity' };
     const keys = accountNamed(running, 'long');
@@ -103,7 +103,7 @@ describe('503', () => {
   });
 });
 
-describe('refusals by sort of command', () => {
+describe('refusals by kind of command', () => {
   const OPENING = { ...STOP, reduceOnly: false, side: 'buy', activation_price: '61000', price: '61100' };
 
   test.each([
@@ -127,7 +127,7 @@ describe('refusals by sort of command', () => {
     expect((await long(PATHS.positions)).status).toBe(200);
   });
 
-  test('have the code, the status and the words that are asked for', async () => {
+  test('have the configured code, status and words', async () => {
     const { long } = await withFault('refusal,of=cancels,status=403,code=2,message=not now');
     expect(await long(PATHS.cancelAll)).toMatchObject({ status: 403, json: { code: 2, message: 'not now' } });
   });
@@ -143,7 +143,7 @@ describe('refusals by sort of command', () => {
 });
 
 describe('false data', () => {
-  test('a valid, empty list, for a time', async () => {
+  test('a valid, empty list, for some time', async () => {
     const { running, long } = await exchange();
     running.injectFault({
       effect: { kind: 'emptyList' },
@@ -202,7 +202,7 @@ describe('false data', () => {
     expect((await long(PATHS.positions, { market: 'BTC_PERP' })).json).toHaveLength(1);
   });
 
-  test('nulls in one of the records there are', async () => {
+  test('nulls in one of the existing records', async () => {
     const { running, as } = await exchange();
     running.injectFault({ effect: { kind: 'nullRecord', inPlace: true } });
     const { json } = await as('hedged')(PATHS.positions);
@@ -218,7 +218,7 @@ describe('false data', () => {
   });
 });
 
-describe('when a fault is in force', () => {
+describe('the period of a fault', () => {
   const at = (atMs: number) => ({
     endpoint: 'stopLimit',
     account: 'long',
@@ -247,7 +247,7 @@ describe('when a fault is in force', () => {
     expect(hits({ afterMs: 10, forMs: 10 }, [1_009, 1_010, 1_019, 1_020], 1_000)).toEqual([1_010, 1_019]);
   });
 
-  test('draws nothing from chance outside of its time, so that seeds stay comparable', () => {
+  test('draws no random numbers outside of its period, so that seeds stay comparable', () => {
     const random = createRandom(1);
     const book = new FaultBook(() => random.uniform());
     book.inject({ effect: { kind: 'reset' }, probability: 0.5, fromMs: 1_000 }, 0);
@@ -255,7 +255,7 @@ describe('when a fault is in force', () => {
     expect(random.uniform()).toBe(createRandom(1).uniform());
   });
 
-  test('is read from text and checked', async () => {
+  test('is parsed from text and checked', async () => {
     const text = 'refusal,of=orders,account=long,afterMs=1000,forMs=2000,everyMs=10000,probability=0.5';
     expect(parseFaultText(text)).toEqual({
       effect: { kind: 'refusal', of: 'orders' },

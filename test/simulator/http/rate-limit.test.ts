@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ENFORCED_RATE_LIMITS, RateLimiter } from '../../../src/simulator/http/rate-limit.ts';
 
-test('for any arrivals, no window of one period ever admits more than the limit, and room is never refused', () => {
-  // Small figures meet the edges of the window; large ones outgrow what is allocated at first.
+test('for any arrivals, no window of one period admits more than the limit, and room is never refused', () => {
+  // Small figures hit the edges of the window; large ones outgrow the initial allocation.
   const small = fc.record({
     requests: fc.integer({ min: 0, max: 4 }),
     periodMs: fc.integer({ min: 1, max: 6 }),

@@ -14,7 +14,7 @@ async function exchange(readings: Record<string, unknown> = {}) {
 }
 
 describe('positions', () => {
-  test('of an open order that is about to open one: a record with nulls and its other fields', async () => {
+  test('of an order about to open one: a record with nulls and its other fields', async () => {
     const { running, long } = await exchange({ openingPositions: 'listed' });
     const order = { market: 'ETH_PERP', side: 'buy', amount: decimal('1'), price: decimal('2000') } as const;
     running.exchange.change((model) => model.placeCollateralOrder('long', order));
@@ -57,14 +57,14 @@ describe('requests', () => {
   test.each([
     ['string', 401],
     ['stringOrNumber', 200],
-  ])('have a nonce that is a number where the reading says %s: %i', async (nonceType, status) => {
+  ])('accept a numeric nonce where the reading allows it: %s: %i', async (nonceType, status) => {
     const { long } = await exchange({ nonceType });
     expect((await long(PATHS.positions, { nonce: Number(nextNonce()) })).status).toBe(status);
     expect((await long(PATHS.positions, { nonce: 1.5 })).status).toBe(401);
     expect((await long(PATHS.positions)).status).toBe(200);
   });
 
-  test('with a nonce as a number are refused when it was used as text before', async () => {
+  test('with a numeric nonce are refused if it was used as text before', async () => {
     const { long } = await exchange({ nonceType: 'stringOrNumber' });
     const nonce = nextNonce();
     expect((await long(PATHS.positions, { nonce })).status).toBe(200);
@@ -90,16 +90,13 @@ describe('requests', () => {
   test.each([
     ['validation', 30],
     ['31', 31],
-  ])(
-    'that name no market of the exchange have the code of the reading: %s',
-    async (unknownMarketCode, code) => {
-      const { long } = await exchange({ unknownMarketCode });
-      for (const path of [PATHS.orders, PATHS.positions, PATHS.cancelAll]) {
-        expect((await long(path, { market: 'NO_PERP' })).json.code).toBe(code);
-      }
-      expect((await long(PATHS.orders, { market: 'NO_PERP', limit: 0 })).json.code).toBe(30);
-    },
-  );
+  ])('that name an unknown market have the code of the reading: %s', async (unknownMarketCode, code) => {
+    const { long } = await exchange({ unknownMarketCode });
+    for (const path of [PATHS.orders, PATHS.positions, PATHS.cancelAll]) {
+      expect((await long(path, { market: 'NO_PERP' })).json.code).toBe(code);
+    }
+    expect((await long(PATHS.orders, { market: 'NO_PERP', limit: 0 })).json.code).toBe(30);
+  });
 
   test('without User-Agent are challenged by the gateway where it demands one', async () => {
     const { running, keys } = await exchange({ userAgent: 'demanded' });
@@ -130,12 +127,12 @@ describe('replies', () => {
     ['gzip', gunzipSync],
     ['br', brotliDecompressSync],
   ])(
-    'come as %s to whom names no encoding, and plain to whom asks for identity',
+    'come as %s without a requested encoding, and plain if identity is requested',
     async (compression, unpack) => {
       const { running, keys } = await exchange({ compression });
       const request = JSON.stringify({ request: PATHS.positions, nonce: nextNonce() });
       const url = `${running.baseUrl}${PATHS.positions}`;
-      // fetch and node:http differ in what they ask for by themselves; node:http asks for nothing.
+      // fetch and node:http differ in their default encodings; node:http requests none.
       const answer = await send(url, { method: 'POST', headers: sign(keys, request), body: request });
       expect(answer.headers['content-encoding']).toBe(compression);
       expect(JSON.parse(unpack(answer.bytes).toString())).toHaveLength(1);

@@ -40,7 +40,7 @@ describe('determinism', () => {
     };
   }
 
-  test('the same seed and the same steps give the same ledger, replies and log, to the last digit', async () => {
+  test('the same seed and steps give the same ledger, replies and log, to the last digit', async () => {
     const first = await run(7);
     expect(await run(7)).toEqual(first);
     expect((await run(8)).ledger).not.toEqual(first.ledger);
@@ -69,7 +69,7 @@ describe('starting', () => {
     ]);
   });
 
-  test('candles from the start set the price at which the positions begin', async () => {
+  test('candles from the start set the opening price of positions', async () => {
     const csv =
       'timestamp_ms,open,high,low,close,volume\n1000,8000,8100,7000,7500,1\n61000,7500,7600,7400,7500,1\n';
     const running = await simulator({ accounts: 1, candles: { csv } });
@@ -79,7 +79,7 @@ describe('starting', () => {
     expect(running.model.market('BTC_USDT')?.last.toFixed()).toBe('7000');
   });
 
-  test('real time runs, and the market with it', async () => {
+  test('real time advances the market', async () => {
     const running = await simulator({ speed: 1_000, accounts: [EMPTY], walk: { dailyVolatility: 1 } });
     const price = () => running.model.market('BTC_USDT')?.last.toFixed();
     const [startMs, startPrice] = [running.model.nowMs(), price()];
@@ -95,7 +95,7 @@ describe('starting', () => {
     expect(running.model.market('BTC_PERP')?.spec.depth.amountPerLevel.toFixed()).toBe('0.05');
   });
 
-  test('a fault as text: numbers, true and false are values, and text stays text', async () => {
+  test('a fault as text: numbers, true and false are parsed, other text stays text', async () => {
     const running = await simulator({ faults: ['status,status=503,applied=true,message=7,count=2'] });
     expect(running.exchange.faults.list()).toMatchObject([
       { effect: { kind: 'status', status: 503, applied: true, message: '7' }, count: 2 },
@@ -112,11 +112,11 @@ describe('starting', () => {
     ['fault value', { faults: ['latency,delayMs=soon'] }, /fault\.effect\.delayMs/],
     ['fault target', { faults: ['reset,endpoint=x'] }, /fault\.target\.endpoint: "x" is none of/],
     ['depth', { depth: '0' }, /depth: "0" is not a number above 0/],
-  ])('a %s that makes no sense is refused, and nothing is left open', async (_name, options, message) => {
+  ])('a %s that is invalid is refused, and nothing is left open', async (_name, options, message) => {
     await expect(startSimulatedExchange({ speed: 0, ...options })).rejects.toThrow(message);
   });
 
-  test('a port that is taken is an error with a code, and nothing is left open', async () => {
+  test('a port in use is an error with a code, and nothing is left open', async () => {
     const first = await simulator({ accounts: [EMPTY] });
     const port = Number(new URL(first.controlUrl).port);
     await expect(startSimulatedExchange({ speed: 0, controlPort: port })).rejects.toMatchObject({
@@ -129,7 +129,7 @@ describe('starting', () => {
 });
 
 describe('closing', () => {
-  test('ends every listener and connection, also with a request waiting; twice is fine', async () => {
+  test('ends every listener and connection, even with a request waiting; twice is harmless', async () => {
     const running: RunningSimulator = await startSimulatedExchange({ accounts: [EMPTY] });
     running.injectFault({ effect: { kind: 'hang' } });
     const waiting = failureOf(send(`${running.baseUrl}/api/v4/public/ping`));

@@ -9,7 +9,7 @@ import {
 } from '../../../src/simulator/start-simulated-exchange.ts';
 import { closeExchangeAfterTest } from '../../support/after-test.ts';
 
-/** A client of its own, written from section 5 of the specification with nothing but node:http and node:crypto. */
+/** An independent client, written from section 5 of the specification with only node:http and node:crypto. */
 
 export interface Keys {
   readonly apiKey: string;
@@ -20,9 +20,8 @@ export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** The body as it came. */
   readonly bytes: Buffer;
-  /** Parsed body; `undefined` when it is not JSON. */
+  /** Parsed body; `undefined` if it is not JSON. */
   // oxlint-disable-next-line typescript/no-explicit-any -- tests look into replies freely
   readonly json: any;
 }
@@ -47,7 +46,7 @@ export const PATHS = {
   balance: '/api/v4/main-account/balance',
 } as const;
 
-/** Sends anything; rejects with the connection's error, or with ETIMEDOUT when nothing came. */
+/** Sends any request. Rejects with the connection's error, or with ETIMEDOUT without a reply. */
 export function send(url: string, options: RawRequest = {}): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(url, {
@@ -128,7 +127,7 @@ export function call(
   });
 }
 
-/** Code of the error a request ended with: ECONNRESET, ETIMEDOUT, ... */
+/** Code of the error that ended a request: ECONNRESET, ETIMEDOUT, ... */
 export async function failureOf(answer: Promise<Answer>): Promise<string> {
   try {
     const { status } = await answer;
@@ -138,7 +137,7 @@ export async function failureOf(answer: Promise<Answer>): Promise<string> {
   }
 }
 
-/** A stepped exchange with standing prices; closed after the test, which fails if it had internal errors. */
+/** A stepped exchange with constant prices; closed after the test, which fails if it had internal errors. */
 export async function simulator(options: SimulatorOptions = {}): Promise<RunningSimulator> {
   const started = await startSimulatedExchange({ speed: 0, ...options });
   closeExchangeAfterTest(started);
@@ -185,7 +184,7 @@ export const HEDGED: SeedAccount = {
   ],
 };
 
-/** A reduce-only stop that is valid for the `long` account. */
+/** A valid reduce-only stop of the account `long`. */
 export const STOP = {
   market: 'BTC_PERP',
   side: 'sell',

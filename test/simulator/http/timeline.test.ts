@@ -10,7 +10,7 @@ describe('catching up with a clock that is far ahead', () => {
   test.each([
     [[], 'no read lags'],
     [[800], 'reads lag'],
-  ])('may be stopped on the way, and goes on later as if it had not been (%j)', (ages) => {
+  ])('may be stopped midway, and continues later with the same result (%j)', (ages) => {
     const stopped = world();
     const whole = world();
     const timelines = [stopped, whole].map((model) => {
@@ -33,7 +33,7 @@ describe('catching up with a clock that is far ahead', () => {
     expect(first.reads('a', 800).openPositions()).toEqual(second.reads('a', 800).openPositions());
   });
 
-  test('reads that lag show where it stopped, not what was before the leap', () => {
+  test('lagging reads show the state at the stop, not the one before the leap', () => {
     const model = world();
     model.createAccount(account({ positions: [longOf('0.5')] }));
     const clock = new ExchangeClock(START_MS, 0, () => 0);
@@ -55,7 +55,7 @@ describe('catching up with a clock that is far ahead', () => {
   });
 });
 
-test('a clock of 100,000 times the speed, with prices that move, holds the loop for no more than a fifth of its tick', () => {
+test('at 100,000 times the speed with moving prices, it blocks the loop for at most a fifth of its tick', () => {
   let monotonicMs = 0;
   const time = {
     wallMs: () => START_MS,
@@ -68,7 +68,7 @@ test('a clock of 100,000 times the speed, with prices that move, holds the loop 
     nextMs: () => atMs + 100,
     take: (last) => {
       atMs += 100;
-      // What a price costs in work.
+      // Work per price.
       monotonicMs += 0.03;
       return last;
     },

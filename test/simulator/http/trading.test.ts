@@ -83,7 +83,7 @@ describe('open positions (4.3)', () => {
     ]);
   });
 
-  test('a reply that was kept is never shown after the price, an order or a setting changed it', async () => {
+  test('a cached reply is never shown after the price, an order or a setting changed it', async () => {
     const { running, as } = await exchange();
     const pnl = async () => (await as('long')(PATHS.positions)).json[0];
     expect((await pnl()).unrealizedPnl).toBe('0');
@@ -218,7 +218,7 @@ describe('stop-limit orders (4.4)', () => {
     }
   });
 
-  test('reduce-only: too much is trimmed and the reply says so', async () => {
+  test('reduce-only: an excess is trimmed and the reply says so', async () => {
     const { as } = await exchange();
     const { json } = await as('long')(PATHS.stopLimit, { ...STOP, amount: '3' });
     expect([json.amount, json.left]).toEqual(['0.5', '0.5']);
@@ -232,7 +232,7 @@ describe('stop-limit orders (4.4)', () => {
     expect([sameSide.status, sameSide.json.code]).toEqual([400, 116]);
   });
 
-  test('hedge mode wants LONG or SHORT (114); one-way mode ignores the field', async () => {
+  test('hedge mode requires LONG or SHORT (114); one-way mode ignores the field', async () => {
     const { as } = await exchange();
     expect((await as('hedged')(PATHS.stopLimit, STOP)).json.code).toBe(114);
     expect((await as('hedged')(PATHS.stopLimit, { ...STOP, positionSide: 'BOTH' })).json.code).toBe(114);
@@ -242,7 +242,7 @@ describe('stop-limit orders (4.4)', () => {
     expect([oneWay.status, oneWay.json.positionSide]).toEqual([200, 'BOTH']);
   });
 
-  test('opening without the margin for it is refused with code 10', async () => {
+  test('opening without sufficient margin is refused with code 10', async () => {
     const { as } = await exchange();
     const order = {
       ...STOP,
@@ -255,7 +255,7 @@ describe('stop-limit orders (4.4)', () => {
     expect((await as('empty')(PATHS.stopLimit, order)).json).toMatchObject({ code: 10 });
   });
 
-  test('reading clientOrderIdUniqueness: for ever, or among open orders', async () => {
+  test('reading clientOrderIdUniqueness: forever, or among open orders', async () => {
     const { running, as } = await exchange();
     const order = { ...STOP, client_order_id: 'once' };
     expect((await as('long')(PATHS.stopLimit, order)).status).toBe(200);
@@ -271,7 +271,7 @@ describe('stop-limit orders (4.4)', () => {
     const { as } = await exchange({ validationStatus: '422', validationCode: '0', emptyResult: 'array' });
     const answer = await as('long')(PATHS.stopLimit, {});
     expect([answer.status, answer.json.code, answer.json.message]).toEqual([422, 0, 'Validation failed']);
-    // Codes that say more than that a parameter is wrong stay what they are; empty errors follow the reading.
+    // Codes that say more than "invalid parameter" stay; empty errors follow the reading.
     expect((await as('empty')(PATHS.stopLimit, STOP)).json.code).toBe(116);
   });
 

@@ -48,7 +48,7 @@ describe('times and pages', () => {
     expect([createdAt, records[0].createdAt]).toEqual([1_750_000_000, 1_750_000_000]);
   });
 
-  test('a page is 50 records long where the client does not say', async () => {
+  test('a page has 50 records by default', async () => {
     const { running, as } = await exchange();
     running.exchange.change((model) => {
       for (let index = 0; index < 60; index += 1) {
@@ -97,7 +97,7 @@ describe('credit line (4.6b)', () => {
     expect([json.currentLtv, json.liquidationLtv]).toEqual(['0.416667', '0.85']);
   });
 
-  test('the collateral falls: the LTV follows', async () => {
+  test('the collateral falls: the LTV rises', async () => {
     const { running, as } = await exchange();
     openLoan(running);
     running.setPrice('BTC_USDT', '30000');
@@ -312,7 +312,7 @@ describe('fiat deposit link (4.1)', () => {
   };
   const CARD = { ...LINK, provider: 'VISAMASTER', customer: CUSTOMER };
 
-  test('a link, which the customer pays: the deposit arrives with its unique id', async () => {
+  test('a link that the customer pays: the deposit arrives with its unique id', async () => {
     const { running, as } = await exchange();
     const answer = await as('long')(PATHS.fiat, LINK);
     expect([answer.status, Object.keys(answer.json)]).toEqual([200, ['url']]);
@@ -359,13 +359,13 @@ describe('fiat deposit link (4.1)', () => {
     expect(Object.keys(answer.json.errors)).toEqual([field]);
   });
 
-  test('links on the allowed domain and below it are accepted', async () => {
+  test('links on the allowed domain and its subdomains are accepted', async () => {
     const { as } = await exchange();
     const links = { successLink: 'https://example.com/a', failureLink: 'https://pay.example.com/b' };
     expect((await as('long')(PATHS.fiat, { ...LINK, ...links })).status).toBe(200);
   });
 
-  test('the result leads to the success or failure link, and back to any returnLink', async () => {
+  test('the result redirects to the success or failure link, and back to any returnLink', async () => {
     const { as } = await exchange();
     const link = async (unique_id: string, links: object) =>
       (await as('long')(PATHS.fiat, { ...LINK, ...links, unique_id })).json.url;
@@ -384,7 +384,7 @@ describe('fiat deposit link (4.1)', () => {
     }
   });
 
-  test('a unique id is never taken twice, and not used up by a refused request', async () => {
+  test('a unique id is never accepted twice, and a refused request does not use it up', async () => {
     const { as } = await exchange();
     expect((await as('long')(PATHS.fiat, { ...LINK, amount: '1' })).status).toBe(400);
     expect((await as('long')(PATHS.fiat, LINK)).status).toBe(200);
@@ -410,13 +410,13 @@ describe('fiat deposit link (4.1)', () => {
       'customer.address.countryCode',
       { customer: { ...CUSTOMER, address: { ...CUSTOMER.address, countryCode: null } } },
     ],
-  ])('the card provider wants %s for EUR', async (field, change) => {
+  ])('the card provider requires %s for EUR', async (field, change) => {
     const { as } = await exchange();
     const answer = await as('long')(PATHS.fiat, { ...CARD, ...change });
     expect([answer.status, answer.json.code, Object.keys(answer.json.errors)]).toEqual([400, 0, [field]]);
   });
 
-  test('the customer is asked for with the card provider only', async () => {
+  test('the customer is required only with the card provider', async () => {
     const { as } = await exchange();
     expect((await as('long')(PATHS.fiat, LINK)).status).toBe(200);
     expect((await as('long')(PATHS.fiat, { ...CARD, unique_id: 'u-2' })).status).toBe(200);

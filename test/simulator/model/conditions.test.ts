@@ -45,7 +45,7 @@ describe('thin books', () => {
     expect(kinds(model, 'fill')[0]).toMatchObject({ amount: expected, price: '59999.9' });
   });
 
-  it('of nothing at all fill nothing until they are back', () => {
+  it('without any depth fill nothing until it is back', () => {
     const model = shallow();
     accepted(
       model.setCondition({ kind: 'depth', market: MARKET, factor: d('0') }, { untilMs: START_MS + 60_000 }),
@@ -57,7 +57,7 @@ describe('thin books', () => {
     expect(kinds(model, 'fill')).toMatchObject([{ amount: '0.5', atMs: START_MS + 60_000 }]);
   });
 
-  it('have a spread of a fraction of the price, which follows the price', () => {
+  it('have a spread that is a fraction of the price, and follows it', () => {
     const model = shallow();
     accepted(model.setCondition({ kind: 'depth', market: MARKET, spread: d('0.02') }));
     const edges = () => [text(model.market(MARKET)?.bid), text(model.market(MARKET)?.ask)];
@@ -68,7 +68,7 @@ describe('thin books', () => {
     expect(edges()).toEqual(['29999.9', '30000.1']);
   });
 
-  it('end when they should, unless another condition took their place', () => {
+  it('end on time, unless another condition has replaced them', () => {
     const model = shallow();
     const thin = (factor: string, untilMs: number) =>
       accepted(model.setCondition({ kind: 'depth', market: MARKET, factor: d(factor) }, { untilMs }));
@@ -83,7 +83,7 @@ describe('thin books', () => {
 describe('a basis', () => {
   const mark = (model: ExchangeModel) => text(model.market(MARKET)?.mark);
 
-  it('holds the mark apart from the last price, wherever that goes, and ends', () => {
+  it('keeps the mark apart from the last price, wherever that moves, and ends', () => {
     const model = shallow();
     const basis = { kind: 'basis', market: MARKET, ratio: d('-0.1') } as const;
     accepted(model.setCondition(basis, { fromMs: START_MS + 1_000, untilMs: START_MS + 9_000 }));
@@ -97,7 +97,7 @@ describe('a basis', () => {
     expect(text(model.market('BTC_USDT')?.mark)).toBe('60000');
   });
 
-  it('is reached in a straight line, and liquidates on its way', () => {
+  it('is reached linearly, and liquidates on its way', () => {
     const model = world({ readings: {} });
     model.createAccount(account({ collateral: { USDT: d('7000') }, positions: [longOf('1')] }));
     accepted(model.setCondition({ kind: 'basis', market: MARKET, ratio: d('-0.1'), overMs: 100_000 }));
@@ -112,7 +112,7 @@ describe('a basis', () => {
     expect(text(model.market(MARKET)?.last)).toBe('60000');
   });
 
-  it('yields to a mark that is set by hand', () => {
+  it('is replaced by a manually set mark', () => {
     const model = shallow();
     accepted(model.setCondition({ kind: 'basis', market: MARKET, ratio: d('0.01'), overMs: 10_000 }));
     model.setPrice(MARKET, d('60000'), { mark: d('60100') });
@@ -125,7 +125,7 @@ describe('auto-deleveraging', () => {
   it.each([
     ['a loss', '55000', '-2000'],
     ['a profit', '66000', '2400'],
-  ])('reduces a position in %s at mark, without a fee, under a kind of its own', (_what, at, pnl) => {
+  ])('reduces a position in %s at mark, without a fee, under its own kind', (_what, at, pnl) => {
     const model = shallow();
     model.setPrice(MARKET, d('60000'), { mark: d(at) });
     accepted(model.setCondition({ kind: 'deleverage', account: 'a', market: MARKET, amount: d('0.4') }));
@@ -137,7 +137,7 @@ describe('auto-deleveraging', () => {
     expect(text(model.account('a').collateral['USDT'])).toBe(text(d('50000').plus(d(pnl))));
   });
 
-  it('closes a short whole, at its time, and its reduce-only orders go with it', () => {
+  it('closes a short completely, at its time, and cancels its reduce-only orders', () => {
     const model = shallow([shortOf('1')]);
     const buy = stop({ side: 'buy', activationPrice: d('62000'), price: d('62100') });
     accepted(model.placeCollateralOrder('a', buy));
@@ -151,7 +151,7 @@ describe('auto-deleveraging', () => {
     expect(kinds(model, 'order_cancelled')).toMatchObject([{ reason: 'position closed' }]);
   });
 
-  it('needs the side in hedge mode, and a position that is there', () => {
+  it('requires the side in hedge mode, and an existing position', () => {
     const model = world();
     const collateral = { USDT: d('50000') };
     model.createAccount(account({ hedgeMode: true, collateral, positions: [longOf('1'), shortOf('0.5')] }));
@@ -163,7 +163,7 @@ describe('auto-deleveraging', () => {
     expect(kinds(model, 'market_condition').at(-1)?.reason).toContain('refused');
   });
 
-  it('gives an isolated position back the margin that it no longer needs', () => {
+  it('returns the unneeded margin of an isolated position', () => {
     const model = world({ readings: { marginModel: 'isolated' } });
     model.createAccount(account({ positions: [longOf('1')] }));
     accepted(model.setCondition({ kind: 'deleverage', account: 'a', market: MARKET, amount: d('0.5') }));
@@ -172,7 +172,7 @@ describe('auto-deleveraging', () => {
 });
 
 describe('changed terms', () => {
-  it('refuse what is off the new steps with the codes 32 and 33, and take what is on them', () => {
+  it('refuse values off the new steps with the codes 32 and 33, and accept those on them', () => {
     const model = shallow();
     const terms = { amountStep: d('0.01'), minAmount: d('0.01'), priceStep: d('10') };
     accepted(model.setCondition({ kind: 'terms', market: MARKET, ...terms }));
@@ -183,7 +183,7 @@ describe('changed terms', () => {
     expect(model.market(MARKET)?.bid.mod(d('10')).toFixed()).toBe('0');
   });
 
-  it('can be another maintenance margin, which is judged at once', () => {
+  it('can change the maintenance margin, which is checked at once', () => {
     const model = world();
     model.createAccount(account({ collateral: { USDT: d('3000') }, positions: [longOf('1')] }));
     expect(kinds(model, 'liquidation_started')).toEqual([]);
@@ -193,7 +193,7 @@ describe('changed terms', () => {
 });
 
 describe('a market that is halted', () => {
-  it('takes no order with code 31 and triggers none, until it opens again', () => {
+  it('refuses orders with code 31 and triggers none, until it reopens', () => {
     const model = shallow();
     accepted(model.placeCollateralOrder('a', stop({ clientOrderId: 'before' })));
     accepted(model.setCondition({ kind: 'halt', market: MARKET }, { untilMs: START_MS + 60_000 }));
@@ -208,7 +208,7 @@ describe('a market that is halted', () => {
     ]);
   });
 
-  it('lets customers cancel', () => {
+  it('accepts cancels of customers', () => {
     const model = shallow();
     accepted(model.placeCollateralOrder('a', stop()));
     accepted(model.setCondition({ kind: 'halt', market: MARKET }));
@@ -217,7 +217,7 @@ describe('a market that is halted', () => {
 });
 
 describe('orders that vanish', () => {
-  it('are those of one market, of one account or of all, and the position stays', () => {
+  it('belong to one market, to one account or to all, and the position stays', () => {
     const model = shallow();
     model.createAccount(account({ id: 'b', positions: [longOf('0.5')] }));
     for (const id of ['a', 'b']) accepted(model.placeCollateralOrder(id, stop({ amount: d('0.5') })));
@@ -252,7 +252,7 @@ describe('a market that is renamed', () => {
     });
   });
 
-  it('is no spot market, which prices collateral, and takes no name that is taken', () => {
+  it('may not be a spot market, which prices collateral, and needs a free, valid name', () => {
     const model = shallow();
     const rename = (market: string, to: string) => model.setCondition({ kind: 'rename', market, to });
     expect(refused(rename('BTC_USDT', 'XBT_PERP')).errors).toHaveProperty('market');
@@ -262,7 +262,7 @@ describe('a market that is renamed', () => {
 });
 
 describe('a market that is delisted', () => {
-  it('loses its orders without a word, and its positions at mark without a fee', () => {
+  it('silently loses its orders, and its positions at mark without a fee', () => {
     const model = shallow();
     accepted(model.placeCollateralOrder('a', stop()));
     accepted(model.setCondition({ kind: 'delist', market: MARKET }));
@@ -275,8 +275,8 @@ describe('a market that is delisted', () => {
   });
 });
 
-describe('the ends of conditions', () => {
-  it('are refused where there can be none, and where they are too early', () => {
+describe('end times of conditions', () => {
+  it('are refused for conditions without an end, and when they are too early', () => {
     const model = shallow();
     const untilMs = START_MS + 1;
     expect(
@@ -292,7 +292,7 @@ describe('the ends of conditions', () => {
 
 describe('a book at another price', () => {
   it.each(['700', '7000', '15000', '60000', '120000'])(
-    'costs an order of the same worth as much at %s',
+    'costs an order of the same value as much at %s',
     (price) => {
       const spec = DEFAULT_MARKETS.find(({ name }) => name === MARKET);
       if (spec === undefined) throw new Error('no market');

@@ -39,20 +39,20 @@ function onceAt(atMs: number, price: string): PriceSource {
 }
 
 describe('a liquidation', () => {
-  it('closes at the mark price, where the last price is another', () => {
+  it('closes at the mark price, even if the last price differs', () => {
     const model = holding({ collateral: { USDT: d('7000') }, positions: [longOf('1')] });
     model.setPrice('BTC_PERP', d('58000'), { mark: d('54000') });
     expect(kinds(model, 'liquidation')).toMatchObject([{ price: '54000', amount: '0.25', fee: '67.5' }]);
   });
 
-  it('leaves no rest behind that is too small to trade', () => {
+  it('leaves no rest that is too small to trade', () => {
     const model = holding({ collateral: { USDT: d('30') }, positions: [longOf('0.0045')] });
     model.setPrice('BTC_PERP', d('40000'));
     model.advanceTo(START_MS + 60_000);
     expect(kinds(model, 'liquidation').map(({ amount }) => amount)).toEqual(['0.002', '0.0025']);
   });
 
-  it('of an isolated position takes what its margin lacks from the insurance, and leaves nothing owed', () => {
+  it('of an isolated position draws on the insurance for missing margin, and leaves no debt', () => {
     const model = holding({ positions: [longOf('1')] }, { readings: { marginModel: 'isolated' } });
     model.setPrice('BTC_PERP', d('50000'));
     model.advanceTo(START_MS + 60_000);
@@ -66,7 +66,7 @@ describe('a liquidation', () => {
 });
 
 describe('fills', () => {
-  it('give an order that rested its own price and the maker fee, however far the market jumped over it', () => {
+  it('give a resting order its own price and the maker fee, however far the market jumped over it', () => {
     const model = holding({ positions: [longOf('1')] });
     accepted(
       model.placeCollateralOrder('a', {
@@ -81,14 +81,14 @@ describe('fills', () => {
     expect(kinds(model, 'fill')).toMatchObject([{ price: '61000', fee: '12.2', details: { role: 'maker' } }]);
   });
 
-  it('that grow a position change its time of modification, not that of opening', () => {
+  it('that grow a position change its modification time, not its opening time', () => {
     const model = holding({ positions: [shortOf('0.1')] });
     model.advanceTo(START_MS + 5_000);
     accepted(model.placeCollateralOrder('a', { market: 'BTC_PERP', side: 'sell', amount: d('0.1') }));
     expect(onlyPosition(model)).toMatchObject({ openMs: START_MS, modifyMs: START_MS + 5_000 });
   });
 
-  it('with another stop loss replace the one that the position had', () => {
+  it("with another stop loss replace the position's existing one", () => {
     const model = holding({});
     const buy = { market: 'BTC_PERP', side: 'buy', amount: d('0.1') } as const;
     accepted(model.placeCollateralOrder('a', { ...buy, stopLoss: d('55000'), takeProfit: d('70000') }));
@@ -99,7 +99,7 @@ describe('fills', () => {
     expect(kinds(model, 'order_cancelled')).toMatchObject([{ reason: 'replaced' }]);
   });
 
-  it('may pend up to the limit of the market exactly', () => {
+  it('of orders may be pending up to exactly the limit of the market', () => {
     const limited = { markets: markets(() => ({ maxPendingValue: d('11800') })) };
     const order = (amount: string) =>
       stop({ side: 'buy', amount: d(amount), price: d('59000'), reduceOnly: false });
@@ -110,7 +110,7 @@ describe('fills', () => {
 });
 
 describe('funding', () => {
-  it('of a perpetual is paid on the mark price, where the last price is another', () => {
+  it('of a perpetual is paid on the mark price, even if the last price differs', () => {
     const model = holding({ positions: [longOf('1')] });
     model.setPrice('BTC_PERP', d('60000'), { mark: d('61000') });
     model.advanceTo(START_MS + DAY_MS / 3);
@@ -129,7 +129,7 @@ describe('funding', () => {
 });
 
 describe('prices', () => {
-  it('of a market with a source of its own do not follow the market that it follows without one', () => {
+  it('of a market with its own source do not follow the market that it otherwise follows', () => {
     const model = world();
     model.setPriceSource('BTC_PERP', onceAt(START_MS + 1_000, '50000'));
     model.setPrice('BTC_USDT', d('61000'));

@@ -5,7 +5,7 @@ import type { PositionLeg, Side } from '../../../src/simulator/model/types.ts';
 import { walkSource } from '../../../src/simulator/prices/price-source.ts';
 import { START_MS } from './helpers.ts';
 
-/** Any order flow: what customers, markets and the control API can do, as data. */
+/** Any order flow: actions of customers, markets and the control API, as data. */
 export type Step =
   | { readonly do: 'price'; readonly market: string; readonly percent: number }
   | { readonly do: 'basis'; readonly market: string; readonly percent: number }
@@ -246,7 +246,7 @@ function priceNear(model: ExchangeModel, name: string, permille: number): Return
   return price.gt(view.spec.priceStep) ? price : view.spec.priceStep;
 }
 
-/** A market that was renamed is found under its newest name. */
+/** A renamed market is found under its newest name. */
 function present(model: ExchangeModel, name: string): string {
   const names = model.markets().map(({ spec }) => spec.name);
   return names.includes(name) ? name : (names.find((each) => each === `NEW${name}`) ?? name);
@@ -302,12 +302,12 @@ export function perform(model: ExchangeModel, flowStep: Step): void {
   }
 }
 
-/** To and fro. */
+/** Renames a market back and forth. */
 function otherName(name: string): string {
   return name.startsWith('NEW') ? name.slice(3) : `NEW${name}`;
 }
 
-/** What befalls a market; what the exchange refuses is refused. */
+/** Applies a condition to a market; a refusal by the exchange is ignored. */
 function befall(
   model: ExchangeModel,
   step: Extract<Step, { do: 'depth' | 'skew' | 'deleverage' | 'steps' | 'state' }>,

@@ -17,7 +17,7 @@ import type { PositionSheet } from '../../../src/simulator/model/views.ts';
 export const START_MS = 1_700_000_000_000;
 export const d = decimal;
 
-/** Deep books, so that only the tests about depth feel it. */
+/** Deep books, so that only the tests of depth are affected by it. */
 export function markets(change: (spec: MarketSpec) => Partial<MarketSpec> = () => ({})): MarketSpec[] {
   return DEFAULT_MARKETS.map((spec) => {
     const { priceStep } = spec;
@@ -89,7 +89,7 @@ export function text(value: Decimal | null | undefined): string | null {
   return value?.toFixed() ?? null;
 }
 
-/** Balances of all books, replayed from the journal alone. */
+/** Balances of all books, computed from the journal alone. */
 export function replay(entries: readonly LedgerEntry[]): Map<string, Map<string, Decimal>> {
   const books = new Map<string, Map<string, Decimal>>();
   for (const entry of entries) {

@@ -20,7 +20,7 @@ const arbitraryReadings: fc.Arbitrary<Partial<Readings>> = fc.record({
   openingPositions: fc.constantFrom('hidden', 'listed'),
 });
 const flow = fc.array(arbitraryStep, { minLength: 20, maxLength: 120, size: 'max' });
-/** All that changes the size of a position. */
+/** All kinds of entries that change the size of a position. */
 const MOVES: readonly LedgerKind[] = ['fill', 'liquidation', 'auto_deleverage', 'position_seeded'];
 const RUNS = { numRuns: FULL ? 120 : 20, endOnFailure: true };
 
@@ -54,7 +54,7 @@ function run(
 
 const played = new Map<string, ExchangeModel>();
 
-/** Properties with the same seed look at the same flows: each is played once, and only read then. */
+/** Properties with the same seed use the same flows: each is played once, then only read. */
 function runOnce(readings: Partial<Readings>, steps: readonly Step[]): ExchangeModel {
   const key = JSON.stringify([readings, steps]);
   const model = played.get(key) ?? run(readings, steps);
@@ -90,7 +90,7 @@ describe('the books of any order flow', { timeout: 120_000 }, () => {
     );
   });
 
-  it('explain collateral: deposits + pnl - fees - funding + insurance, nothing else', () => {
+  it('explain collateral completely: deposits + pnl - fees - funding + insurance', () => {
     fc.assert(
       fc.property(arbitraryReadings, flow, (readings, steps) => {
         const model = runOnce(readings, steps);
@@ -98,7 +98,7 @@ describe('the books of any order flow', { timeout: 120_000 }, () => {
           let expected = decimal('9000');
           for (const entry of model.ledger({ accountId: id })) expected = expected.plus(moneyEffect(entry));
           const books = replay(model.ledger());
-          // Isolated margin is collateral that lies with its position.
+          // Isolated margin is collateral held with its position.
           const inMargin = model
             .openPositions(id)
             .reduce(
@@ -113,7 +113,7 @@ describe('the books of any order flow', { timeout: 120_000 }, () => {
     );
   });
 
-  it('hold in a position exactly the sum of its fills, and cost what they cost', () => {
+  it('give each position exactly the sum of its fills, at their cost', () => {
     fc.assert(
       fc.property(arbitraryReadings, flow, (readings, steps) => {
         const model = runOnce(readings, steps);
@@ -139,7 +139,7 @@ describe('the books of any order flow', { timeout: 120_000 }, () => {
     );
   });
 
-  it('never show a reduce-only order or a liquidation growing or turning a position', () => {
+  it('never show a reduce-only order or a liquidation that grows or turns a position', () => {
     fc.assert(
       fc.property(arbitraryReadings, flow, (readings, steps) => {
         const model = runOnce(readings, steps);
@@ -162,7 +162,7 @@ describe('the books of any order flow', { timeout: 120_000 }, () => {
     );
   });
 
-  it('are the same, byte for byte, for the same seed and flow', () => {
+  it('are identical to the byte for the same seed and flow', () => {
     fc.assert(
       fc.property(arbitraryReadings, flow, (readings, steps) => {
         const first = JSON.stringify(run(readings, steps).ledger());
@@ -173,7 +173,7 @@ describe('the books of any order flow', { timeout: 120_000 }, () => {
   });
 });
 
-/** What an entry does to an account's collateral money by its own words, not by its postings. */
+/** The change of an account's collateral money by an entry's own fields, not by its postings. */
 function moneyEffect(entry: LedgerEntry): Decimal {
   const amount = decimal(entry.amount ?? '0');
   const fee = decimal(entry.fee ?? '0');
@@ -201,7 +201,7 @@ function moneyEffect(entry: LedgerEntry): Decimal {
 }
 
 describe('liquidation', { timeout: 120_000 }, () => {
-  it('is judged exactly at every moment, though accounts are looked at only when a band is left', () => {
+  it('is checked exactly at every moment, although accounts are examined only when they leave a band', () => {
     fc.assert(
       fc.property(fc.constantFrom('last', 'mark'), flow, (stopTriggerSource, steps) => {
         const model = run({ stopTriggerSource }, steps, (current) => {
@@ -221,7 +221,7 @@ describe('liquidation', { timeout: 120_000 }, () => {
     );
   });
 
-  it('judges isolated positions and loans exactly at every moment, too', () => {
+  it('checks isolated positions and loans exactly at every moment too', () => {
     fc.assert(
       fc.property(flow, (steps) => {
         run({ marginModel: 'isolated' }, steps, (current) => {
@@ -251,7 +251,7 @@ describe('liquidation', { timeout: 120_000 }, () => {
   });
 });
 
-/** Equity from the journal's balances and the positions' own words. */
+/** Equity from the journal's balances and the positions' own fields. */
 function oracle(
   model: ExchangeModel,
   id: string,

@@ -5,7 +5,7 @@ import { BOOKS, Ledger, transfer } from '../../../src/simulator/model/ledger.ts'
 import { d, text } from './helpers.ts';
 
 describe('ledger', () => {
-  it('refuses an entry whose legs do not sum to zero in every asset, and keeps nothing of it', () => {
+  it('refuses an entry whose legs do not sum to zero in every asset, and keeps no part of it', () => {
     const ledger = new Ledger();
     const legs = [
       ...transfer('a', 'b', 'USDT', d('1')),
@@ -18,7 +18,7 @@ describe('ledger', () => {
     expect(text(ledger.balance('b', 'USDT'))).toBe('0');
   });
 
-  it('keeps the newest entries in bounded memory, says what it dropped, and forgets no balance', () => {
+  it('keeps the newest entries in bounded memory, reports dropped ones, and forgets no balance', () => {
     const ledger = new Ledger(10);
     for (let index = 1; index <= 95; index += 1)
       ledger.append(index, 'deposit', { accountId: 'a' }, transfer(BOOKS.outside, 'main:a', 'USDT', d('1')));
@@ -32,7 +32,7 @@ describe('ledger', () => {
     expect(ledger.balance('main:a', 'USDT').toFixed()).toBe('95');
   });
 
-  it('adds legs of one book up, drops those that cancel out, and numbers entries without a gap', () => {
+  it('sums the legs of one book, drops those that cancel out, and numbers entries without a gap', () => {
     const ledger = new Ledger();
     ledger.append(5, 'deposit', { accountId: 'a' }, transfer('outside', 'main:a', 'USDT', d('2.50')));
     const legs = [...transfer('main:a', 'x', 'USDT', d('1')), ...transfer('x', 'main:a', 'USDT', d('1'))];
@@ -47,7 +47,7 @@ describe('ledger', () => {
 });
 
 describe('heap', () => {
-  it('gives its items in order, also after some were dropped', () => {
+  it('returns its items in order, also after some were dropped', () => {
     fc.assert(
       fc.property(fc.array(fc.integer()), fc.integer({ min: 1, max: 5 }), (numbers, divisor) => {
         const heap = new Heap<number>((a, b) => a < b);

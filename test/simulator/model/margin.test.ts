@@ -64,11 +64,11 @@ describe('positions', () => {
     expect(text(position.pnlPercent)).toBe('31.25');
     accepted(model.placeCollateralOrder('a', { ...close, amount: d('0.2') }));
     const pnl = kinds(model, 'fill').map((entry) => String(entry.details?.['realizedPnl']));
-    // Together exactly 0.3 * 66000 - 19200.04: the rounding of the first part is in the second.
+    // Together exactly 0.3 * 66000 - 19200.04: the second part includes the rounding of the first.
     expect(text(pnl.reduce((sum, value) => sum.plus(d(value)), ZERO))).toBe('599.96');
   });
 
-  it('use the mark price for what is unrealized, which may differ from the last price', () => {
+  it('use the mark price for unrealized profit, which may differ from the last price', () => {
     const model = withPositions([longOf('1')]);
     model.setPrice('BTC_PERP', d('60000'), { mark: d('59000') });
     expect(text(onlyPosition(model).unrealizedPnl)).toBe('-1000');
@@ -102,11 +102,11 @@ describe('liquidation price (cross)', () => {
   it('is null when no positive price liquidates', () => {
     expect(onlyPosition(withPositions([longOf('0.1')])).liquidationPrice).toBe(null);
     const hedged = withPositions([longOf('1'), shortOf('1')], {}, { hedgeMode: true });
-    // Equal sides lose nothing by falling; only the maintenance margin of both grows with the price.
+    // Equal sides lose nothing in a fall; only the maintenance margin of both grows with the price.
     expect(hedged.openPositions('a').map((p) => text(p.liquidationPrice))).toEqual(['166666.6', '166666.6']);
   });
 
-  it('counts coins that are collateral at their weight and mark price', () => {
+  it('counts coins held as collateral at their weight and mark price', () => {
     const model = withPositions([longOf('0.1')], {}, { collateral: { BTC: d('0.2') } });
     expect(text(model.account('a').equity)).toBe('11400');
     model.setPrice('BTC_USDT', d('30000'));
@@ -115,7 +115,7 @@ describe('liquidation price (cross)', () => {
 });
 
 describe('liquidation', () => {
-  it('calls margin first, clears the call when the price comes back', () => {
+  it('calls margin first, and clears the call when the price comes back', () => {
     const model = withPositions([longOf('1')]);
     // margin call at equity = 1.5 * 3 %: 50000 / 0.955
     model.setPrice('BTC_PERP', d('52357'));
@@ -167,7 +167,7 @@ describe('liquidation', () => {
     ]);
   });
 
-  it('ends with the insurance paying what the collateral could not, and the account at zero', () => {
+  it('ends with the insurance paying what the collateral lacks, and the account at zero', () => {
     const model = withPositions([longOf('1')]);
     model.setPrice('BTC_PERP', d('40000'));
     model.advanceTo(START_MS + 10_000);
@@ -190,7 +190,7 @@ describe('liquidation', () => {
     expect(model.order('a', reducing)?.status).toBe('NEW');
   });
 
-  it('does not touch what was closed in time by a stop', () => {
+  it('does not touch a position that a stop closed in time', () => {
     const model = withPositions([longOf('1')]);
     accepted(
       model.placeCollateralOrder('a', {
@@ -212,7 +212,7 @@ describe('liquidation', () => {
 describe('isolated margin', () => {
   const isolated = { readings: { marginModel: 'isolated' } } as const;
 
-  it('keeps the loss of a position within its own margin', () => {
+  it('limits the loss of a position to its own margin', () => {
     const model = withPositions([longOf('0.5'), longOf('10', 'ETH_PERP')], isolated);
     // margin 3000 each: (30000 - 3000) / 0.5 / 0.97
     const [btc, eth] = model.openPositions('a');
@@ -228,7 +228,7 @@ describe('isolated margin', () => {
     expect(kinds(model, 'liquidation_ended')).toHaveLength(1);
   });
 
-  it('gives margin and profit back when a position is reduced', () => {
+  it('returns margin and profit when a position is reduced', () => {
     const model = withPositions([longOf('0.5')], isolated);
     model.setPrice('BTC_PERP', d('66000.1'));
     accepted(
@@ -314,7 +314,7 @@ describe('funding', () => {
     expect(text(onlyPosition(model).unrealizedFunding)).toBe('15.00001');
   });
 
-  it('alone can exhaust the margin: the call comes at the right time without any price moving', () => {
+  it('alone can exhaust the margin: the call comes at the right time without a price move', () => {
     const spec = markets(({ name }) => (name === 'BTC_USDT' ? { fundingRate: d('0.1') } : {}));
     const model = withPositions(
       [longOf('1', 'BTC_USDT')],

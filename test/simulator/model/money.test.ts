@@ -34,7 +34,7 @@ describe('credit lines', () => {
     expect(kinds(model, 'loan_margin_call', 'loan_margin_call_cleared')).toHaveLength(2);
   });
 
-  it('accrue funding in time, which alone can raise the LTV to the margin call', () => {
+  it('accrue funding over time, which alone can raise the LTV to the margin call', () => {
     const model = borrower();
     accepted(model.openLoan('a', { ...LOAN, fundingPerDay: d('0.05') }));
     model.advanceTo(START_MS + DAY_MS);
@@ -46,7 +46,7 @@ describe('credit lines', () => {
     expect(model.creditLines('a')[0]?.state).toBe('margin_call');
   });
 
-  it('are liquidated at their threshold: collateral is sold for debt and fee, the rest comes back', () => {
+  it('are liquidated at their threshold: collateral is sold for debt and fee, the rest is returned', () => {
     const model = borrower();
     accepted(model.openLoan('a', LOAN));
     model.setPrice('BTC_USDT', d('35294.2'));
@@ -59,7 +59,7 @@ describe('credit lines', () => {
     expect(text(model.mainBalance('a')['USDT'])).toBe('40000');
   });
 
-  it('are cured by repaying or by more collateral, and closed by repaying everything', () => {
+  it('are cured by repaying or by more collateral, and closed by full repayment', () => {
     const model = borrower();
     const { loanId } = accepted(model.openLoan('a', LOAN)).loan;
     model.setPrice('BTC_USDT', d('40000'));
@@ -107,7 +107,7 @@ describe('deposits and withdrawals', () => {
     [7, 7, '10100'],
     [4, 4, '10000'],
     [21, 21, '10000'],
-  ] as const)('credit a deposit only when it ends well: asked %s', (finalStatus, status, balance) => {
+  ] as const)('credit a deposit only when it succeeds: asked %s', (finalStatus, status, balance) => {
     const model = borrower();
     const changes = finalStatus === undefined ? {} : { finalStatus };
     accepted(model.deposit('a', { ticker: 'USDT', amount: d('100'), ...changes }));
@@ -115,7 +115,7 @@ describe('deposits and withdrawals', () => {
     expect(text(model.mainBalance('a')['USDT'])).toBe(balance);
   });
 
-  it('process a withdrawal in part and give the rest back', () => {
+  it('process a withdrawal in part and return the rest', () => {
     const model = borrower();
     const request = { ticker: 'USDT', amount: d('100'), processedAmount: d('40'), settleAfterMs: 1_000 };
     accepted(model.withdraw('a', request));
@@ -130,7 +130,7 @@ describe('deposits and withdrawals', () => {
     expect(text(model.mainBalance('a')['USDT'])).toBe('9960');
   });
 
-  it('give a cancelled withdrawal back and refuse more than there is', () => {
+  it('return a cancelled withdrawal and refuse more than the balance', () => {
     const model = borrower();
     accepted(model.withdraw('a', { ticker: 'USDT', amount: d('100'), finalStatus: 4 }));
     expect(text(model.mainBalance('a')['USDT'])).toBe('10000');
@@ -139,7 +139,7 @@ describe('deposits and withdrawals', () => {
     expect(refused(model.deposit('a', { ticker: 'USDT', amount: d('0') })).errors).toHaveProperty('amount');
   });
 
-  it('come newest first', () => {
+  it('are listed newest first', () => {
     const model = borrower();
     for (const amount of ['1', '2', '3']) accepted(model.deposit('a', { ticker: 'USDT', amount: d(amount) }));
     expect(model.transfers('a').map((transfer) => text(transfer.amount))).toEqual(['3', '2', '1']);
@@ -172,7 +172,7 @@ describe('fiat deposits', () => {
     expect(Object.keys(rejection.errors)).toEqual([field]);
   });
 
-  it('never take a unique id twice, also not for another account', () => {
+  it('never accept a unique id twice, not even for another account', () => {
     const model = borrower();
     model.createAccount(account({ id: 'b' }));
     accepted(model.createFiatDeposit('a', request));
@@ -181,7 +181,7 @@ describe('fiat deposits', () => {
 });
 
 describe('wallets', () => {
-  it('give collateral away only as far as positions do not need it', () => {
+  it('release collateral only as far as positions do not need it', () => {
     const model = world();
     model.createAccount(account({ positions: [{ market: 'BTC_PERP', direction: 'long', amount: d('1') }] }));
     const move = (amount: string): boolean =>
@@ -199,7 +199,7 @@ describe('spot orders', () => {
   }
   const buy = { market: 'BTC_USDT', side: 'buy', amount: d('0.1') } as const;
 
-  it('trade one asset for the other, with the fee in money, and end in the history', () => {
+  it('exchange one asset for the other, with the fee in money, and end in the history', () => {
     const model = trader();
     accepted(model.placeSpotOrder('a', { ...buy, price: d('60001'), clientOrderId: 'c1' }));
     const [record] = model.spotOrderHistory('a');
@@ -215,7 +215,7 @@ describe('spot orders', () => {
     expect(model.spotOrderHistory('a', 'ETH_USDT')).toEqual([]);
   });
 
-  it('promise funds only once', () => {
+  it('reserve funds only once', () => {
     const model = trader();
     accepted(model.placeSpotOrder('a', { ...buy, price: d('59000') }));
     expect(refused(model.placeSpotOrder('a', { ...buy, price: d('59000') })).code).toBe(10);
@@ -228,7 +228,7 @@ describe('spot orders', () => {
     accepted(model.placeSpotOrder('a', { ...buy, price: d('59000') }));
   });
 
-  it('know post-only, immediate-or-cancel and market orders', () => {
+  it('support post-only, immediate-or-cancel and market orders', () => {
     const model = trader();
     const status = (changes: Partial<Parameters<ExchangeModel['placeSpotOrder']>[1]>): string =>
       accepted(model.placeSpotOrder('a', { ...buy, amount: d('0.01'), ...changes })).order.status;

@@ -11,8 +11,8 @@ function withFunds(usdt: string, changes: Partial<SeedAccount> = {}): ExchangeMo
 
 const SELL = { market: 'BTC_PERP', side: 'sell' } as const;
 
-describe('margin for what an order may open', () => {
-  it('is not judged by the limit of a sell that fills far above it', () => {
+describe('the margin of an opening order', () => {
+  it('is not computed from the limit of a sell that fills far above it', () => {
     const model = withFunds('100');
     const order = { ...SELL, amount: d('10'), price: d('0.1') };
     expect(refused(model.placeCollateralOrder('a', order)).code).toBe(10);
@@ -21,7 +21,7 @@ describe('margin for what an order may open', () => {
     expect(model.openPositions('a')).toEqual([]);
   });
 
-  it('is reserved at the price that a sell fills at: the bid, its limit, or where its stop activates', () => {
+  it("is reserved at the fill price of a sell: the bid, its limit, or its stop's activation", () => {
     const model = withFunds('100000');
     accepted(model.placeCollateralOrder('a', stop({ price: d('100'), reduceOnly: false })));
     expect(text(model.account('a').freeMargin)).toBe('94100');
@@ -29,13 +29,13 @@ describe('margin for what an order may open', () => {
     expect(text(model.account('a').freeMargin)).toBe('87100');
   });
 
-  it('counts every order of a side once: two that would each close the position turn it together', () => {
+  it('counts every order of a side once: two that would each close the position together turn it', () => {
     const model = withFunds('7000', { positions: [longOf('1')] });
     const closing = { ...SELL, amount: d('1'), price: d('61000') };
     const first = accepted(model.placeCollateralOrder('a', closing)).order;
     expect(text(model.account('a').freeMargin)).toBe('1000');
     expect(refused(model.placeCollateralOrder('a', closing)).code).toBe(10);
-    // A small one has the margin, and it is reserved: 0.1 * 61000 / 10.
+    // A small one has the margin, which is reserved: 0.1 * 61000 / 10.
     accepted(model.placeCollateralOrder('a', { ...closing, amount: d('0.1') }));
     expect(text(model.account('a').freeMargin)).toBe('390');
     accepted(model.cancelOrder('a', first.orderId));
@@ -57,7 +57,7 @@ describe('a stop whose activation price is the market price, where equality does
   it.each([
     { side: 'sell', direction: 'long', beyond: '59999.9' },
     { side: 'buy', direction: 'short', beyond: '60000.1' },
-  ] as const)('waits for the price to go against a $direction', ({ side, direction, beyond }) => {
+  ] as const)('waits for the price to move against a $direction', ({ side, direction, beyond }) => {
     const model = world({ readings: { stopTriggersAtEquality: 'no' } });
     model.createAccount(account({ positions: [{ ...longOf('1'), direction }] }));
     const price = side === 'sell' ? d('58000') : d('62000');

@@ -9,7 +9,7 @@ function long(readings: Partial<Readings>): ExchangeModel {
   return model;
 }
 
-/** Above the market: a sell there has been passed already. */
+/** Above the market: a sell's activation there has already been passed. */
 const ABOVE = stop({ activationPrice: d('60500'), price: d('59000'), clientOrderId: 'late' });
 
 describe('an activation price that the market has passed', () => {
@@ -61,13 +61,13 @@ describe('the room of a reduce-only order beside others', () => {
   const rung = (amount: string, at: string) =>
     stop({ amount: d(amount), activationPrice: d(at), price: d(at) });
 
-  it('is the whole position, where only that counts', () => {
+  it('is the whole position, if only that counts', () => {
     const model = long({ reduceOnlyRoom: 'position' });
     accepted(model.placeCollateralOrder('a', rung('1', '55000')));
     expect(text(accepted(model.placeCollateralOrder('a', rung('1', '59000'))).order.amount)).toBe('1');
   });
 
-  it('is what the others leave: trimmed to that, and to nothing by a full ladder', () => {
+  it('is what the others leave: orders are trimmed to it, and to nothing by a full ladder', () => {
     const model = long({ reduceOnlyRoom: 'trimmed' });
     const first = accepted(model.placeCollateralOrder('a', rung('0.7', '55000'))).order;
     expect(text(accepted(model.placeCollateralOrder('a', rung('0.7', '54000'))).order.amount)).toBe('0.3');
@@ -76,7 +76,7 @@ describe('the room of a reduce-only order beside others', () => {
     expect(text(accepted(model.placeCollateralOrder('a', rung('1', '59000'))).order.amount)).toBe('0.7');
   });
 
-  it('has to suffice, where an order that does not fit is refused with 116', () => {
+  it('must suffice, if an order that does not fit is refused with 116', () => {
     const model = long({ reduceOnlyRoom: 'refused' });
     accepted(model.placeCollateralOrder('a', rung('0.7', '55000')));
     expect(refused(model.placeCollateralOrder('a', rung('0.4', '59000'))).code).toBe(116);
@@ -85,14 +85,14 @@ describe('the room of a reduce-only order beside others', () => {
   });
 
   it.each(['trimmed', 'refused'] as const)(
-    '%s: more than the position is reduced to it all the same',
+    '%s: an order above the position is still reduced to it',
     (how) => {
       const model = long({ reduceOnlyRoom: how });
       expect(text(accepted(model.placeCollateralOrder('a', rung('5', '55000'))).order.amount)).toBe('1');
     },
   );
 
-  it('is not taken by the other leg of hedge mode, nor by a stop loss of the position', () => {
+  it('is not reduced by the other leg of hedge mode, nor by a stop loss of the position', () => {
     const model = world({ readings: { reduceOnlyRoom: 'refused' } });
     const collateral = { USDT: d('50000') };
     model.createAccount(account({ hedgeMode: true, collateral, positions: [longOf('1'), shortOf('1')] }));
@@ -121,7 +121,7 @@ describe('a position that an order is about to open', () => {
     expect(model.openingPositions('a')).toEqual([]);
   });
 
-  it('is listed with the id that it will have, until it opens or its order goes', () => {
+  it('is listed with its future id, until it opens or its order goes', () => {
     const model = long({ openingPositions: 'listed' });
     const { order } = accepted(model.placeCollateralOrder('a', pending));
     const [opening] = model.openingPositions('a');
@@ -133,7 +133,7 @@ describe('a position that an order is about to open', () => {
     expect(opened.map(({ positionId }) => positionId)).toEqual([opening?.positionId]);
   });
 
-  it('is listed also when the reading came after its order, and no longer once that is cancelled', () => {
+  it('is listed also when the reading was set after its order, and no longer once that is cancelled', () => {
     const model = long({});
     const { order } = accepted(model.placeCollateralOrder('a', pending));
     accepted(model.setReadings({ ...model.readings(), openingPositions: 'listed' }));
@@ -142,7 +142,7 @@ describe('a position that an order is about to open', () => {
     expect(model.openingPositions('a')).toEqual([]);
   });
 
-  it('is none that reduces, and none in the spot wallet', () => {
+  it('does not exist for an order that reduces, nor in the spot wallet', () => {
     const model = long({ openingPositions: 'listed' });
     accepted(model.placeCollateralOrder('a', stop()));
     accepted(
@@ -158,7 +158,7 @@ describe('a position that an order is about to open', () => {
 });
 
 describe('the time of an order', () => {
-  it('has microseconds, which rise from order to order of one millisecond', () => {
+  it('has microseconds, which rise from order to order within one millisecond', () => {
     const model = long({});
     const times = Array.from({ length: 20 }, (_, index) => {
       const at = d(String(50_000 + index));

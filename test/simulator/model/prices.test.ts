@@ -42,7 +42,7 @@ describe('scenarios', () => {
     },
   );
 
-  it('gap has nothing in between', () => {
+  it('gap has no price in between', () => {
     const played = drain(
       scenarioSource({
         name: 'gap',
@@ -55,7 +55,7 @@ describe('scenarios', () => {
     expect(new Set(played.map(({ price }) => price))).toEqual(new Set(['1000', '900']));
   });
 
-  it('refuse a fall of everything', () => {
+  it('refuse a fall of 100 %', () => {
     const spec = { name: 'crash', startMs: 0, startPrice: d('1000'), priceStep: d('0.01') } as const;
     expect(() => scenarioSource({ ...spec, magnitude: d('1') })).toThrow(/magnitude/);
     expect(() => scenarioSource({ ...spec, durationMs: 0 })).toThrow(/duration/);
@@ -72,7 +72,7 @@ describe('random walk', () => {
     jumpSize: 0.3,
   };
 
-  it('is the same for a seed, another for another, and always a positive multiple of the step', () => {
+  it('is the same for a seed, different for another, and always a positive multiple of the step', () => {
     fc.assert(
       fc.property(fc.integer(), (seed) => {
         const points = drain(walkSource({ ...spec, seed }), 300);
@@ -87,7 +87,7 @@ describe('random walk', () => {
     );
   });
 
-  it('goes on from a price set by hand, and followers take over its prices', () => {
+  it('continues from a manually set price, and followers take over its prices', () => {
     const model = world();
     model.setPriceSource(
       'BTC_USDT',
@@ -116,7 +116,7 @@ describe('clocks', () => {
     expect(() => new ExchangeClock(0, -1, () => 0)).toThrow(RangeError);
   });
 
-  it('step only by hand', () => {
+  it('step only manually', () => {
     const clock = steppedClock(7);
     clock.advance(3);
     expect(clock.nowMs()).toBe(10);
@@ -126,7 +126,7 @@ describe('clocks', () => {
 });
 
 describe('readings', () => {
-  it('change by name, and report every fault at once', () => {
+  it('change by name, and report all errors at once', () => {
     expect(changeReadings(DEFAULT_READINGS, { ltvUnit: 'fraction', readLagMs: 50 })).toMatchObject({
       ok: true,
       readings: { ltvUnit: 'fraction', readLagMs: 50, marginModel: 'cross' },

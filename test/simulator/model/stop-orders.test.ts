@@ -136,7 +136,7 @@ describe('stop-limit orders', () => {
     expect(model.order('a', order.orderId)?.active).toBe(active);
   });
 
-  it('fill in part where depth is thin, and go on when it is renewed', () => {
+  it('fill in part where depth is thin, and continue when it is renewed', () => {
     const thin = markets(({ depth, name }) =>
       name === 'BTC_PERP' ? { depth: { ...depth, amountPerLevel: d('0.1'), levels: 3, renewMs: 1_000 } } : {},
     );
@@ -145,7 +145,7 @@ describe('stop-limit orders', () => {
     price(model, '59000');
     expect(model.order('a', order.orderId)).toMatchObject({ status: 'PARTIALLY_FILLED' });
     expect(text(model.order('a', order.orderId)?.left)).toBe('0.7');
-    // Neither the same price nor going away and coming back makes new depth within the period.
+    // Neither the same price nor a detour renews depth within the period.
     price(model, '59000.1');
     price(model, '59000');
     const left = text(model.order('a', order.orderId)?.left);
@@ -195,21 +195,24 @@ describe('reduce-only', () => {
     expect(Object.keys(rejection.errors)).toEqual(['takeProfit']);
   });
 
-  it.each(['cancelled', 'kept'] as const)('with several at once never turns the position (%s)', (reading) => {
-    const model = withLong({ readings: { reduceOnlyAfterClose: reading } });
-    const ids = ['59000', '58500', '58000'].map((activation) => {
-      const request = stop({ amount: d('0.6'), activationPrice: d(activation), price: d('57000') });
-      return accepted(model.placeCollateralOrder('a', request)).order.orderId;
-    });
-    price(model, '57500');
-    expect(model.openPositions('a')).toEqual([]);
-    expect(ids.map((id) => text(model.order('a', id)?.dealStock))).toEqual(['0.6', '0.4', '0']);
-    const [, second, third] = ids.map((id) => model.order('a', id));
-    expect(third?.status).toBe('CANCELLED');
-    expect(second?.status).toBe('CANCELLED');
-  });
+  it.each(['cancelled', 'kept'] as const)(
+    'never turns the position, even several at once (%s)',
+    (reading) => {
+      const model = withLong({ readings: { reduceOnlyAfterClose: reading } });
+      const ids = ['59000', '58500', '58000'].map((activation) => {
+        const request = stop({ amount: d('0.6'), activationPrice: d(activation), price: d('57000') });
+        return accepted(model.placeCollateralOrder('a', request)).order.orderId;
+      });
+      price(model, '57500');
+      expect(model.openPositions('a')).toEqual([]);
+      expect(ids.map((id) => text(model.order('a', id)?.dealStock))).toEqual(['0.6', '0.4', '0']);
+      const [, second, third] = ids.map((id) => model.order('a', id));
+      expect(third?.status).toBe('CANCELLED');
+      expect(second?.status).toBe('CANCELLED');
+    },
+  );
 
-  it('left over after its position closed is cancelled, or under the other reading reduces a new one', () => {
+  it('left over after its position closed is cancelled, or with the other reading reduces a new one', () => {
     for (const reading of ['cancelled', 'kept'] as const) {
       const model = withLong({ readings: { reduceOnlyAfterClose: reading } });
       const { order } = accepted(model.placeCollateralOrder('a', stop()));
@@ -222,7 +225,7 @@ describe('reduce-only', () => {
     }
   });
 
-  it('gives a rebuilt position a new id, or the old one under the other reading', () => {
+  it('gives a rebuilt position a new id, or the old one with the other reading', () => {
     for (const [positionIds, same] of [
       ['fresh', false],
       ['reused', true],
@@ -260,7 +263,7 @@ describe('stop loss and take profit attached to an order', () => {
     return model;
   }
 
-  it('are on the position, and the one that triggers closes it and takes the other away', () => {
+  it('are on the position; the one that triggers closes it and removes the other', () => {
     for (const target of ['58000', '63000']) {
       const model = opened();
       const { tpsl } = onlyPosition(model);
@@ -271,14 +274,14 @@ describe('stop loss and take profit attached to an order', () => {
     }
   });
 
-  it('cover the whole position, also what was added later', () => {
+  it('cover the whole position, including later additions', () => {
     const model = opened();
     accepted(model.placeCollateralOrder('a', { market: 'BTC_PERP', side: 'buy', amount: d('0.25') }));
     price(model, '57900');
     expect(model.openPositions('a')).toEqual([]);
   });
 
-  it('go with cancel-all only where it reaches stops that are not yet activated', () => {
+  it('are removed by cancel-all only where it reaches stops that are not yet activated', () => {
     for (const cancelCoversStops of ['yes', 'no'] as const) {
       const model = opened();
       model.setReadings({ ...model.readings(), cancelCoversStops });
@@ -289,7 +292,7 @@ describe('stop loss and take profit attached to an order', () => {
 });
 
 describe('cancel-all', () => {
-  it('takes the market and the types it names, and stops only under one reading', () => {
+  it('cancels the market and the types it names, and stops only with one reading', () => {
     for (const cancelCoversStops of ['yes', 'no'] as const) {
       const model = world({ readings: { cancelCoversStops } });
       model.createAccount(
@@ -327,7 +330,7 @@ describe('cancel-all', () => {
 });
 
 describe('client order ids', () => {
-  it('are unique for ever, or among the open orders of the market', () => {
+  it('are unique forever, or among the open orders of the market', () => {
     for (const [clientOrderIdUniqueness, codes] of [
       ['forever', [36, 36, 36]],
       ['openOrders', [36, null, null]],
@@ -408,7 +411,7 @@ describe('refusals', () => {
 });
 
 describe('hedge mode', () => {
-  it('demands LONG or SHORT (114) and holds both sides at once', () => {
+  it('requires LONG or SHORT (114) and holds both sides at once', () => {
     const model = world();
     model.createAccount(account({ hedgeMode: true, positions: [longOf('1'), shortOf('0.4')] }));
     expect(refused(model.placeCollateralOrder('a', stop())).code).toBe(114);
@@ -435,7 +438,7 @@ describe('hedge mode', () => {
         price: d('70000'),
       }),
     ).order;
-    // Not asked for, so not claimed; yet it can only close.
+    // It was not sent as reduce-only, so the reply does not say so; yet it can only close.
     expect(closing.reduceOnly).toBe(false);
     accepted(
       model.placeCollateralOrder('a', {
@@ -466,7 +469,7 @@ describe('hedge mode', () => {
     expect(accepted(model.setHedgeMode('a', true)).hedgeMode).toBe(true);
   });
 
-  it('is absent in one-way mode: an order beyond the position turns it, and positionSide is ignored', () => {
+  it('is off in one-way mode: an order beyond the position turns it, and positionSide is ignored', () => {
     const model = withLong();
     const request = { market: 'BTC_PERP', side: 'sell', amount: d('1.5'), positionSide: 'LONG' } as const;
     accepted(model.placeCollateralOrder('a', request));

@@ -12,7 +12,7 @@ function series(csv: string) {
   return parsed.series;
 }
 
-describe('what is accepted', () => {
+describe('an accepted file has', () => {
   const rows = `${T},100,110,90,105,7\n${T + 60_000},105,106,104,104.50,0`;
 
   test.each([
@@ -51,7 +51,7 @@ describe('what is accepted', () => {
     });
   });
 
-  test('candles of any interval, which is found out', () => {
+  test('candles of any interval, which is detected', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(1_000, 60_000, 300_000, 86_400_000),
@@ -68,7 +68,7 @@ describe('what is accepted', () => {
     expect(series('0,5,5,5,5,1')).toMatchObject({ candleMs: 60_000, candles: [{ timestampMs: 0 }] });
   });
 
-  test('two million trades, within the time a test has', () => {
+  test("two million trades, read within a test's time", () => {
     const row = (index: number) => `${T + index * 3},${60_000 + (index % 977)}.5,0.01`;
     const parsed = series(Array.from({ length: 2_000_000 }, (_, index) => row(index)).join('\n'));
     expect(parsed.kind === 'trades' && parsed.trades.length).toBe(2_000_000);
@@ -96,7 +96,7 @@ describe('gaps', () => {
   });
 });
 
-describe('what is refused, with line, what was expected and what was found', () => {
+describe('a refusal names line, expected and found text', () => {
   const row = `${T},2,3,1,2,0`;
   test.each<[string, string, string]>([
     [
@@ -186,7 +186,7 @@ describe('what is refused, with line, what was expected and what was found', () 
     expect(priceFaultText('prices.csv', parsed.fault)).toMatch(/^prices\.csv:\d+: expected .+, found .+/);
   });
 
-  test('nothing makes it throw, and what it accepts is in order and positive', () => {
+  test('no text makes it throw, and every accepted file is ordered and positive', () => {
     const cell = fc.oneof(
       fc.constantFrom('', '1', '2', '0', '-1', '1e3', '1e99', 'x', '"3"', ' 4 ', String(T), '1600000000'),
       fc.string({ maxLength: 5 }),

@@ -46,7 +46,7 @@ const played = (csv: string, changes: Partial<PathSpec> = {}) =>
 const TWO = '60000,100,110,90,105,7\n120000,105,106,104,104.5,0\n';
 
 describe('straight lines', () => {
-  it('go from open over the adverse and the other extreme to close', () => {
+  it('go from open over the adverse extreme and the other one to close', () => {
     const points = played(TWO, { tickMs: 10_000 });
     expect(points.slice(0, 8)).toEqual([
       { atMs: 60_000, price: '100' },
@@ -73,8 +73,8 @@ describe('straight lines', () => {
   });
 });
 
-describe('how fine', () => {
-  it('a calm candle has a point each second, a crash one for each 0.05 %, at most 20 a second', () => {
+describe('the resolution', () => {
+  it('has a point each second in a calm candle, and one for each 0.05 % in a crash, at most 20 a second', () => {
     const calm = played('0,1000,1000.1,999.9,1000,1');
     expect(calm.length).toBeLessThan(70);
     const crash = played('0,1000,1000,900,910,1');
@@ -89,14 +89,14 @@ describe('how fine', () => {
     expect(gap.length).toBeLessThan(1_210);
   });
 
-  it('of a coin worth less than a price step never plays a price of zero', () => {
+  it('of a coin worth less than a price step never gives a price of zero', () => {
     const points = played('0,0.02,0.03,0.01,0.02,1\n60000,0.02,0.02,0.02,0.02,1', { tickMs: 1_000 });
     expect(points.filter(({ price }) => Number(price) <= 0)).toEqual([]);
   });
 });
 
 describe('a gap in the file', () => {
-  it.each(PATH_MODELS)('is no movement, then a jump (%s)', (model) => {
+  it.each(PATH_MODELS)('is a standstill, then a jump (%s)', (model) => {
     const csv = '0,100,100,100,100,1\n60000,100,101,99,101,1\n300000,102,102,102,102,1';
     const points = played(csv, { model });
     expect(points.filter(({ atMs }) => atMs >= 120_000 && atMs < 300_000)).toEqual([]);
@@ -107,7 +107,7 @@ describe('a gap in the file', () => {
 });
 
 describe('trades', () => {
-  it('are played as they are, without those that change nothing', () => {
+  it('are played unchanged, except for those that change nothing', () => {
     const csv = '1000,100,1\n1000,99.5,2\n1500,99.5,2\n1800,100,1';
     expect(played(csv, { startMs: 0 })).toEqual([
       { atMs: 0, price: '100' },
@@ -139,7 +139,7 @@ describe('every model, for every candle', () => {
     seed: fc.integer({ min: 0, max: 1_000_000 }),
   });
 
-  it('starts at open, touches high and low, stays within them, ends at close, and goes forward in time', () => {
+  it('starts at open, touches high and low, stays within them, ends at close, and never goes back in time', () => {
     fc.assert(
       fc.property(candles, specs, (csv, spec) => {
         const points = played(csv, spec);
@@ -160,7 +160,7 @@ describe('every model, for every candle', () => {
     );
   });
 
-  it('a bridge follows from seed, market and the time of the candle, and from nothing before it', () => {
+  it('a bridge depends only on seed, market and the time of the candle', () => {
     const bridge = (csv: string, changes: Partial<PathSpec> = {}) =>
       played(csv, { model: 'bridge', ...changes });
     expect(bridge(TWO)).toEqual(bridge(TWO));
@@ -186,7 +186,7 @@ if (files.length === 0) {
   process.stdout.write(`candle files: skipped, none in ${directory} (set BREAKWATER_CANDLES)\n`);
 }
 
-it.skipIf(files.length === 0)('of real crashes every extreme is reached exactly', () => {
+it.skipIf(files.length === 0)('reaches every extreme of real crashes exactly', () => {
   for (const file of files) {
     const series = read(readFileSync(path.join(directory, file), 'utf8')) as CandleSeries;
     const part = { ...series, candles: series.candles.slice(0, 300) };

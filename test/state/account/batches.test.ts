@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all(all.map((places) => places.close())));
 
-/** What a change asks for, whatever the account is by then. */
+/** The intent of a change, independent of the account's state at that time. */
 interface Wish {
   readonly account: number;
   readonly conflicts: boolean;
@@ -35,7 +35,7 @@ interface LaneWish {
   readonly records: number;
 }
 
-/** What most changes have nothing of. */
+/** Defaults: most changes have none of these. */
 interface More {
   readonly remove: readonly string[];
   readonly stamp: 'right' | 'wrong';
@@ -90,7 +90,7 @@ const WISH: fc.Arbitrary<Wish> = fc.record({
   more: fc.oneof(fc.constant({}), fc.record<Partial<More>>(MORE, { requiredKeys: [] }), ...ONE_MORE),
 });
 
-/** What the account has, if every change that may be made was made. */
+/** The predicted account after all changes that are allowed. */
 interface Known {
   header: string;
   lanes: Map<string, string>;
@@ -142,7 +142,7 @@ function expectedOf(wish: Wish, known: Known, change: RawChange): ExpectedOutcom
   return { kind: 'committed', leftOut: changed.map(({ market }) => market) };
 }
 
-/** What the account has once the change is made. */
+/** The predicted account after the change. */
 function apply(known: Known, change: RawChange, leftOut: readonly string[]): void {
   if (change.expected !== null) known.header = change.header;
   known.last += change.records.length;
@@ -172,7 +172,7 @@ async function contentsOf(backend: Backend) {
   return { accounts, due: view.accounts.map(({ accountId }) => accountId) };
 }
 
-/** Makes the changes on a fresh place, and tells what came of them; the predicted outcomes are asserted. */
+/** Makes the changes on a fresh place and returns the outcomes; asserts the predicted ones. */
 async function play(backend: Backend, batches: readonly (readonly Wish[])[]) {
   await backend.startEpoch(BUCKET, null, 'epoch');
   await backend.setControls(BUCKET, '', `${STAMP}{}`);
@@ -199,7 +199,7 @@ async function play(backend: Backend, batches: readonly (readonly Wish[])[]) {
   return contentsOf(backend);
 }
 
-test('changes of every kind in one batch are each made or refused by themselves, wherever they are kept', async () => {
+test('in a batch of changes of every kind each is accepted or refused on its own, in every store', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.array(WISH, { minLength: 1, maxLength: 6 }), { maxLength: 4 }),

@@ -21,7 +21,7 @@ interface Third {
   readonly sizeBase: string;
 }
 
-/** 1 had a number, 2 a text under its old name. */
+/** Version 1 had a number, version 2 a text under its old name. */
 const codec: DocumentCodec<Third> = {
   version: 3,
   migrations: {
@@ -48,7 +48,7 @@ function refusal(text: string, of = codec): DocumentError {
 }
 
 describe('documents', () => {
-  test('older versions are migrated step by step', () => {
+  test('of older versions are migrated step by step', () => {
     const current = { version: 3, sizeBase: '5' };
     expect(readThird('{"version":3,"sizeBase":"5"}')).toEqual(current);
     expect(readThird('{"version":2,"size":"5"}')).toEqual(current);
@@ -70,7 +70,7 @@ describe('documents', () => {
     expect(error.message).toContain('the stored third of account "acc"');
   });
 
-  test('a version for which there is no migration any more is refused', () => {
+  test('of a version without a migration are refused', () => {
     const { 1: _first, ...migrations } = codec.migrations;
     expect(refusal('{"version":1,"size":5}', { ...codec, migrations }).message).toMatch(
       /version 1 is not read/,
@@ -78,7 +78,7 @@ describe('documents', () => {
   });
 });
 
-test('a header comes back as it was written, and other forms are told apart', () => {
+test('a header is read back as written, and other forms are refused', () => {
   const counter = fc.nat({ max: 2 ** 31 });
   const header: fc.Arbitrary<Header> = fc.record({
     writer: fc.constantFrom('abcdefghijkl', '000000000000'),
@@ -110,7 +110,7 @@ test('a header comes back as it was written, and other forms are told apart', ()
   }
 });
 
-test('a store epoch comes back as it was written; anything else is none', () => {
+test('a store epoch is read back as written; anything else is none', () => {
   const epoch = { id: 'abc123', why: 'serverChanged', sinceMs: 5 } as const;
   expect(readEpoch(writeEpoch(epoch, 'run'))).toMatchObject({ epoch, run: 'run' });
   for (const text of [null, '', 'abc', 'abc|other|5|run', 'A B|empty|5|run', 'abc|empty|5|run|more']) {
@@ -118,14 +118,14 @@ test('a store epoch comes back as it was written; anything else is none', () => 
   }
 });
 
-test('all keys of a bucket have its hash tag, whatever the account is called', () => {
+test('all keys of a bucket have its hash tag, for any account id', () => {
   const keys = bucketKeys('breakwater', 17);
   const names = [keys.epoch, keys.due, keys.account('}{a}'), keys.audit('{b3}'), keys.leases('')];
   for (const name of names) expect(/\{(.*?)\}/.exec(name)?.[1]).toBe('b17');
   expect(() => bucketKeys('a{b}', 1)).toThrow(TypeError);
 });
 
-test('a lane of the first version is read in the words of this one', () => {
+test('a lane of the first version is read in the words of the current one', () => {
   const lane = newLane('desk', 'BTC_PERP', 'abc123', 5);
   const { epoch, latestRead, ...same } = lane;
   const first = {

@@ -29,7 +29,7 @@ const forecast = fc.record(
       minutesTimeMs: figure,
     }),
   },
-  // One stored before there was such a thing has no `recent`.
+  // An evaluation stored by an earlier version has no `recent`.
   { requiredKeys: ['lastLog', 'returns', 'sumReturn', 'sumSquare', 'sumTimeMs'] },
 );
 const slot: fc.Arbitrary<RuleSlot> = fc.record({
@@ -42,7 +42,7 @@ const passage = fc.record({
   at: fc.record({ wallMs: figure, monotonicMs: figure, clockId: fc.string() }),
   plannedMs: figure,
 });
-/** Those without an LTV are read back behind the others. */
+/** Credit lines without an LTV are read back after the others. */
 function creditLines(): fc.Arbitrary<AccountState['creditLines']> {
   const optional = <T>(line: fc.Arbitrary<T>): fc.Arbitrary<T[]> =>
     fc.option(line).map((one) => (one === null ? [] : [one]));
@@ -103,7 +103,7 @@ const states: fc.Arbitrary<AccountState> = fc.record(
 const RESTING = 'd:evaluation';
 const MOVING = 'm';
 
-test('both parts together are the state that was split, bit for bit', () => {
+test('both parts together are the original state, bit for bit', () => {
   fc.assert(
     fc.property(states, (state) => {
       const joined = joinEvaluation(JSON.parse(restingText(state)) as RestingEvaluation, movingText(state));
@@ -113,7 +113,7 @@ test('both parts together are the state that was split, bit for bit', () => {
   );
 });
 
-test('what is taken to rest has the same text', () => {
+test('the resting part keeps its text from poll to poll', () => {
   fc.assert(
     fc.property(
       states,
@@ -141,7 +141,7 @@ const SAMPLE: AccountState = {
   ages: { positions: 8.5 },
 };
 
-/** A calm poll later. */
+/** The state after one more calm poll. */
 const LATER: AccountState = {
   ...SAMPLE,
   passage: { at: { wallMs: 1_005, monotonicMs: 1_006, clockId: 'c' }, plannedMs: 1_000 },
@@ -176,7 +176,7 @@ test('a credit line that gets its first LTV is read back with it', () => {
   expect(readDocuments('acc', second.next.texts).documents.evaluation).toEqual(SAMPLE);
 });
 
-test('of an account in which nothing happens only the figures that move are written', () => {
+test('for a calm account only the moving figures are written', () => {
   const first = written(emptyEntry('acc', LIFE), SAMPLE);
   expect(first.fields).toEqual([RESTING, MOVING]);
   const second = written(first.next, LATER);
@@ -191,7 +191,7 @@ test('of an account in which nothing happens only the figures that move are writ
   expect(readDocuments('acc', gone.next.texts).documents.evaluation).toBeUndefined();
 });
 
-test('a state of the first version is read, whatever lies beside it, and rewritten in two parts', () => {
+test('a state of the first version is read, with any moving part beside it, and rewritten in two parts', () => {
   const { creditLines, ...others } = SAMPLE;
   const texts = new Map([
     [RESTING, JSON.stringify({ ...others, loans: creditLines })],
@@ -207,7 +207,7 @@ test('a state of the first version is read, whatever lies beside it, and rewritt
   expect(readDocuments('acc', next.next.texts).documents.evaluation).toEqual(LATER);
 });
 
-test('another process is given the new figures, also when what rests is known to it', () => {
+test('another process gets the new figures, even if it knows the resting part', () => {
   const texts = new Map([
     [RESTING, restingText(SAMPLE)],
     [MOVING, movingText(SAMPLE)],
@@ -237,7 +237,7 @@ test.each([
   expect(() => readDocuments('acc', textsOf(texts))).toThrow(why);
 });
 
-test('what moves is nothing without the document: it was taken away by hand', () => {
+test('a moving part without the document counts as none: the document was discarded by hand', () => {
   expect(readDocuments('acc', textsOf(new Map([[MOVING, 'whatever']])))).toEqual({
     documents: {},
     lanes: new Map(),

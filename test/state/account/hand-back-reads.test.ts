@@ -23,7 +23,7 @@ function open() {
 }
 
 interface Deed {
-  /** When the read was sent that is judged, from the start. */
+  /** When the judged read was sent, since the start. */
   readonly readAtMs: number;
   readonly episode: number;
   readonly sends?: boolean;
@@ -57,7 +57,7 @@ const ORDER = {
 } as const;
 
 interface Course {
-  /** What others did last before the shared store was lost, which this process has not seen. */
+  /** Deeds of others just before the shared store was lost, unknown to this process. */
   readonly before: Deed;
   readonly alone: Deed;
 }
@@ -76,8 +76,8 @@ async function handBack({ before, alone }: Course) {
 const BEFORE = { readAtMs: 9_500, episode: 1 };
 const ALONE = { readAtMs: 18_500, episode: 2, sends: true };
 
-describe('what was done alone is in force where others had decided nothing that this process has not seen,', () => {
-  test('although they had judged the account last', async () => {
+describe('what was done alone is in force if others had decided nothing unknown to this process,', () => {
+  test('even if they had judged the account last', async () => {
     const { own, other, how, epochBefore } = await handBack({ before: BEFORE, alone: ALONE });
     expect(how).toBe('merged');
     for (const state of [own, other]) {
@@ -89,7 +89,7 @@ describe('what was done alone is in force where others had decided nothing that 
     }
   });
 
-  test('together with what people asked for there', async () => {
+  test('together with operator orders given there', async () => {
     const { standby, own, other } = open();
     await judge(other, BEFORE);
     const { id } = await other.controls.submit(ACCOUNT, ORDER);
@@ -101,7 +101,7 @@ describe('what was done alone is in force where others had decided nothing that 
     expect(inbox?.orders.map((order) => order.id).toSorted()).toEqual([id, alone.id].toSorted());
   });
 
-  test('together with what they wrote and this process has not', async () => {
+  test('together with their writes that this process had not seen', async () => {
     const { standby, own, other } = open();
     await judge(other, BEFORE);
     const limits = { version: 1, admitted: [], rebasedMs: 7 } as const;
@@ -118,7 +118,7 @@ describe('what was done alone is in force where others had decided nothing that 
   });
 });
 
-test('a document that was discarded in the shared store came back with what was done alone', async () => {
+test('a document discarded in the shared store does not come back with what was done alone', async () => {
   const { standby, own, other } = open();
   await judge(other, BEFORE);
   const limits = { version: 1, admitted: [], rebasedMs: 7 } as const;
@@ -142,7 +142,7 @@ describe('what was done alone is superseded', () => {
     expect(episodeOf(await load(own, ACCOUNT))).toBe(before.episode);
   });
 
-  test('by a cancel in the whole account', async () => {
+  test('by an account-wide cancel', async () => {
     const { standby, own, other } = open();
     await judge(other, BEFORE);
     await load(own, ACCOUNT);
@@ -174,7 +174,7 @@ describe('what was done alone is superseded', () => {
   });
 });
 
-describe('where the hand-back is repeated, as the answer of the first time is lost,', () => {
+describe('a hand-back repeated because the first answer was lost', () => {
   const limits = { version: 1, admitted: [], rebasedMs: 7 } as const;
 
   async function handBackTwice(before: Deed) {
@@ -201,11 +201,11 @@ describe('where the hand-back is repeated, as the answer of the first time is lo
     return { how: handedBack?.how, nextEpisode: documents.evaluation?.nextEpisode };
   }
 
-  test('what another one had written was lost', async () => {
+  test('keeps what another process had written', async () => {
     expect(await handBackTwice(BEFORE)).toEqual({ how: 'merged', nextEpisode: 2 });
   });
 
-  test('what superseded it was replaced', async () => {
+  test('keeps what superseded it', async () => {
     expect(await handBackTwice({ ...BEFORE, episode: 7 })).toEqual({ how: 'superseded', nextEpisode: 7 });
   });
 });

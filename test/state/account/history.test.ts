@@ -25,7 +25,7 @@ describe.each(PLACE_KINDS)('history in %s', (kind) => {
     { subject: 'creditLine:BTC@1', values: { ltv: mark / 10 } },
   ];
 
-  test('samples are kept at the rate of the store, for each subject, whichever process commits', async () => {
+  test("samples are kept at the store's rate, for each subject, whichever process commits", async () => {
     const clock = manualClock();
     const states = [1, 2].map(() => place.open({ clock, historyEveryMs: 1_000 }));
     for (let poll = 0; poll < 10; poll += 1) {
@@ -47,7 +47,7 @@ describe.each(PLACE_KINDS)('history in %s', (kind) => {
     expect(all.map(({ atMs }) => atMs)).toEqual(
       (await history.read('curve', 'position:1')).map(({ atMs }) => atMs),
     );
-    // A part of them: the newest of a time, ends included. Two samples may share a millisecond.
+    // A part of the series, the newest first, both ends included. Two samples may share a millisecond.
     const [oldest, , third] = all;
     const between = { fromMs: oldest!.atMs, toMs: third!.atMs };
     const within = all.filter(({ atMs }) => atMs <= between.toMs);
@@ -77,7 +77,7 @@ describe.each(PLACE_KINDS)('history in %s', (kind) => {
       toMs: Infinity,
       count: 10_000,
     });
-    // Redis trims by whole nodes of 100 entries.
+    // Redis trims whole nodes of 100 entries.
     expect(kept.length).toBeGreaterThanOrEqual(HISTORY_SAMPLES);
     expect(kept.length).toBeLessThanOrEqual(HISTORY_SAMPLES + 100);
     expect(kept.at(-1)?.values.get('position:1')).toBe('{"mark":"599"}');

@@ -49,7 +49,7 @@ describe.each(PLACE_KINDS)('versions of lanes in %s', (kind) => {
     return { state, base: await commit(state, { base: first, lanes }) };
   };
 
-  test('lanes and the rest of an account change at the same time, and neither refuses the other', async () => {
+  test('lanes and the rest of an account change at the same time without conflict', async () => {
     const { state, base } = await opened('apart');
     const rest = { base, documents: { evaluation: evaluation('apart', 9) }, due: { inMs: 0, danger: 1 } };
     for (const change of [laneChange(base, BTC, 2), laneChange(base, ETH, 2), rest]) {
@@ -62,7 +62,7 @@ describe.each(PLACE_KINDS)('versions of lanes in %s', (kind) => {
     expect((await commitOne(state, rest)).kind).toBe('conflict');
   });
 
-  test('60 lanes of 2 processes, each changed 10 times at once: no change is refused, none is lost', async () => {
+  test('60 lanes of 2 processes, each changed 10 times at once: no change is refused or lost', async () => {
     await opened('busy');
     const states = [place.open(), place.open()];
     const many = Array.from({ length: 60 }, (_, index) => `L${index}_PERP`);
@@ -82,7 +82,7 @@ describe.each(PLACE_KINDS)('versions of lanes in %s', (kind) => {
     expect(await place.open().audit.verify('busy')).toMatchObject({ kind: 'intact' });
   });
 
-  test('what one commit says of other lanes is the newest that this process knows', async () => {
+  test("the state of other lanes in a commit's answer is the newest this process knows", async () => {
     const { state, base } = await opened('newest');
     await commit(state, laneChange(base, BTC, 2));
     const after = await commit(state, laneChange(base, ETH, 2));
@@ -91,7 +91,7 @@ describe.each(PLACE_KINDS)('versions of lanes in %s', (kind) => {
     expect(await commit(state, laneChange(after, BTC, 3))).toBeDefined();
   });
 
-  test('a process that misses what another did between two commits of its own reads it', async () => {
+  test('a process reads what another one did between two of its commits', async () => {
     const { state, base } = await opened('between');
     const other = place.open();
     const seen = await load(other, 'between');
@@ -101,7 +101,7 @@ describe.each(PLACE_KINDS)('versions of lanes in %s', (kind) => {
     expect(attempts(await load(state, 'between'))).toEqual({ [BTC]: 2, [ETH]: 7, SOL_PERP: 2 });
   });
 
-  test('a separable lane that somebody else changed is left out with its events, and the rest is made', async () => {
+  test('a separable lane changed by another process is left out with its events; the rest is committed', async () => {
     const { state, base } = await opened('left-out');
     const other = place.open();
     await commit(other, laneChange(await load(other, 'left-out'), BTC, 5));
@@ -130,7 +130,7 @@ describe.each(PLACE_KINDS)('versions of lanes in %s', (kind) => {
     expect(attempts(await load(state, 'left-out'))).toMatchObject({ [BTC]: 5 });
   });
 
-  test('a lane that is not separable refuses the whole commit', async () => {
+  test('a lane that is not separable makes the whole commit fail', async () => {
     const { state, base } = await opened('whole');
     const other = place.open();
     await commit(other, laneChange(await load(other, 'whole'), BTC, 5));
@@ -139,7 +139,7 @@ describe.each(PLACE_KINDS)('versions of lanes in %s', (kind) => {
     expect(episodeOf(await load(place.open(), 'whole'))).toBe(0);
   });
 
-  test('a commit under the lease of all lanes takes the versions of all of them', async () => {
+  test('a commit under the lease of all lanes writes the versions of all lanes', async () => {
     const { state, base } = await opened('all');
     const reply = await state.store.leases.acquire('all', null, 'me', 20_000);
     if (reply.kind !== 'held') throw new Error(reply.by);
@@ -151,11 +151,11 @@ describe.each(PLACE_KINDS)('versions of lanes in %s', (kind) => {
     expect((await commitOne(state, { base, documents, lanes, lease })).kind).toBe('conflict');
     const again = await load(state, 'all');
     expect((await commitOne(state, { base: again, documents, lanes, lease })).kind).toBe('committed');
-    // What was only compared has not changed.
+    // A lane that was only compared has not changed.
     expect((await commitOne(other, laneChange(await load(other, 'all'), ETH, 6))).kind).toBe('committed');
   });
 
-  test('a store that has forgotten a commit of a lane starts a new epoch', async () => {
+  test('a store that has lost a commit of a lane starts a new epoch', async () => {
     const { state, base } = await opened('forgets');
     const bucket = bucketOf('forgets');
     const before = await place.raw.fields(bucket, 'forgets');

@@ -57,7 +57,7 @@ test('processes that count one account up together skip no number and use none t
   expect(await state.audit.verify('counted')).toMatchObject({ kind: 'intact', lastSeq: 3 * rounds + 1 });
 });
 
-test('of a process killed at any moment every reported commit is kept, and the chain is whole', async () => {
+test('after a process is killed at any time, every reported commit is kept and the chain is whole', async () => {
   for (const killAfter of sliceOf([1, 3, 7], 3, 'moments of a kill')) {
     const accountId = `killed-${killAfter}`;
     const child = start(accountId, '100000');
@@ -93,7 +93,7 @@ test('the lane of a process killed between read and commit is taken over when it
       });
       break;
     }
-    // No renewal came: the wait that is named suffices.
+    // The lease was not renewed, so the reported wait suffices.
     expect(reply.retryInMs).toBeLessThanOrEqual(leaseMs);
     await systemClock.sleep(reply.retryInMs);
     expect(systemClock.monotonicMs() - startedMs).toBeLessThan(20_000);

@@ -36,11 +36,11 @@ async function count(state: State, accountId: string): Promise<number> {
   return next;
 }
 
-describe('handed back after the shared store was lost', () => {
+describe('after the shared store was lost, the hand-back', () => {
   test.each([
     ['beside one that was known', beside],
     ['where none was known', apart],
-  ])('is an account that was first seen alone, %s', async (_, accountId) => {
+  ])('includes an account that was first seen alone, %s', async (_, accountId) => {
     const { standby, own, other } = open();
     await count(own, KNOWN);
     standby.takeOver();
@@ -55,13 +55,13 @@ describe('handed back after the shared store was lost', () => {
       expect(await state.audit.verify(accountId)).toMatchObject({ kind: 'intact' });
     }
     expect(await count(own, accountId)).toBe(3);
-    // A second loss begins with what there is now.
+    // A second loss starts from the current state.
     standby.takeOver();
     expect(await count(own, accountId)).toBe(4);
   });
 });
 
-test('what was handed back stood in its chain twice where the store was lost again before all of it had been read', async () => {
+test('does not append to a chain twice if the store is lost again before all of it was read', async () => {
   const place = createMemoryPlace(OPTIONS);
   let viewsLeft = Number.POSITIVE_INFINITY;
   const { backend } = place;
@@ -76,7 +76,7 @@ test('what was handed back stood in its chain twice where the store was lost aga
   for (const accountId of accountIds) await count(own, accountId);
   standby.takeOver();
   for (const accountId of accountIds) await count(own, accountId);
-  // One view for each bucket before it is written, and one afterwards: of the last one the store is lost.
+  // One view for each bucket before it is written, and one afterwards: the store is lost at the last one.
   viewsLeft = 2 * accountIds.length - 1;
   await expect(standby.handBack()).rejects.toThrow('lost again');
   viewsLeft = Number.POSITIVE_INFINITY;
@@ -119,7 +119,7 @@ const SELL = {
   alarm: false,
 } as const;
 
-/** A decision of the process, and a request behind it if that is asked for. Of two at one time nobody can tell which it was. */
+/** A decision of the process, with a request if `sends`. Two with the same time cannot be told apart. */
 async function act(state: State, accountId: string, sends: boolean, atMs = 1): Promise<void> {
   const base = await load(state, accountId);
   const event = { ...SELL, accountId, atMs };
@@ -135,7 +135,7 @@ async function act(state: State, accountId: string, sends: boolean, atMs = 1): P
 
 const epochOf = async (state: State): Promise<string> => (await load(state, KNOWN)).epoch.id;
 
-describe('where another process went on with an account meanwhile', () => {
+describe('if another process went on with an account meanwhile', () => {
   test.each([
     ['nothing was sent alone, the store epoch goes on', false],
     ['something was, another one begins: what stands at the exchange is in no state', true],
@@ -151,7 +151,7 @@ describe('where another process went on with an account meanwhile', () => {
     expect((await epochOf(own)) === before).toBe(!sends);
   });
 
-  test('and both decided, what that one did is in force; what was recorded alone waits for its chain, also without a mirror', async () => {
+  test("and both decided, the other's decision is in force; records made alone wait for their chain, even without a mirror", async () => {
     const { standby, own, other } = open();
     await count(own, KNOWN);
     standby.takeOver();
@@ -166,10 +166,10 @@ describe('where another process went on with an account meanwhile', () => {
   });
 });
 
-describe('whoever goes on with an account while that is handed back waits for the end of it', () => {
+describe('work on an account during its hand-back waits for the end of it', () => {
   const LEASE_MS = 60_000;
 
-  /** Handing back, with the write to the shared store on its way until `goOn`. */
+  /** A hand-back whose write to the shared store waits for `goOn`. */
   async function handingBack(openAlone: (scene: ReturnType<typeof open>) => Promise<void>) {
     const scene = open();
     const { backend, standby, own } = scene;
@@ -190,7 +190,7 @@ describe('whoever goes on with an account while that is handed back waits for th
     await isWriting;
     backend.commit = share;
     const end = async (): Promise<void> => {
-      // What goes on does so as far as it can first.
+      // Lets concurrent work go on as far as it can first.
       await setImmediate();
       goOn();
       await ended;
@@ -210,7 +210,7 @@ describe('whoever goes on with an account while that is handed back waits for th
       content.kind === 'note' ? [content.words] : [],
     );
 
-  test('what it has decided is in neither, and it is looked at again in the shared store', async () => {
+  test('a commit during it is refused with epochChanged, and made again on the shared store', async () => {
     const { own, other, base, end } = await handingBack(async ({ own: alone }) => {
       for (const next of [2, 3]) expect(await count(alone, KNOWN)).toBe(next);
     });
@@ -228,7 +228,7 @@ describe('whoever goes on with an account while that is handed back waits for th
     expect(await wordsOf(other())).toEqual(['counted 1', 'counted 2', 'counted 3', 'decided meanwhile']);
   });
 
-  test('another has gone on with it: it is looked at again, and what that one did is seen', async () => {
+  test('if another process went on with the account, the commit is refused and that work is seen', async () => {
     const { own, base, end } = await handingBack(async ({ own: alone, other }) => {
       await count(alone, KNOWN);
       for (const next of [2, 3]) expect(await count(other(), KNOWN)).toBe(next);
@@ -239,7 +239,7 @@ describe('whoever goes on with an account while that is handed back waits for th
     expect(episodeOf(await read)).toBe(3);
   });
 
-  test('a lane that it held alone is not held any more, however it goes on', async () => {
+  test('a lane held alone is no longer held', async () => {
     let lease: LaneLease | undefined;
     const { standby, own, base, end } = await handingBack(async ({ own: alone }) => {
       const reply = await alone.store.leases.acquire(KNOWN, 'BTC_PERP', 'me', LEASE_MS);
@@ -256,7 +256,7 @@ describe('whoever goes on with an account while that is handed back waits for th
     expect(again.lanes.get('BTC_PERP')).toMatchObject({ attempt: 1 });
   });
 
-  test('a pause that is said then holds in the shared store', async () => {
+  test('a pause put during it holds in the shared store', async () => {
     const { own, other, end } = await handingBack(async ({ own: alone }) => {
       await count(alone, KNOWN);
     });
@@ -266,7 +266,7 @@ describe('whoever goes on with an account while that is handed back waits for th
     expect(await other().controls.list()).toMatchObject([{ kind: 'pause' }]);
   });
 
-  test('it is lost again: everything goes on alone as before', async () => {
+  test('if the store is lost again, everything goes on alone', async () => {
     const { standby, own, other, base, ended, lose } = await handingBack(async ({ own: alone }) => {
       await count(alone, KNOWN);
     });
@@ -281,7 +281,7 @@ describe('whoever goes on with an account while that is handed back waits for th
     expect(await own.audit.verify(KNOWN)).toMatchObject({ kind: 'intact' });
   });
 
-  test('the next loss begins with what was said then', async () => {
+  test('the next loss starts from controls put during it', async () => {
     const { standby, end } = await handingBack(async ({ own: alone }) => {
       await count(alone, KNOWN);
     });
@@ -292,7 +292,7 @@ describe('whoever goes on with an account while that is handed back waits for th
     expect(await standby.allControls()).toContain('said');
   });
 
-  test('what it had decided before, and was still on its way to the disk, is in force, and no new store epoch begins', async () => {
+  test('a decision made before, still on its way to the disk, is in force without a new store epoch', async () => {
     const { standby, own, other } = open();
     await count(own, KNOWN);
     const before = await epochOf(own);
@@ -321,7 +321,7 @@ describe('whoever goes on with an account while that is handed back waits for th
     expect(await wordsOf(other())).toEqual(['counted 1', 'counted 2', 'decided meanwhile']);
   });
 
-  test('nor is what was decided alone, and is written when that is over, based on what there is then', async () => {
+  test('a commit on a base read alone is refused with epochChanged, without a new store epoch', async () => {
     const { own, base, end } = await handingBack(async ({ own: alone }) => {
       for (const next of [2, 3]) expect(await count(alone, KNOWN)).toBe(next);
     });
@@ -335,7 +335,7 @@ describe('whoever goes on with an account while that is handed back waits for th
   });
 });
 
-describe('what was done alone is in force although people put meanwhile', () => {
+describe('what was done alone is in force although people gave orders meanwhile', () => {
   const ORDER = {
     author: 'ann',
     reason: 'x',
@@ -371,7 +371,7 @@ describe('what was done alone is in force although people put meanwhile', () => 
     }
   });
 
-  test('an order by hand that was taken alone does not wait again', async () => {
+  test('an operator order taken alone does not wait again', async () => {
     const { standby, own, other } = open();
     await count(own, KNOWN);
     const taken = await other().controls.submit(KNOWN, ORDER);
@@ -386,7 +386,7 @@ describe('what was done alone is in force although people put meanwhile', () => 
     expect((await load(own, KNOWN)).documents.inbox?.orders).toMatchObject([{ id: next.id }]);
   });
 
-  test('not where what waits cannot be read', async () => {
+  test('it is superseded if the waiting orders cannot be read', async () => {
     const { backend, standby, own, other } = open();
     await count(own, KNOWN);
     standby.takeOver();
@@ -436,7 +436,7 @@ describe('once the shared store is lost', () => {
     for (const state of [own, other()]) expect(await state.controls.list()).toEqual([]);
   });
 
-  test('a pause of everywhere holds an account that is met only then, and is handed back for every other', async () => {
+  test('a global pause holds an account first met then, and is handed back for all others', async () => {
     const { standby, own, other } = open();
     await count(own, KNOWN);
     await other().controls.put(PAUSE);
@@ -450,19 +450,19 @@ describe('once the shared store is lost', () => {
     expect(await held(other())).toMatchObject([{ reason: 'put alone' }]);
   });
 
-  test('a pause that was put alone is handed back for accounts of which nothing was ever known here', async () => {
+  test('a pause put alone is handed back for accounts unknown to this process', async () => {
     const { standby, own, other } = open();
     await count(own, KNOWN);
     standby.takeOver();
     await own.controls.put(PAUSE);
     await standby.handBack();
     expect((await other().store.read(apart)).controls.entries).toMatchObject([{ kind: 'pause' }]);
-    // A second loss begins with what there is now.
+    // A second loss starts from the current state.
     standby.takeOver();
     expect((await own.store.read(apart)).controls.entries).toMatchObject([{ kind: 'pause' }]);
   });
 
-  test('what was learnt later is not replaced by an answer that was on its way', async () => {
+  test('newer knowledge is not replaced by an answer that was on its way', async () => {
     const { backend, standby, own, other } = open();
     await other().controls.put(PAUSE);
     const asked = backend.allControls.bind(backend);

@@ -23,8 +23,8 @@ import {
   type Places,
 } from '../support/place.ts';
 
-test('buckets are a fixed function of the id, and spread', () => {
-  // Fixed: another function would orphan everything that is stored.
+test('buckets are a fixed function of the id, and evenly spread', () => {
+  // Fixed: another function would orphan all stored data.
   expect(['desk-1', 'desk-2', 'a', '', 'ü{b1}😀'].map(bucketOf)).toEqual(PINNED_BUCKETS);
   const counts = Array.from({ length: BUCKETS }, () => 0);
   for (let index = 0; index < 64_000; index += 1) counts[bucketOf(`account-${index}`)]! += 1;
@@ -62,7 +62,7 @@ async function rawOf(place: Place, bucket: number, accountId: string) {
   return { epoch: epoch ?? '', header, writer: header.split('|')[1] ?? '' };
 }
 
-/** Ids of one bucket. */
+/** Ids that fall in one bucket. */
 function idsOf(bucket: number, count: number, prefix = 'acc'): string[] {
   const ids: string[] = [];
   for (let index = 0; ids.length < count; index += 1) {
@@ -73,7 +73,7 @@ function idsOf(bucket: number, count: number, prefix = 'acc'): string[] {
 }
 
 describe.each(PLACE_KINDS)('state store in %s', (kind) => {
-  test('accounts stand where a view shows them, and one that is not there stands nowhere', async () => {
+  test('a view shows stored accounts, and no others', async () => {
     const place = places.open();
     const [known = '', unknown = ''] = idsOf(7, 2);
     const state = place.open();
@@ -96,7 +96,7 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
   });
   afterAll(() => places.close());
 
-  test('what was committed is what another process reads', async () => {
+  test('another process reads what was committed', async () => {
     const [a, b] = [place.open(), place.open()];
     const empty = await load(a, 'round-trip');
     expect(empty).toMatchObject({ version: 0, documents: {}, danger: 0 });
@@ -127,7 +127,7 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
     expect(a.store.remembered('round-trip')).toBe(again);
   });
 
-  test('who only looks sees what is stored, and leaves nothing behind', async () => {
+  test('a read-only view shows what is stored and leaves nothing behind', async () => {
     const [writer, looker] = [place.open(), place.open()];
     const written = await commit(writer, {
       base: await load(writer, 'looked-at'),
@@ -146,7 +146,7 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
       { base: found, documents: { evaluation: evaluation('looked-at', 8) } },
     ]);
     await expect(based).rejects.toThrow(/based on what this store has read/);
-    // What is remembered stays what it was, and what is written next is based on it.
+    // Remembered documents are unchanged, and the next write is based on them.
     const known = await load(looker, 'looked-at');
     const next = { base: written, documents: { evaluation: evaluation('looked-at', 9) } };
     await commit(writer, next);
@@ -155,7 +155,7 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
     expect(episodeOf(await load(looker, 'looked-at'))).toBe(9);
   });
 
-  test('figures come back; those that cannot be read are left out and written anew, and refuse nothing', async () => {
+  test('figures are read back; unreadable ones are left out and rewritten, and refuse nothing', async () => {
     const [a, b] = [place.open(), place.open()];
     const documents = { evaluation: evaluation('shown', 7), figures: FIGURES };
     const written = await commit(a, { base: await load(a, 'shown'), documents });
@@ -197,7 +197,7 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
     expect(written.documents.figures).toEqual(FIGURES);
   });
 
-  test('of many writers that raced none was overwritten: every accepted commit is counted', async () => {
+  test('racing writers overwrite nothing: every accepted commit is counted', async () => {
     const writers = Array.from({ length: 8 }, () => place.open());
     const outcomes = await Promise.all(
       writers.map(async (state) => {
@@ -224,7 +224,7 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
     expect(await writers[1]!.audit.verify('raced')).toMatchObject({ kind: 'intact', lastSeq: total + 1 });
   });
 
-  test('a conflict of one account leaves the others of its bucket alone, and each is answered in its place', async () => {
+  test('a conflict of one account does not affect others of its bucket, and each answer is in its place', async () => {
     const [a, b] = [place.open(), place.open()];
     const ids = idsOf(5, 6, 'batch');
     const elsewhere = idsOf(6, 1, 'batch')[0]!;
@@ -252,7 +252,7 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
     expect(episodes.toSorted((a, b) => Number(a) - Number(b))).toEqual([1, 1, 1, 1, 1, 99]);
   });
 
-  test('a commit on what was read before the process died is refused if somebody went on', async () => {
+  test('a commit based on a read before the process died is refused if another process went on', async () => {
     const [dead, heir] = [place.open(), place.open()];
     const before = await load(dead, 'crashed');
     const taken = await commit(heir, {
@@ -273,7 +273,7 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
     await expect(b.store.commit([{ base }])).rejects.toThrow(TypeError);
   });
 
-  test('only what differs is written, and a commit leaves the other documents as they are', async () => {
+  test('only differences are written, and a commit leaves other documents unchanged', async () => {
     const state = place.open();
     const first = await commit(state, {
       base: await load(state, 'partial'),
@@ -296,7 +296,7 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
     '__proto__',
     '%2F"\\\'',
     'x'.repeat(500),
-  ])('the account id %j is one like any other', async (accountId) => {
+  ])('the account id %j is treated like any other', async (accountId) => {
     const [a, b] = [place.open(), place.open()];
     const base = await load(a, accountId);
     await commit(a, {
@@ -348,7 +348,7 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
   });
 
   describe('due accounts', () => {
-    test('what was never committed is due, what was claimed is not, what is due comes most endangered first', async () => {
+    test('an account is due if never committed, not due while claimed; the most endangered comes first', async () => {
       const [a, b] = [place.open(), place.open()];
       const ids = idsOf(9, 4, 'due');
       const first = await a.store.takeDue(9, take(ids));
@@ -379,7 +379,7 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
       expect(performance.now() - startMs).toBeGreaterThanOrEqual(199);
     });
 
-    test('a claim that is held lasts, and does not take away what has become due meanwhile', async () => {
+    test('a claim is held as long as asked, and does not remove accounts that became due meanwhile', async () => {
       const [holder, other] = [place.open(), place.open()];
       const ids = idsOf(15, 4, 'held') as [string, string, string, string];
       await holder.store.takeDue(15, { ...take(ids), claimMs: 20_000 });
@@ -394,7 +394,7 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
       expect(namesOf(await other.store.takeDue(15, take(ids)))).toEqual([ids[1]]);
     });
 
-    test('a due time too far ahead to be true counts as due', async () => {
+    test('a due time impossibly far ahead counts as due', async () => {
       const state = place.open();
       const [id] = idsOf(11, 1, 'far') as [string];
       await commit(state, { base: await load(state, id), due: { inMs: 3_600_000, danger: 0 } });
@@ -403,14 +403,14 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
       expect((await state.store.takeDue(11, take([id]))).accounts).toEqual([]);
     });
 
-    test('of processes that ask together only one gets an account', async () => {
+    test('only one of the processes that ask at once gets an account', async () => {
       const states = Array.from({ length: 6 }, () => place.open());
       const ids = idsOf(12, 10, 'once');
       const views = await Promise.all(states.map((state) => state.store.takeDue(12, take(ids))));
       expect(views.flatMap(namesOf).sort()).toEqual([...ids].sort());
     });
 
-    test('accounts that nobody asks for stay as they are', async () => {
+    test('accounts that nobody asks for stay unchanged', async () => {
       const state = place.open();
       const ids = idsOf(13, 3, 'known');
       const view = await state.store.takeDue(13, take(ids.slice(0, 2)));
@@ -483,7 +483,7 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
       expect(await reader.audit.verify(accountId)).toMatchObject({ kind: 'intact' });
     });
 
-    test('a discarded evaluation goes with the part of it that moves, and both are in the audit', async () => {
+    test('a discarded evaluation is removed with its moving part, and both are in the audit', async () => {
       const writer = place.open();
       const accountId = 'versions-moving';
       await commit(writer, {
@@ -506,7 +506,7 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
       expect(await reader.audit.attachment(accountId, resting!)).toContain('nextEpisode');
     });
 
-    test('a refused account does not keep the others of its bucket from being read', async () => {
+    test('a refused account does not keep others of its bucket from being read', async () => {
       const writer = place.open();
       const [bad, good] = idsOf(20, 2, 'refused') as [string, string];
       await commit(writer, { base: await load(writer, bad) });
@@ -516,7 +516,7 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
     });
   });
 
-  test('histories of reads and commits by several processes behave like one register per account', async () => {
+  test('reads and commits of several processes behave like one register per account', async () => {
     let run = 0;
     const step = fc.record({
       process: fc.nat({ max: 2 }),

@@ -30,19 +30,19 @@ async function expectDueOnce(store: StateStore, stepBack: () => Promise<void> | 
   expect(await taken(store)).toBe(0);
 }
 
-test('in memory, a clock that stepped back by less than a claim leaves no account waiting for the old time', async () => {
+test('in memory, a clock that stepped back by less than a claim makes no account wait for the old time', async () => {
   const clock = manualClock();
   const stepping = { ...clock, monotonicMs: () => clock.nowMs() };
   const { store } = createMemoryState({ clock: stepping }, createMemoryPlace({ clock: stepping }));
   await expectDueOnce(store, () => clock.stepWall(-5_000));
 });
 
-test('in Redis, a clock that stepped back by less than a claim leaves no account waiting for the old time', async () => {
+test('in Redis, a clock that stepped back by less than a claim makes no account wait for the old time', async () => {
   const connection = connectTo(redis.url);
   const state = createRedisState({ redis: connection, prefix: redis.prefix, clock: systemClock });
   try {
     await expectDueOnce(state.store, async () => {
-      // The server's clock cannot be set here: what it said last is set ahead instead.
+      // The server's clock cannot be set here, so its last known time is set ahead instead.
       const { due } = bucketKeys(redis.prefix, BUCKET);
       await connection.zadd(due, Date.now() + 5_000, '@clock');
     });

@@ -12,7 +12,7 @@ import {
 import { type RedisServer, startRedisServer } from '../../support/redis.ts';
 import { commit, commitOne, connectTo, episodeOf, evaluation, lane, load, note } from '../support/place.ts';
 
-/** A new store epoch: what stored lanes say about the exchange is not taken for granted any more. */
+/** A new store epoch: stored lanes are no longer trusted to know the open orders. */
 
 let server: RedisServer;
 const connections: Redis[] = [];
@@ -52,7 +52,7 @@ async function withLane(state: State, accountId: string) {
   });
 }
 
-test('one epoch from the first commit on, for every process', async () => {
+test('one epoch for every process from the first commit on', async () => {
   const prefix = newPrefix();
   const [a, b] = [open(prefix), open(prefix)];
   const written = await withLane(a, 'calm');
@@ -62,14 +62,14 @@ test('one epoch from the first commit on, for every process', async () => {
   expect(read.isNewEpoch).toBe(false);
 });
 
-test('a server that was started again begins a new store epoch once, for all processes, and keeps what it had', async () => {
+test('a restarted server begins a new store epoch once, for all processes, and keeps its data', async () => {
   const prefix = newPrefix();
   const [a, b] = [open(prefix), open(prefix)];
   const before = await withLane(a, 'restart');
   await load(b, 'restart');
   await server.kill();
   await server.start();
-  // What was read before is of the old store epoch, whoever notices first.
+  // Earlier reads belong to the old store epoch, whichever process notices first.
   expect((await commitOne(a, { base: before, quiet: 1 })).kind).toBe('epochChanged');
   const [first, second] = await Promise.all([load(a, 'restart'), load(b, 'restart')]);
   expect(first.epoch.id).not.toBe(before.epoch.id);
@@ -102,7 +102,7 @@ test('an emptied store begins a new store epoch', async () => {
   expect(after.epoch.id).not.toBe(before.epoch.id);
 });
 
-test('an account that the store has forgotten begins a new store epoch although the server is the same', async () => {
+test('an account lost by the store begins a new store epoch although the server is the same', async () => {
   const prefix = newPrefix();
   const [a, b] = [open(prefix), open(prefix)];
   const before = await withLane(a, 'vanished');
@@ -113,7 +113,7 @@ test('an account that the store has forgotten begins a new store epoch although 
   expect((await load(b, 'vanished')).epoch).toEqual(after.epoch);
 });
 
-test('a version below one that this process has committed begins a new store epoch', async () => {
+test('a version below one that this process committed begins a new store epoch', async () => {
   const prefix = newPrefix();
   const state = open(prefix);
   const redis = connect();
@@ -128,7 +128,7 @@ test('a version below one that this process has committed begins a new store epo
   expect(episodeOf(after)).toBe(5);
 });
 
-test('the same version by another hand begins a new store epoch: a commit of this process is lost', async () => {
+test('the same version with another writer begins a new store epoch: a commit of this process is lost', async () => {
   const prefix = newPrefix();
   const [a, b] = [open(prefix), open(prefix)];
   const redis = connect();
@@ -143,7 +143,7 @@ test('the same version by another hand begins a new store epoch: a commit of thi
   expect(episodeOf(after)).toBe(7);
 });
 
-test('reads and commits of one process that overlap begin no new store epoch', async () => {
+test('overlapping reads and commits of one process begin no new store epoch', async () => {
   const prefix = newPrefix();
   const state = open(prefix);
   let base = await withLane(state, 'interleaved');
@@ -159,50 +159,47 @@ test('reads and commits of one process that overlap begin no new store epoch', a
 });
 
 test.each([
-  // What this process wrote is not sent, so it is fetched once more, as it is by then.
+  // The store leaves out what this process wrote, so it is fetched once more in its current form.
   ['this process', 2],
   ['another process', 1],
-])(
-  'an answer about a commit of %s that arrives after a later commit begins no new store epoch',
-  async (who, version) => {
-    const place = createMemoryPlace({ clock: systemClock });
-    const answered = Promise.withResolvers<void>();
-    const arriving = Promise.withResolvers<void>();
-    let isSlow = false;
-    const slow = new Proxy(place.backend, {
-      get(backend, name: keyof Backend) {
-        if (name !== 'view') {
-          const member: unknown = backend[name];
-          return typeof member === 'function' ? (member.bind(backend) as unknown) : member;
+])('a late answer about a commit of %s begins no new store epoch', async (who, version) => {
+  const place = createMemoryPlace({ clock: systemClock });
+  const answered = Promise.withResolvers<void>();
+  const arriving = Promise.withResolvers<void>();
+  let isSlow = false;
+  const slow = new Proxy(place.backend, {
+    get(backend, name: keyof Backend) {
+      if (name !== 'view') {
+        const member: unknown = backend[name];
+        return typeof member === 'function' ? (member.bind(backend) as unknown) : member;
+      }
+      return async (...args: Parameters<Backend['view']>) => {
+        const view = await backend.view(...args);
+        if (isSlow) {
+          isSlow = false;
+          answered.resolve();
+          await arriving.promise;
         }
-        return async (...args: Parameters<Backend['view']>) => {
-          const view = await backend.view(...args);
-          if (isSlow) {
-            isSlow = false;
-            answered.resolve();
-            await arriving.promise;
-          }
-          return view;
-        };
-      },
-    });
-    const state = createMemoryState({ clock: systemClock }, { backend: slow });
-    const other = createMemoryState({ clock: systemClock }, place);
-    await withLane(who === 'this process' ? state : other, 'late');
-    const base = await load(state, 'late');
-    isSlow = true;
-    const reading = state.store.read('late');
-    await answered.promise;
-    const next = await commit(state, { base, documents: { evaluation: evaluation('late', 6) } });
-    arriving.resolve();
-    const { load: found } = await reading;
-    expect(found).toMatchObject({ account: { version, epoch: { id: base.epoch.id } } });
-    expect(state.store.remembered('late')?.version).toBe(next.version);
-    expect((await load(state, 'late')).epoch.id).toBe(base.epoch.id);
-  },
-);
+        return view;
+      };
+    },
+  });
+  const state = createMemoryState({ clock: systemClock }, { backend: slow });
+  const other = createMemoryState({ clock: systemClock }, place);
+  await withLane(who === 'this process' ? state : other, 'late');
+  const base = await load(state, 'late');
+  isSlow = true;
+  const reading = state.store.read('late');
+  await answered.promise;
+  const next = await commit(state, { base, documents: { evaluation: evaluation('late', 6) } });
+  arriving.resolve();
+  const { load: found } = await reading;
+  expect(found).toMatchObject({ account: { version, epoch: { id: base.epoch.id } } });
+  expect(state.store.remembered('late')?.version).toBe(next.version);
+  expect((await load(state, 'late')).epoch.id).toBe(base.epoch.id);
+});
 
-test('a claim handed out just when a store epoch began is handed out all the same', async () => {
+test('a claim handed out just when a store epoch began is still handed out', async () => {
   const prefix = newPrefix();
   const state = open(prefix);
   const bucket = bucketOf('claimed');
@@ -215,7 +212,7 @@ test('a claim handed out just when a store epoch began is handed out all the sam
   expect(view.accounts).toHaveLength(1);
 });
 
-test('a store that does not answer is lost within the time allowed, and found again', async () => {
+test('a store that does not answer is lost within the allowed time, and found again', async () => {
   const prefix = newPrefix();
   const state = open(prefix, 100);
   await withLane(state, 'silent');

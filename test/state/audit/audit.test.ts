@@ -25,7 +25,7 @@ import {
 } from '../support/place.ts';
 
 describe('canonical JSON', () => {
-  test('does not depend on the order of keys, and means the same', () => {
+  test('does not depend on the order of keys, and keeps the meaning', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = canonicalJson(value);
@@ -35,7 +35,7 @@ describe('canonical JSON', () => {
     );
   });
 
-  test('leaves out what has no value and refuses what JSON cannot say', () => {
+  test('leaves out undefined members and refuses what JSON cannot express', () => {
     expect(canonicalJson({ b: 1, a: undefined, c: [true, null, 'x'] })).toBe('{"b":1,"c":[true,null,"x"]}');
     for (const value of [Number.NaN, Number.POSITIVE_INFINITY, 1n, () => 0, [undefined]]) {
       expect(() => canonicalJson(value)).toThrow(TypeError);
@@ -137,7 +137,7 @@ describe('verification', () => {
       'form',
       2,
     ],
-  ])('%s is found where it is', (_name, change, why, seq) => {
+  ])('%s is found at its place', (_name, change, why, seq) => {
     expect(verify(change(chain(6)))).toMatchObject({ kind: 'broken', why, seq });
   });
 });
@@ -187,7 +187,7 @@ describe.each(PLACE_KINDS)('audit trail in %s', (kind) => {
     }
   }
 
-  test('records come back as they were chained, by sequence, range and tail', async () => {
+  test('records are read back as chained, by sequence, range and tail', async () => {
     const state = place.open();
     await write(state, 'reading', 6);
     const { audit } = place.open();
@@ -207,7 +207,7 @@ describe.each(PLACE_KINDS)('audit trail in %s', (kind) => {
     expect(await audit.verify('nobody')).toMatchObject({ kind: 'intact', lastSeq: 0 });
   });
 
-  test('a decision can be computed again from its record, to the same bytes', async () => {
+  test('a decision can be recomputed from its record, to the same bytes', async () => {
     const state = place.open();
     const { draft, evaluation } = decision('again');
     expect(draft.transitions.length).toBeGreaterThan(0);
@@ -223,7 +223,7 @@ describe.each(PLACE_KINDS)('audit trail in %s', (kind) => {
     expect(await audit.inputs((await audit.show('again', 1))!.record)).toBeUndefined();
   });
 
-  test('what is large and repeats is kept once', async () => {
+  test('a large repeated attachment is stored once', async () => {
     const state = place.open();
     const { draft } = decision('once');
     const transfers = Array.from({ length: 50 }, (_, index) => ({ ticker: 'USDT', amount: `${index}` }));
@@ -253,7 +253,7 @@ describe.each(PLACE_KINDS)('audit trail in %s', (kind) => {
     expect(await state.audit.verify('once')).toMatchObject({ kind: 'intact' });
   });
 
-  test('decisions that repeat are counted into the next record, over all processes', async () => {
+  test('repeated decisions are counted into the next record, over all processes', async () => {
     const [a, b] = [place.open(), place.open()];
     await write(a, 'quiet', 1);
     for (const state of [a, b, a]) {
@@ -288,7 +288,7 @@ describe.each(PLACE_KINDS)('audit trail in %s', (kind) => {
     }
   });
 
-  test('no secret value gets into a record, an attachment or a key of either', async () => {
+  test('no secret value is in a record, an attachment or a key of either', async () => {
     const secret = 'correct-horse-battery';
     const state = place.open({ secrets: () => [secret, '', 'abc'] });
     await commit(state, {
@@ -313,7 +313,7 @@ describe.each(PLACE_KINDS)('audit trail in %s', (kind) => {
     expect(currentConcealer(() => [secret])('plain')).toBe('plain');
   });
 
-  test('pruning exports first, leaves a checkpoint, keeps what is still named, and the chain stays provable', async () => {
+  test('pruning exports first, leaves a checkpoint, keeps referenced attachments, and the chain stays verifiable', async () => {
     const state = place.open();
     const other = place.open();
     const withFile = (words: string, body: string) => ({ ...note(words), attachments: { file: { body } } });
@@ -377,7 +377,7 @@ describe.each(PLACE_KINDS)('audit trail in %s', (kind) => {
     },
   );
 
-  test('an export that fails takes nothing away', async () => {
+  test('a failed export prunes nothing', async () => {
     const state = place.open();
     await write(state, 'full-disk', 5);
     const exporter = { write: () => Promise.resolve(), end: () => Promise.reject(new Error('disk full')) };
@@ -386,7 +386,7 @@ describe.each(PLACE_KINDS)('audit trail in %s', (kind) => {
     expect(await state.audit.read('full-disk', { from: 1 })).toHaveLength(6);
   });
 
-  test('pruning stops at what is too young', async () => {
+  test('pruning stops at records that are too young', async () => {
     const state = place.open();
     await write(state, 'young', 5);
     const exporter = { write: () => Promise.resolve(), end: () => Promise.resolve() };
@@ -394,7 +394,7 @@ describe.each(PLACE_KINDS)('audit trail in %s', (kind) => {
     expect(await state.audit.prune('young', request)).toMatchObject({ pruned: 0 });
   });
 
-  test('a chain cannot grow beyond its bound, and says so when it was cut without an export', async () => {
+  test('a chain cannot exceed its bound, and reports a cut without an export', async () => {
     const state = place.open({ maxAuditRecords: 20 });
     let account = await load(state, 'bounded');
     for (let index = 0; index < 60; index += 1) {
@@ -411,7 +411,7 @@ describe.each(PLACE_KINDS)('audit trail in %s', (kind) => {
     expect((await place.raw.fileHashes(bucketOf('bounded'), 'bounded')).length).toBeLessThanOrEqual(22);
   });
 
-  test('records that its state does not know stop the account instead of being written over', async () => {
+  test("records unknown to the account's state stop the account instead of being overwritten", async () => {
     const state = place.open();
     const base = await load(state, 'contradicts');
     await write(state, 'contradicts', 2);

@@ -58,7 +58,7 @@ describe.each(PLACE_KINDS)('audit chains of lanes in %s', (kind) => {
   });
   afterAll(() => places.close());
 
-  test("each lane has a chain of its own, and each poll folds their heads into the account's", async () => {
+  test("each lane has its own chain, and each poll folds their heads into the account's", async () => {
     const state = place.open();
     await write(state, 'chains');
     const records = await state.audit.read('chains', { from: 1 });
@@ -101,7 +101,7 @@ describe.each(PLACE_KINDS)('audit chains of lanes in %s', (kind) => {
     expect(await state.audit.tail('quiet', 100)).toHaveLength(10);
   });
 
-  test('lanes that were pruned are vouched for, also when all their records are gone', async () => {
+  test('pruned lanes are covered by checkpoints, even when all their records are gone', async () => {
     const state = place.open();
     let account = await write(state, 'pruned');
     account = await poll(state, account);
@@ -130,7 +130,7 @@ describe.each(PLACE_KINDS)('audit chains of lanes in %s', (kind) => {
     expect(await place.open().audit.verify('pruned')).toMatchObject({ kind: 'intact' });
   });
 
-  test('the bound holds for all chains of an account together', async () => {
+  test('the bound applies to all chains of an account together', async () => {
     const state = place.open({ maxAuditRecords: 20 });
     let account = await commit(state, { base: await load(state, 'bounded'), audit: [note('begun')] });
     for (let index = 0; index < 90; index += 1) {
@@ -213,16 +213,16 @@ describe('tampering', () => {
       () => [...records.slice(0, number(7)), records[number(8)]!, records[number(7)]!, records[number(9)]!],
       { why: 'fold', seq: 4 },
     ],
-  ])('%s is found where it is', (_name, change, expected) => {
+  ])('%s is found at its place', (_name, change, expected) => {
     expect(verify(change())).toMatchObject({ kind: 'broken', ...expected });
   });
 
-  test('a lane that is gone with its state is missed', () => {
+  test('a lane that is gone with its state is found missing', () => {
     const lanes = new Map([...trail.lanes].filter(([market]) => market !== BTC));
     expect(verify(without(3, 5, 7), lanes)).toMatchObject({ kind: 'broken', why: 'fold', seq: 4 });
   });
 
-  test('records of a lane that its state does not know are found', () => {
+  test('records of a lane unknown to its state are found', () => {
     const lanes = new Map([...trail.lanes].filter(([market]) => market !== ETH));
     expect(verify(records, lanes)).toMatchObject({ kind: 'broken', why: 'head', market: ETH });
   });
@@ -237,7 +237,7 @@ describe('tampering', () => {
   });
 });
 
-describe.each(PLACE_KINDS)('an account of a program with one chain, in %s', (kind) => {
+describe.each(PLACE_KINDS)('an account of an older program with one chain, in %s', (kind) => {
   let places: Places;
   let place: Place;
   beforeAll(async () => {
@@ -246,7 +246,7 @@ describe.each(PLACE_KINDS)('an account of a program with one chain, in %s', (kin
   });
   afterAll(() => places.close());
 
-  /** As the program before this one left it: records numbered by their place in the one chain. */
+  /** The account as the older program left it: records numbered by their place in the one chain. */
   async function storeOld(accountId: string): Promise<void> {
     const state = place.open();
     const account = await commit(state, {
@@ -285,7 +285,7 @@ describe.each(PLACE_KINDS)('an account of a program with one chain, in %s', (kin
     expect(reply).toMatchObject({ outcomes: [{ kind: 'committed' }] });
   }
 
-  test('its chain is intact, and the first commit of a lane makes it one of this program', async () => {
+  test('its chain is intact, and the first commit of a lane converts it', async () => {
     await storeOld('old');
     const state = place.open();
     expect(await state.audit.verify('old')).toMatchObject({ kind: 'intact', lastSeq: 3, lanes: [] });
@@ -293,7 +293,7 @@ describe.each(PLACE_KINDS)('an account of a program with one chain, in %s', (kin
     expect(account.lanes.get(BTC)?.attempt).toBe(6);
     await act(state, account, BTC, 7);
     const fields = await place.raw.fields(bucketOf('old'), 'old');
-    // The program before this one refuses such a header, whichever of its processes are still running.
+    // The older program refuses such a header, in any of its processes still running.
     expect(fields.get('h')).toMatch(/^2\|/);
     await poll(state, await load(state, 'old'));
     const records = await state.audit.read('old', { from: 1 });
@@ -312,7 +312,7 @@ describe.each(PLACE_KINDS)('an account of a program with one chain, in %s', (kin
     });
   });
 
-  test('of two processes that make it one of this program the second has to read again', async () => {
+  test('if two processes convert it, the second one has to read again', async () => {
     await storeOld('raced');
     const [a, b] = [place.open(), place.open()];
     const [ofA, ofB] = [await load(a, 'raced'), await load(b, 'raced')];

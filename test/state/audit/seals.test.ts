@@ -10,7 +10,7 @@ import { commit, lane, load } from '../support/place.ts';
 const KEY = 'a key of operators with 32 characters or more';
 const trustOf = (key?: string) => createOperatorTrust({ key: () => key, isGuarded: false });
 
-/** Some pauses of one account, each a record; without a key at first. */
+/** Pauses of one account, each a record; the first ones without a key. */
 async function openTrail(sealedFrom: number) {
   const place = createMemoryPlace({ clock: systemClock });
   for (let number = 1; number <= 6; number++) {
@@ -29,7 +29,7 @@ async function openTrail(sealedFrom: number) {
   return { open, texts: records.map(({ text }) => text) };
 }
 
-/** Lines of an export with the chain made anew, as somebody with access to Redis can. */
+/** An export with the chain hashed anew, as anybody with access to Redis can. */
 function rechained(texts: readonly string[]): readonly string[] {
   let previous = '0'.repeat(64);
   return texts.map((text) => {
@@ -64,14 +64,14 @@ test.each([
   const forged = rechained(change([...texts]));
   expect(await verifyAuditFile(forged)).toMatchObject({ kind: 'intact' });
   const verdict = await verifyAuditFile(forged, { trust: trustOf(KEY) });
-  // What is missing at the end of a part, the next part or the account's state tells.
+  // Records missing at the end of a part are found by the next part or by the account's state.
   if (what.includes('taken out')) expect(verdict).toMatchObject({ kind: 'intact', lastSeq: 5 });
-  // A part from before there was a key looks the same: it is said, and the account's own chain has to end sealed.
+  // A part from before there was a key looks the same: it is reported, and the account's chain must end sealed.
   else if (what.startsWith('all')) expect(verdict).toMatchObject({ kind: 'intact', isSealed: false });
   else expect(verdict).toMatchObject({ kind: 'broken', why: 'seal' });
 });
 
-test('a head that was written down tells a chain that was made anew, without any key', async () => {
+test('a head that was written down reveals a rewritten chain, without any key', async () => {
   const { open } = await openTrail(99);
   const { audit } = open();
   const head = await audit.head('a');
@@ -84,7 +84,7 @@ test('a head that was written down tells a chain that was made anew, without any
   expect(await audit.head('nobody')).toBeUndefined();
 });
 
-test('records from before there was a key are no fault, a chain that ends without a seal is', async () => {
+test('records from before there was a key are valid, but a chain that ends without a seal is not', async () => {
   const { open } = await openTrail(4);
   expect(await open(KEY).audit.verify('a')).toMatchObject({ kind: 'intact' });
   const other = await open('another key of operators with 32 characters').audit.verify('a');
@@ -105,14 +105,14 @@ test('a command with a new key does not break the chain of a daemon that runs wi
   const pause = (state: ReturnType<typeof daemon>) =>
     state.controls.put({ kind: 'pause', accountId: 'a', author: 'ann', reason: 'r', expiresAtMs: null });
   await pause(daemon());
-  // What it says has a seal all the same.
+  // Records of the command have seals all the same.
   expect(await pause(command())).toHaveProperty('seal');
   await pause(daemon());
   expect(await command().audit.verify('a')).toMatchObject({ kind: 'broken', why: 'unproven', number: 4 });
   daemonKey = KEY;
   await pause(command());
   await pause(daemon());
-  // From the first seal on it needs nobody to run.
+  // From the first seal on no daemon needs to run.
   const alone = { clock: systemClock, operators: trustOf(KEY), mayBeginSeals: async () => false };
   await pause(createMemoryState(alone, place));
   const records = await daemon().audit.read('a', { from: 1 });
@@ -135,7 +135,7 @@ test('a record that loses its seal later is found, with the number that tail and
   expect(await open(KEY).audit.verify('a')).toMatchObject({ kind: 'broken', why: 'seal', number });
 });
 
-test('a lane that is silent since there is a key does not make the trail unproven; one that was added to does', async () => {
+test('a lane without records since there is a key leaves the trail proven; one with unsealed records does not', async () => {
   const place = createMemoryPlace({ clock: systemClock });
   const open = (key?: string) => createMemoryState({ clock: systemClock, operators: trustOf(key) }, place);
   const market = 'BTC_PERP';

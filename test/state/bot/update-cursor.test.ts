@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('one listens at a time, and the next one goes on from where it was', async () => {
+test('one process listens at a time, and the next one goes on from its cursor', async () => {
   const redis = server.connect();
   const cursors = createRedisUpdateCursors({ redis, prefix: 't' });
   expect(await cursors.take('b', 'one', 60_000)).toEqual({ offset: 0, caughtUpMs: 0 });
@@ -31,7 +31,7 @@ test('one listens at a time, and the next one goes on from where it was', async 
   expect(await cursors.take('other', 'one', 60_000)).toEqual({ offset: 0, caughtUpMs: 0 });
 });
 
-test('who is gone loses its turn, and what is no cursor counts as none', async () => {
+test('an expired listener loses its turn, and an invalid cursor counts as none', async () => {
   const redis = server.connect();
   const cursors = createRedisUpdateCursors({ redis, prefix: 'u' });
   await cursors.take('b', 'one', 60_000);
@@ -44,7 +44,7 @@ test('who is gone loses its turn, and what is no cursor counts as none', async (
   }
 });
 
-test('alone the first process goes on from where it was, the others do not listen, and later the newer one counts', async () => {
+test('alone, the first process goes on and the others do not listen; afterwards the newer cursor counts', async () => {
   const shared = createMemoryUpdateCursors();
   let isAlone = false;
   const [first, second] = [0, 1].map((ordinal) =>
@@ -62,7 +62,7 @@ test('alone the first process goes on from where it was, the others do not liste
   expect(await first.take('b', 'one', 1_000)).toEqual({ offset: 0, caughtUpMs: 10 });
 });
 
-test('what has ended while the store was lost is not said to be under way, what has begun there is', async () => {
+test('an update that ended while the store was lost is no longer under way, and one begun then is not, either', async () => {
   const shared = createMemoryUpdateCursors();
   let lost = false;
   const advance: UpdateCursors['advance'] = async (...args) => {

@@ -27,7 +27,7 @@ import {
 const BY = { author: 'ann', reason: 'maintenance' };
 const HOUR = 3_600_000;
 
-test('the pause that ends last is the one in force, and nothing holds beyond its expiry', () => {
+test('the pause that ends last is in force, and no control holds beyond its expiry', () => {
   const pause = (accountId: string | null, expiresAtMs: number | null): Control => ({
     kind: 'pause',
     id: `${accountId}-${expiresAtMs}`,
@@ -82,7 +82,7 @@ describe.each(PLACE_KINDS)('operator controls in %s', (kind) => {
     ]);
   });
 
-  test('a pause of one account is in its own chain and holds nobody else', async () => {
+  test('a pause of one account is in its own chain and holds no other account', async () => {
     const place = places.open();
     const { controls, audit } = place.open();
     await controls.put({ kind: 'pause', accountId: 'mine', ...BY, expiresAtMs: null });
@@ -92,7 +92,7 @@ describe.each(PLACE_KINDS)('operator controls in %s', (kind) => {
     expect(record?.record.content).toMatchObject({ kind: 'control', change: 'put' });
   });
 
-  test('a process that has the controls already learns of a change with its next read and before its next commit', async () => {
+  test('a process that has the controls sees a change with its next read and before its next commit', async () => {
     const place = places.open();
     const worker = place.open();
     const first = await worker.store.read('busy');
@@ -108,7 +108,7 @@ describe.each(PLACE_KINDS)('operator controls in %s', (kind) => {
     await commit(worker, { base: await load(worker, 'busy'), controls });
   });
 
-  test('said again under one key an order is there once, also at the same time and after it was taken', async () => {
+  test('an order repeated under one key exists once, even at the same time and after it was taken', async () => {
     const place = places.open();
     const expiresAtMs = systemClock.nowMs() + HOUR;
     const order = {
@@ -127,7 +127,7 @@ describe.each(PLACE_KINDS)('operator controls in %s', (kind) => {
     const worker = place.open();
     const waiting = await load(worker, 'keyed');
     expect(waiting.documents.inbox?.orders).toEqual([said[0]]);
-    // Taken by a daemon: only the audit remembers it.
+    // After a daemon has taken it, only the audit remembers it.
     await commit(worker, { base: waiting, documents: { inbox: null } });
     const { controls } = place.open();
     const again = await controls.submit('keyed', { ...order, expiresAtMs: expiresAtMs + 1 }, 'k');
@@ -161,7 +161,7 @@ describe.each(PLACE_KINDS)('operator controls in %s', (kind) => {
     ]);
   });
 
-  test('of those who acknowledge the same the first has it, in every process, until it is worse', async () => {
+  test('the first of several acknowledgements counts, in every process, until the episode gets worse', async () => {
     const place = places.open();
     const { store, audit } = place.open();
     const expiresAtMs = systemClock.nowMs() + HOUR;
@@ -187,7 +187,7 @@ describe.each(PLACE_KINDS)('operator controls in %s', (kind) => {
     expect(await inForce()).toEqual([]);
   });
 
-  test('acknowledgements keep no pause out: of too many the oldest are let go', async () => {
+  test('acknowledgements never keep a pause out: if there are too many the oldest are dropped', async () => {
     const place = places.open();
     const { controls } = place.open();
     const expiresAtMs = systemClock.nowMs() + HOUR;
@@ -236,7 +236,7 @@ describe.each(PLACE_KINDS)('operator controls in %s', (kind) => {
     expect(elsewhere.entries).toHaveLength(4);
   });
 
-  test('expired controls make room; without room, without author or already expired they are refused', async () => {
+  test('expired controls make room; without room, without author or already expired a control is refused', async () => {
     const place = places.open();
     const clock = manualClock(systemClock.nowMs());
     const { controls } = place.open({ clock });
@@ -281,7 +281,7 @@ describe.each(PLACE_KINDS)('operator controls in %s', (kind) => {
     },
   );
 
-  test('an acknowledgement that cannot be read holds nothing back and takes no pause along', async () => {
+  test('an unreadable acknowledgement holds nothing back and removes no pause', async () => {
     const place = places.open();
     const pause = { kind: 'pause', id: 'p', accountId: 'acc', ...BY, atMs: 0, expiresAtMs: null };
     const broken = { kind: 'acknowledgement', id: 'k', accountId: 'acc', ...BY, atMs: 0, episode: 'x' };
@@ -294,7 +294,7 @@ describe.each(PLACE_KINDS)('operator controls in %s', (kind) => {
     expect(await write('z'.repeat(12), [broken, pause])).toEqual([pause]);
   });
 
-  test('an order is in the inbox, in the audit, makes its account due, and is consumed once', async () => {
+  test('an order is in the inbox and in the audit, makes its account due, and is consumed once', async () => {
     const place = places.open();
     const worker = place.open();
     const bucket = bucketOf('inbox');
@@ -329,7 +329,7 @@ describe.each(PLACE_KINDS)('operator controls in %s', (kind) => {
     expect(record?.record.content).toMatchObject({ kind: 'operatorOrder', order: { id: order.id } });
   });
 
-  test('what nobody could read later is refused before it is stored', async () => {
+  test('a control that could not be read later is refused before it is stored', async () => {
     const { controls } = places.open().open();
     const pause = { kind: 'pause' as const, accountId: 'a', expiresAtMs: null };
     await expect(controls.put({ ...pause, ...BY, reason: 'x'.repeat(2_001) })).rejects.toMatchObject({

@@ -4,7 +4,7 @@ import type { Control } from '../../../src/core/controls/controls.ts';
 import { STAMP_LENGTH } from '../../../src/state/account/account-backend.ts';
 import { mergeControls, writeControls } from '../../../src/state/controls/controls-text.ts';
 
-/** What two sides said while they could not see each other, as ids of pauses. */
+/** The controls of two sides that could not see each other, as ids of pauses. */
 
 const stampOf = (letter: string): string => letter.repeat(STAMP_LENGTH);
 
@@ -22,7 +22,7 @@ function idsIn(text: string): readonly string[] {
 
 const ids = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd', 'e'));
 
-test('what either side has put holds, and what either has lifted does not', () => {
+test('a control put on either side holds, one lifted on either side does not', () => {
   fc.assert(
     fc.property(ids, ids, ids, (base, here, there) => {
       const merged = mergeControls(
@@ -43,7 +43,7 @@ test.each([
   ['the server was emptied', { base: 'b', here: 'b', there: '' }, 'b'],
   ['the server was emptied after something was said here', { base: 'b', here: 'h', there: '' }, 'h'],
   ['there was nothing before', { base: '', here: 'h', there: '' }, 'h'],
-])('where %s, the text stays as it is', (_what, { base, here, there }, wanted) => {
+])('if %s, one text is kept unchanged', (_what, { base, here, there }, wanted) => {
   const texts: Readonly<Record<string, string>> = {
     '': '',
     b: said('b', ['x']),
@@ -54,7 +54,7 @@ test.each([
   expect(mergeControls({ base: of(base), here: of(here), there: of(there) }, stampOf('m'))).toBe(of(wanted));
 });
 
-test.each(['here', 'there'])('what cannot be read %s wins, as it holds everything back', (where) => {
+test.each(['here', 'there'])('an unreadable text %s wins, as it holds everything back', (where) => {
   const strange = `${stampOf('s')}{"version":9}`;
   const texts = { base: said('b', []), here: said('h', ['x']), there: said('t', ['y']), [where]: strange };
   expect(mergeControls(texts, stampOf('m'))).toBe(strange);

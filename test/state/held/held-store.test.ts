@@ -26,7 +26,7 @@ const STORES: Readonly<Record<string, () => HeldStore>> = {
 };
 
 describe.each(Object.entries(STORES))('held texts in %s', (_name, open) => {
-  test('of one name the newest is kept, in any order of arrival, and repeated ones do not count', async () => {
+  test('of texts with one name the newest is kept, in any order of arrival, and repeated ones do not count', async () => {
     const store = open();
     const names = ['__proto__x', '["ops","a|b"]', '5|5|x'];
     for (const name of names) {
@@ -37,7 +37,7 @@ describe.each(Object.entries(STORES))('held texts in %s', (_name, open) => {
     for (const one of all) expect(one).toMatchObject({ atMs: 7, count: 2, text: '{"7|\n"}' });
   });
 
-  test('what a newer one has replaced meanwhile is not dropped', async () => {
+  test('a text replaced by a newer one is not dropped', async () => {
     const store = open();
     await store.put('a', 5, 'old');
     const before = await store.all();
@@ -48,7 +48,7 @@ describe.each(Object.entries(STORES))('held texts in %s', (_name, open) => {
     expect(await store.all()).toEqual([]);
   });
 
-  test('there is a bound, and what is beyond it is refused and not lost in silence', async () => {
+  test('texts beyond the bound are refused, not lost silently', async () => {
     const store = open();
     for (let count = 0; count < MOST_HELD; count += 1) await store.put(`n${count}`, 1, 'x');
     expect(await store.put('one more', 1, 'x')).toBe(false);
@@ -57,7 +57,7 @@ describe.each(Object.entries(STORES))('held texts in %s', (_name, open) => {
   });
 });
 
-test('a process alone takes nothing new, and still has what it put into a Redis that came back empty', async () => {
+test('a process alone takes no new texts, and keeps those it put into a Redis that came back empty', async () => {
   const redis = server.connect();
   const shared = createRedisHeldStore({ redis, prefix: 'alone' });
   let isAlone = false;
@@ -76,7 +76,7 @@ test('a process alone takes nothing new, and still has what it put into a Redis 
   expect((await one.all()).map(({ name }) => name)).toEqual(['mine']);
 });
 
-test('what somebody else wrote there is left alone', async () => {
+test('foreign values are ignored', async () => {
   const redis = server.connect();
   const store = createRedisHeldStore({ redis, prefix: 'odd' });
   await redis.hset('odd:{held}', { a: 'nonsense', b: '1|x|y', c: '9|1|fine', d: '' });

@@ -22,7 +22,7 @@ describe.each(PLACE_KINDS)('lane leases in %s', (kind) => {
   });
   afterAll(() => places.close());
 
-  test('of many that want one lane together exactly one gets it; other markets and accounts are free', async () => {
+  test('exactly one of many gets a lane; other markets and accounts stay free', async () => {
     const stores = Array.from({ length: 6 }, () => place.open().store);
     const replies = await Promise.all(
       stores.map(({ leases }, index) => leases.acquire('one', 'BTC_PERP', `owner-${index}`, LEASE_MS)),
@@ -35,13 +35,13 @@ describe.each(PLACE_KINDS)('lane leases in %s', (kind) => {
     held(await stores[5]!.leases.acquire('two', 'BTC_PERP', 'other', LEASE_MS));
   });
 
-  test('the holder gets its own lease again, under the same token', async () => {
+  test('the holder gets its lease again, under the same token', async () => {
     const { leases } = place.open().store;
     const first = held(await leases.acquire('again', 'BTC_PERP', 'me', LEASE_MS));
     expect(held(await leases.acquire('again', 'BTC_PERP', 'me', LEASE_MS))).toEqual(first);
   });
 
-  test('a lane left by its holder, dead or alive, is taken over with a larger token, and the old one is lost', async () => {
+  test('a lane whose holder left or died is taken over with a larger token, and the old lease is lost', async () => {
     const { leases } = place.open().store;
     const dead = held(await leases.acquire('fence', 'BTC_PERP', 'dead', SHORT_MS));
     expect((await leases.acquire('fence', 'BTC_PERP', 'heir', LEASE_MS)).kind).toBe('busy');
@@ -56,7 +56,7 @@ describe.each(PLACE_KINDS)('lane leases in %s', (kind) => {
     expect(third.token).toBeGreaterThan(heir.token);
   });
 
-  test('tokens rise with every lease, however fast they follow one another', async () => {
+  test('tokens grow with every lease, however fast they follow one another', async () => {
     const { leases } = place.open().store;
     const tokens: number[] = [];
     for (let turn = 0; turn < 60; turn += 1) {
@@ -68,7 +68,7 @@ describe.each(PLACE_KINDS)('lane leases in %s', (kind) => {
     expect(tokens).toEqual(tokens.toSorted((a, b) => a - b));
   });
 
-  test('a lease from before the clock stepped back ends as one that begins now', async () => {
+  test('a lease from before the clock stepped back ends like one that begins now', async () => {
     const { leases } = place.open().store;
     const hourMs = 3_600_000;
     held(await leases.acquire('stepped', 'BTC_PERP', 'dead', hourMs));
@@ -102,7 +102,7 @@ describe.each(PLACE_KINDS)('lane leases in %s', (kind) => {
     expect((await load(place.open(), 'fenced')).lanes.size).toBe(1);
   });
 
-  test('a token that merely begins like the right one does not pass', async () => {
+  test('a token that only starts like the right one is refused', async () => {
     const state = place.open();
     const lease = held(await state.store.leases.acquire('prefix', 'BTC_PERP', 'me', LEASE_MS));
     const forged = { ...lease, token: Math.floor(lease.token / 10) };
@@ -114,7 +114,7 @@ describe.each(PLACE_KINDS)('lane leases in %s', (kind) => {
     expect((await commitOne(state, { base, lease })).kind).toBe('committed');
   });
 
-  test('an account-wide action waits for the lanes in use, lets nobody else in, and then has them all', async () => {
+  test('an account-wide action waits for lanes in use, blocks others, and then has all lanes', async () => {
     const { leases } = place.open().store;
     const btc = held(await leases.acquire('wide', 'BTC_PERP', 'a', LEASE_MS));
     expect((await leases.acquire('wide', null, 'wide', LEASE_MS)).kind).toBe('busy');
@@ -129,14 +129,14 @@ describe.each(PLACE_KINDS)('lane leases in %s', (kind) => {
     const base = await load(state, 'wide');
     expect((await commitOne(state, { base, lease: wide })).kind).toBe('committed');
     await leases.release(wide);
-    // Now `other` is the one that waits for all of them.
+    // Now `other` is the one that waits for all lanes.
     expect((await leases.acquire('wide', 'BTC_PERP', 'a', LEASE_MS)).kind).toBe('busy');
     held(await leases.acquire('wide', null, 'other', LEASE_MS));
     await leases.release({ accountId: 'wide', market: null, owner: 'other' });
     held(await leases.acquire('wide', 'BTC_PERP', 'a', LEASE_MS));
   });
 
-  test('a wait for all lanes that is given up, or whose process died, holds nobody back', async () => {
+  test('a wait for all lanes that was given up, or whose process died, blocks nobody', async () => {
     const { leases } = place.open().store;
     held(await leases.acquire('wish', 'BTC_PERP', 'a', LEASE_MS));
     await leases.acquire('wish', null, 'wide', LEASE_MS);
@@ -158,8 +158,8 @@ describe.each(PLACE_KINDS)('lane leases in %s', (kind) => {
   });
 });
 
-test('a lease in memory never seems longer than it was asked for, whatever fraction of a millisecond it is', async () => {
-  // Shortly before a power of two: beyond it a double is coarser, so that a sum is rounded, and not back again by the difference.
+test('a lease in memory never seems longer than asked for, at any fraction of a millisecond', async () => {
+  // Shortly before a power of two: beyond it a double is coarser, and a difference does not undo the rounding of a sum.
   const times = fc
     .tuple(fc.integer({ min: 8, max: 40 }), fc.integer({ min: 1, max: 100_000 }))
     .map(([power, microseconds]) => 2 ** power - microseconds / 1_000);

@@ -30,7 +30,7 @@ describe.each([
   ['memory', openMemory],
   ['redis', openRedis],
 ])('rate limit store in %s', (_name, open) => {
-  test('grants the limit and no more, to whomever, and again after the period', async () => {
+  test('grants exactly the limit, over all callers, and again after the period', async () => {
     const [a, b] = open();
     expect(await a.take({ ...BUDGET, count: 60 })).toEqual({ granted: 60, retryInMs: 0, isPause: false });
     expect((await b.take({ ...BUDGET, count: 60 })).granted).toBe(40);
@@ -72,7 +72,7 @@ describe.each([
     expect((await a.take(tiny)).granted).toBe(0);
   });
 
-  test('scopes are apart', async () => {
+  test('scopes are independent', async () => {
     const [a] = open();
     expect((await a.take({ ...BUDGET, scope: 'one', count: 200 })).granted).toBe(100);
     expect((await a.take({ ...BUDGET, scope: 'two', count: 200 })).granted).toBe(100);
@@ -117,7 +117,7 @@ test('no sliding window ever holds more than the limit', async () => {
   );
 });
 
-describe('what somebody else wrote to Redis', () => {
+describe('values that somebody else wrote to Redis', () => {
   const opening = () => {
     prefixes += 1;
     const redis = server.connect();
@@ -143,7 +143,7 @@ describe('what somebody else wrote to Redis', () => {
     expect((await store.take(BUDGET)).granted).toBe(1);
   });
 
-  test('permits that are no numbers, or fewer than none, are not counted', async () => {
+  test('permits that are no numbers, or negative, are not counted', async () => {
     const { redis, store, tag } = opening();
     const now = Math.floor(Date.now() / Math.ceil(BUDGET.periodMs / WINDOW_BUCKETS));
     await redis.hset(`${tag}:window`, { [now]: 'many', [now + 1]: '-1000000', soon: '100' });

@@ -27,7 +27,7 @@ describe('a signed link', () => {
   const signer = createLinkSigner(KEY);
   const token = signer.token(LINK);
 
-  test('reads as it was made until it expires, and is in letters that need no quotes in an address', () => {
+  test('reads back as made until it expires, in characters that need no quotes in an address', () => {
     expect(token).toMatch(/^[\w.-]+$/);
     expect(signer.token(structuredClone(LINK))).toBe(token);
     const read = signer.read(token, AT);
@@ -36,7 +36,7 @@ describe('a signed link', () => {
     expect(signer.read(token, AT + 1_000)).toEqual({ ...read, kind: 'expired' });
   });
 
-  test('does not show what it is used by: the id says nothing of the signature', () => {
+  test('does not reveal its use: the id says nothing of the signature', () => {
     const read = signer.read(token, AT);
     const [, mac = ''] = token.split('.');
     const id = read.kind === 'wrong' ? '' : read.id;
@@ -44,7 +44,7 @@ describe('a signed link', () => {
     expect(Buffer.from(mac, 'base64url').toString('hex')).not.toContain(id);
   });
 
-  test('is wrong where anything of it was changed or cut off', () => {
+  test('is refused if any part of it was changed or cut off', () => {
     const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.'.split('');
     const at = fc.integer({ min: 0, max: token.length - 1 });
     fc.assert(
@@ -53,7 +53,7 @@ describe('a signed link', () => {
           ? token.slice(0, place)
           : `${token.slice(0, place)}${letter}${token.slice(place + 1)}`;
         const read = signer.read(changed, AT);
-        // The last letter has bits that stand for nothing: another spelling is the same link, with the same use.
+        // The last character has unused bits: another spelling is the same link, with the same use.
         const isSpelling = place === token.length - 1 && read.kind === 'valid';
         if (changed === token || isSpelling) expect(read).toEqual(signer.read(token, AT));
         else expect(read).toEqual({ kind: 'wrong' });
@@ -64,7 +64,7 @@ describe('a signed link', () => {
     }
   });
 
-  test('is wrong with another key, with the key itself in place of the derived one, and as a seal', () => {
+  test('is refused with another key, with the key in place of the derived one, and as a seal', () => {
     expect(createLinkSigner(`${KEY}1`).read(token, AT)).toEqual({ kind: 'wrong' });
     const [body = '', mac = ''] = token.split('.');
     const direct = createHmac('sha256', KEY).update(body).digest('base64url');
@@ -74,13 +74,13 @@ describe('a signed link', () => {
     expect(trust.recordSeal(body)).not.toBe(Buffer.from(mac, 'base64url').toString('hex'));
   });
 
-  test('of another version of the program is wrong, and not half read', () => {
+  test('of another version of the program is refused, not half read', () => {
     const other = { ...LINK, target: { ...LINK.target, kind: 'flatten' } } as unknown as SignedLink;
     expect(signer.read(signer.token(other), AT)).toEqual({ kind: 'wrong' });
   });
 });
 
-describe.each(['redis', 'memory'])('the uses of links in %s', (kind) => {
+describe.each(['redis', 'memory'])('uses of links in %s', (kind) => {
   let redis: PrivateRedis | undefined;
   let client: Redis | undefined;
   let uses: LinkUses;
@@ -100,7 +100,7 @@ describe.each(['redis', 'memory'])('the uses of links in %s', (kind) => {
 
   const ann = { author: 'ann', atMs: AT };
 
-  test('a link is taken by one of many at the same time, and the others learn by whom', async () => {
+  test('one of many at the same time takes a link, and the others learn who', async () => {
     const all = await Promise.all(
       Array.from({ length: 20 }, (_, index) => uses.take('many', { author: `a${index}`, atMs: AT })),
     );
@@ -110,7 +110,7 @@ describe.each(['redis', 'memory'])('the uses of links in %s', (kind) => {
     for (const found of all) if (found !== undefined) expect(found).toEqual(winner);
   });
 
-  test('what was used stays used and says by whom; what came to nothing can be used again', async () => {
+  test('a used link stays used and shows by whom; a use without effect is released', async () => {
     expect(await uses.find('one')).toBeUndefined();
     await uses.take('one', ann);
     await uses.finish('one', ann, AT + 60_000);
@@ -121,7 +121,7 @@ describe.each(['redis', 'memory'])('the uses of links in %s', (kind) => {
   });
 });
 
-test('in Redis nothing of a link stays for ever, and what others wrote is no use of it', async () => {
+test('in Redis every key of a link expires, and foreign values are no use of it', async () => {
   const redis = await startPrivateRedis();
   const client = new Redis(redis.url, { maxRetriesPerRequest: 1 });
   const uses = createRedisLinkUses({ redis: client, prefix: redis.prefix, nowMs: () => AT });

@@ -10,7 +10,7 @@ import {
   writeSegment,
 } from '../../../src/state/mirror/mirror-text.ts';
 
-/** Files of a mirror that are larger than they should be: who can write them must not hold the process up at its start. */
+/** Mirror files that are too large: somebody who can write them must not block the process at its start. */
 
 const OWNER = { prefix: 'bw', ordinal: 0, trust: TRUSTING };
 const LONG = '"'.repeat(3_500_000);
@@ -36,7 +36,7 @@ test('a line of many megabytes is neither read nor written', async () => {
   );
 });
 
-test('a long segment is read in many turns of the loop, up to the line that is cut short', async () => {
+test('a long segment is read over many turns of the loop, up to the truncated line', async () => {
   const records = Array.from({ length: 40 }, (_, at) => ({
     number: at + 1,
     text: 'x'.repeat(300_000),

@@ -34,7 +34,7 @@ import {
 import { createMemoryMirrorPlace } from '../support/memory-mirror.ts';
 import { commit, episodeOf, evaluation, load, note } from '../support/place.ts';
 
-/** What a process writes down, what it begins with again, and what it does where the disk does not work. */
+/** What a process writes to the mirror, how it restarts from it, and what it does when the disk fails. */
 
 const OPTIONS = { clock: systemClock, sharedNowMs: () => systemClock.nowMs() };
 const ID = 'desk';
@@ -48,7 +48,7 @@ afterEach(async () => {
   for (const mirror of mirrors) await mirror.close();
 });
 
-/** One life of a process: `found` is what it begins alone with. */
+/** One life of a process; `found` is what it starts alone with. */
 function live(shared: MemoryPlace, place: MirrorPlace, found?: ReadMirror, trust: OperatorTrust = TRUSTING) {
   const standby = createStandby(shared.backend, OPTIONS);
   if (found !== undefined) standby.beginAlone(found, undefined);
@@ -76,7 +76,7 @@ async function count(state: State): Promise<number> {
 const reading = (place: MirrorPlace, trust: OperatorTrust = TRUSTING): Promise<ReadMirror | undefined> =>
   readMirror(place, { prefix: PREFIX, ordinal: 0, trust });
 
-/** Keeps what stood there after so many writes, and what had been acknowledged by then. */
+/** Keeps the files as they were after this many writes, and what had been acknowledged by then. */
 function cutAfter(writes: number) {
   const whole = createMemoryMirrorPlace();
   const kept = createMemoryMirrorPlace();
@@ -96,7 +96,7 @@ function cutAfter(writes: number) {
   return { place, kept, ends };
 }
 
-test('dead after any write while it is alone, it has all that was acknowledged, and hands it back whole and once', async () => {
+test('killed after any write while alone, it has all that was acknowledged, and hands it back whole and once', async () => {
   let cuts = 0;
   for (let writes = 1; ; writes += 1) {
     const shared = createMemoryPlace(OPTIONS);
@@ -125,14 +125,14 @@ test('dead after any write while it is alone, it has all that was acknowledged, 
       content.kind === 'note' ? [content.words] : [],
     );
     expect(said).toEqual(Array.from({ length: episode + 1 }, (_, at) => `counted ${at + 1}`));
-    // What has been handed back is not handed back by the next life.
+    // The next life does not hand back again what has been handed back.
     await next.mirror.close();
     expect((await reading(kept))?.process.isAlone).toBe(false);
   }
   expect(cuts).toBeGreaterThan(6);
 });
 
-/** What was made alone and is in no chain yet, in words, in order. */
+/** Words of the records made alone that are in no chain yet, in order. */
 const unattachedOf = ({ standby }: ReturnType<typeof live>): readonly string[] =>
   (standby.unattached.of(ID)?.segment ?? []).map(({ text }) => (JSON.parse(text) as Noted).content.words);
 
@@ -140,7 +140,7 @@ interface Noted {
   readonly content: { readonly words: string };
 }
 
-test('dead after any write while records that could not continue their chain are handed back, it has each of them once', async () => {
+test('killed after any write during a hand-back of unattached records, it has each of them once', async () => {
   let cuts = 0;
   for (let writes = 1; ; writes += 1) {
     const shared = createMemoryPlace(OPTIONS);
@@ -160,7 +160,7 @@ test('dead after any write while records that could not continue their chain are
     await first.mirror.close();
     expect(unattachedOf(first)).toEqual(['counted 2', 'counted 4']);
     if (ends.kept === -1) break;
-    // Before that the shared store was not as it is now.
+    // Before that the shared store was in another state.
     if (ends.kept < 2) continue;
     cuts += 1;
     const found = await reading(kept);
@@ -175,21 +175,21 @@ test('dead after any write while records that could not continue their chain are
     for (const one of next.standby.unattached.all) await next.standby.attached(one);
     const left = await reading(kept);
     expect(left?.unattached).toEqual([]);
-    // As versions wrote it that refuse what they do not know.
+    // In the form of versions that refuse unknown members.
     expect(Object.keys(left?.process ?? {})).not.toContain('unattached');
     expect((await kept.names()).filter((name) => name.startsWith('unattached'))).toEqual([]);
   }
   expect(cuts).toBeGreaterThan(2);
 });
 
-test('polls that record nothing after the last write contest nothing: the target is handed back under the same epoch', async () => {
+test('polls without records after the last write cause no conflict: the state is handed back under the same epoch', async () => {
   const shared = createMemoryPlace(OPTIONS);
   const place = createMemoryMirrorPlace();
   const first = live(shared, place);
   await count(first.own);
   await first.mirror.processChanged();
   const found = await reading(place);
-  // A quiet poll of which the mirror knows nothing.
+  // A quiet poll that the mirror does not know of.
   const base = await load(first.own, ID);
   await commit(first.own, { base, documents: { evaluation: evaluation(ID, 1) } });
   const next = live(shared, createMemoryMirrorPlace(), found);
@@ -204,7 +204,7 @@ test('polls that record nothing after the last write contest nothing: the target
   expect(await next.own.audit.verify(ID)).toMatchObject({ kind: 'intact' });
 });
 
-test('a file that cannot be read is told, and what stands in the others is known', async () => {
+test('an unreadable file is reported, and the content of the others is known', async () => {
   const shared = createMemoryPlace(OPTIONS);
   const place = createMemoryMirrorPlace();
   const { own, standby, mirror } = live(shared, place);
@@ -242,7 +242,7 @@ test('a file that cannot be read is told, and what stands in the others is known
   ]);
 });
 
-describe('what others have written', () => {
+describe('files that others have written', () => {
   const trust = createOperatorTrust({
     key: () => 'a key of operators with 32 characters or more',
     isGuarded: true,
@@ -257,7 +257,7 @@ describe('what others have written', () => {
     return { place, name };
   }
 
-  test('is not believed without the seal of operators.key', async () => {
+  test('are not believed without the seal of operators.key', async () => {
     const { place, name } = await written();
     const text = (await place.read(name, 1e9)) ?? '';
     await place.write(name, text.replace('"accountId":"desk"', '"accountId":"desk" '));
@@ -279,7 +279,7 @@ describe('what others have written', () => {
       /of another process/,
     ],
     ['empty', () => '', /process\.json cannot be read/],
-  ])('is refused in words where it is %s', async (_, change, words) => {
+  ])('are refused in words if the file is %s', async (_, change, words) => {
     const place = createMemoryMirrorPlace();
     const { own, mirror } = live(createMemoryPlace(OPTIONS), place);
     await count(own);
@@ -290,7 +290,7 @@ describe('what others have written', () => {
 });
 
 describe('a disk', () => {
-  test('that fails holds nothing up: it is said once, and once when it works again', async () => {
+  test('that fails blocks nothing: one report, and one more when it works again', async () => {
     const place = createMemoryMirrorPlace();
     let isFull = true;
     const full = new Error('ENOSPC: no space left on device');
@@ -319,7 +319,7 @@ describe('a disk', () => {
     expect(asked).toBe(1);
   });
 
-  test('gets files that only their owner reads, and none that is half written', async () => {
+  test('gets files that only their owner can read, and none that is half written', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-mirror-'));
     try {
       const inside = path.join(folder, 'deep', 'instance-0');
@@ -330,7 +330,7 @@ describe('a disk', () => {
       expect((await stat(inside)).mode & 0o777).toBe(0o700);
       for (const name of await place.names())
         expect((await stat(path.join(inside, name))).mode & 0o777).toBe(0o600);
-      // What a process that died in the middle leaves.
+      // Left in the middle of a write by a process that died.
       await writeFile(path.join(inside, 'process.json.new'), 'half');
       expect((await reading(place))?.accounts.map(({ accountId }) => accountId)).toEqual([ID]);
       await expect(place.read('process.json', 10)).rejects.toThrow(/more than 10/);
@@ -339,7 +339,7 @@ describe('a disk', () => {
     }
   });
 
-  test('whose directory is a file is said, and the process goes on', async () => {
+  test('whose directory is a file is reported, and the process goes on', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-mirror-'));
     try {
       const file = path.join(folder, 'file');
@@ -370,7 +370,7 @@ describe('somebody else on the machine', () => {
     return states;
   }
 
-  test('who was there first does not keep the mirror: a directory of another owner is not used', async () => {
+  test('cannot block the mirror by being first: a directory of another owner is not used', async () => {
     await mkdir(inside, { mode: 0o777 });
     const { uid } = await stat(inside);
     const place = createMirrorDirectory(inside, uid + 1);
@@ -379,14 +379,14 @@ describe('somebody else on the machine', () => {
     expect(await readdir(inside)).toEqual([]);
   });
 
-  test('who left a directory open to all is shut out of it', async () => {
+  test('is shut out of a directory that was open to all', async () => {
     await mkdir(inside);
     await chmod(inside, 0o777);
     expect(await written()).toEqual([]);
     expect((await stat(inside)).mode & 0o777).toBe(0o700);
   });
 
-  test('who may write to the directory above could swap it: it is not used', async () => {
+  test('who may write to the parent directory could swap it: it is not used', async () => {
     await chmod(folder, 0o777);
     expect(await written()).toEqual([expect.stringMatching(/everybody may write to .*: chmod o-w /)]);
     await chmod(folder, 0o1777);
@@ -422,7 +422,7 @@ describe('somebody else on the machine', () => {
     expect(states).toEqual([expect.stringMatching('no room')]);
   });
 
-  test('who puts a link in place of the directory has nothing written behind it', async () => {
+  test('with a link in place of the directory gets nothing written behind it', async () => {
     const behind = path.join(folder, 'behind');
     await mkdir(behind);
     await symlink(behind, inside);
@@ -431,7 +431,7 @@ describe('somebody else on the machine', () => {
     expect(await readdir(behind)).toEqual([]);
   });
 
-  test('who puts a link in place of a file has it neither overwritten nor read', async () => {
+  test('with a link in place of a file has it neither overwritten nor read', async () => {
     const victim = path.join(folder, 'victim');
     await writeFile(victim, 'precious');
     await mkdir(inside);
@@ -442,7 +442,7 @@ describe('somebody else on the machine', () => {
     expect(await readFile(victim, 'utf8')).toBe('precious');
   });
 
-  test('who puts a pipe in place of a file does not hold the start up', async () => {
+  test('with a pipe in place of a file does not block the start', async () => {
     await mkdir(inside);
     await promisify(execFile)('mkfifo', [path.join(inside, 'process.json')]);
     await expect(reading(createMirrorDirectory(inside))).rejects.toThrow('process.json is no file');

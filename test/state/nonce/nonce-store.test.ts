@@ -36,7 +36,7 @@ describe.each([
   ['memory', openMemoryStores],
   ['redis', openRedisStores],
 ])('nonce store in %s', (_name, open) => {
-  test('sequences rise for ever, also when the clock of a caller steps back', async () => {
+  test('sequences always rise, even when the clock of a caller steps back', async () => {
     const [a, b] = open();
     let run = 0;
     await fc.assert(
@@ -70,14 +70,14 @@ describe.each([
     expect(await a.reserve('large', 5, 1)).toEqual({ first: floor + 3, count: 1, previous: floor + 2 });
   });
 
-  test('a value that came with the mutex is the previous one of the next reservation, too', async () => {
+  test('a value that came with the mutex is the previous one for the next reservation, too', async () => {
     const [a, b] = open();
     await a.reserve('both', 10, 5);
     expect(await b.enterMutex('both', { ...LEASE, owner: 'b' })).toMatchObject({ sequence: 15 });
     expect(await a.reserve('both', 10, 1)).toEqual({ first: 16, count: 1, previous: 15 });
   });
 
-  test('no millisecond is reserved twice and all lie within the bounds, whatever the clock does', async () => {
+  test('no millisecond is reserved twice and all lie within the bounds, for any clock', async () => {
     const [a, b] = open();
     let run = 0;
     const request = fc.record({
@@ -110,7 +110,7 @@ describe.each([
     );
   });
 
-  test('a clock that was an hour ahead does not block the key once it is put right', async () => {
+  test('a clock that was an hour ahead does not block the key once it is corrected', async () => {
     const [a] = open();
     const now = 1_760_000_000_000;
     await a.reserveWindow('hour', now + 3_600_000, now + 3_602_000, 5);
@@ -121,7 +121,7 @@ describe.each([
     });
   });
 
-  test('one holder at a time; each entry has a larger sequence; the waiting one makes it contended', async () => {
+  test('one holder at a time; each entry has a larger sequence; a waiting caller makes it contended', async () => {
     const [a, b] = open();
     const first = await a.enterMutex('mutex', { ...LEASE, owner: 'a' });
     expect(first).toMatchObject({ kind: 'granted', contended: false });
@@ -152,12 +152,12 @@ describe.each([
     expect(await b.renewMutex('lease', 'b', 600)).toBe('held');
   });
 
-  test('an urgent request is signalled to the holder, keeps everybody else out and ends with its entry', async () => {
+  test('an urgent request is signalled to the holder, keeps others out and ends with its entry', async () => {
     const [a, b] = open();
     const signals: MutexSignal[] = [];
     const stop = a.onMutexSignal((signal) => signals.push(signal));
     await a.enterMutex('urgent', { ...LEASE, leaseMs: 5000, owner: 'a' });
-    // A subscription takes a moment to stand; signals are hints, so wishes are repeated until one arrives.
+    // A subscription takes a moment. Signals are hints, so requests are repeated until one arrives.
     let entry = await b.enterMutex('urgent', { ...LEASE, leaseMs: 20, owner: 'b', urgent: true });
     expect(entry.kind).toBe('busy');
     while (!signals.some(({ kind, key }) => kind === 'urgent' && key === 'urgent')) {
@@ -170,7 +170,7 @@ describe.each([
     stop();
   });
 
-  test('an urgent request that is repeated is signalled once, so that it does not wake who made it for ever', async () => {
+  test('a repeated urgent request is signalled once, so that it does not wake its own caller for ever', async () => {
     const [a, b] = open();
     const signals: MutexSignal[] = [];
     const stop = b.onMutexSignal((signal) => signals.push(signal));
@@ -180,7 +180,7 @@ describe.each([
         await delay(25);
       }
     };
-    // A subscription takes a moment to stand.
+    // A subscription takes a moment.
     const enter = () => a.enterMutex('once', { ...LEASE, leaseMs: 5000, owner: 'a' });
     await heard('free', async () => {
       await enter();
@@ -197,7 +197,7 @@ describe.each([
     stop();
   });
 
-  test('a holder that is told to make way has lost the mutex at once', async () => {
+  test('a holder that is told to make way has already lost the mutex', async () => {
     const [a, b] = open();
     await a.enterMutex('way', { ...LEASE, leaseMs: 5000, owner: 'a' });
     await b.enterMutex('way', { ...LEASE, leaseMs: 5000, owner: 'b', urgent: true });
@@ -212,7 +212,7 @@ describe.each([
   });
 });
 
-test('a mutex whose holder and wisher stem from before the Redis server stepped its clock back is free', async () => {
+test("a mutex whose holder and urgent request date from before the Redis server's clock stepped back is free", async () => {
   const redis = server.connect();
   const store = createRedisNonceStore({ redis, prefix: 'stepped' });
   opened.push(store);
@@ -222,7 +222,7 @@ test('a mutex whose holder and wisher stem from before the Redis server stepped 
   expect((await store.enterMutex('mutex', { ...LEASE, owner: 'a' })).kind).toBe('granted');
 });
 
-describe('what somebody else wrote to Redis', () => {
+describe('values that somebody else wrote to Redis', () => {
   const now = Date.now();
   const floor = now * 10;
   const opening = () => {
@@ -235,7 +235,7 @@ describe('what somebody else wrote to Redis', () => {
   };
 
   test.each(['9e20', '900000000000000000000', String(floor + 7_000_000), '-5', 'nan', 'many'])(
-    'a sequence of %s is overwritten: no nonce is moved beyond what the exchange takes',
+    'a sequence of %s is overwritten: no nonce exceeds what the exchange takes',
     async (written) => {
       const { redis, store, tag } = opening();
       await redis.set(`${tag}:sequence`, written);
@@ -249,9 +249,9 @@ describe('what somebody else wrote to Redis', () => {
     },
   );
 
-  test('a sequence of a key that is used with larger ones is believed as far as that, and no further', async () => {
+  test('the sequence of a key used with larger nonces is believed up to those, and no further', async () => {
     const { redis, store, tag } = opening();
-    // As `nonceStart` moves it.
+    // Moved by `nonceStart`.
     const ahead = floor * 100;
     await redis.set(`${tag}:sequence`, String(ahead + 1_000));
     expect(await store.reserve('key', ahead, 1)).toMatchObject({ first: ahead + 1_001 });

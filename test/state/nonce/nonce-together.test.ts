@@ -6,7 +6,7 @@ import { freePort, hasRedisServer, type RedisServer, startRedisServer } from '..
 
 const KEYS = Array.from({ length: 20 }, (_, index) => `key-${index}`);
 
-describe.runIf(hasRedisServer())('nonces of many keys that are reserved in the same turn', () => {
+describe.runIf(hasRedisServer())('nonces of many keys reserved in the same turn', () => {
   async function open(args: readonly string[] = []): Promise<{ redis: Redis; store: RedisNonceStore }> {
     const server: RedisServer = await startRedisServer({ args: [...args] });
     closeAfterTest(() => server.stop());
@@ -19,7 +19,7 @@ describe.runIf(hasRedisServer())('nonces of many keys that are reserved in the s
 
   const all = (store: RedisNonceStore, floor: number) =>
     Promise.all(KEYS.map((key, index) => store.reserve(key, floor + index, 2)));
-  /** @param before the floor of the reservation before this one, if there was one */
+  /** @param before the floor of the previous reservation, if there was one */
   const firsts = (floor: number, before?: number) =>
     KEYS.map((_, index) => ({
       first: floor + index,
@@ -29,7 +29,7 @@ describe.runIf(hasRedisServer())('nonces of many keys that are reserved in the s
   const calls = async (redis: Redis): Promise<number> =>
     Number(/cmdstat_evalsha?:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
 
-  test('take one call, and each key has its own values', async () => {
+  test('take one call, and each key gets its own values', async () => {
     const { redis, store } = await open();
     await all(store, 1_000);
     await redis.config('RESETSTAT');
@@ -41,7 +41,7 @@ describe.runIf(hasRedisServer())('nonces of many keys that are reserved in the s
     ]);
   });
 
-  test('are reserved one by one where a cluster refuses keys of several slots', async () => {
+  test('are reserved one by one if a cluster refuses keys of several slots', async () => {
     const { redis, store } = await open([
       '--cluster-enabled',
       'yes',
@@ -56,7 +56,7 @@ describe.runIf(hasRedisServer())('nonces of many keys that are reserved in the s
     expect(await all(store, 2_000)).toEqual(firsts(2_000, 1_000));
   });
 
-  test('one that the server refuses keeps no other from being reserved', async () => {
+  test('one key that the server refuses does not keep others from being reserved', async () => {
     const { redis, store } = await open();
     await redis.lpush('test:{nonce/key-3}:sequence', 'not a number');
     const results = await Promise.allSettled(KEYS.map((key) => store.reserve(key, 1_000, 1)));

@@ -30,7 +30,7 @@ const FAILED: Receipt = { kind: 'failed', atMs: 6, final: true, reason: 'notFoun
 const LONG = 60_000;
 
 describe.each(Object.entries(STORES))('receipts in %s', (_name, open) => {
-  test('are there for whoever holds the thread next, whatever their ids', async () => {
+  test('are visible to the next holder of the thread, for any ids', async () => {
     const store = open();
     const ids = ['firing:0', 'owner', 'until', '__proto__x', 'm:a'];
     for (const id of ids) {
@@ -59,7 +59,7 @@ describe.each(Object.entries(STORES))('receipts in %s', (_name, open) => {
     expect((await store.hold('t', 'b', LONG)).kind).toBe('held');
   });
 
-  test('of many who ask at once exactly one is let in', async () => {
+  test('exactly one of many that ask at once gets the thread', async () => {
     const store = open();
     const holds = await Promise.all(
       Array.from({ length: 20 }, (_, owner) => store.hold('t', `o${owner}`, LONG)),
@@ -86,7 +86,7 @@ describe.each(Object.entries(STORES))('receipts in %s', (_name, open) => {
     expect(await store.peek(['t'])).toEqual([{}]);
   });
 
-  test('whatever happened in whichever order is all there', async () => {
+  test('are all there after any events in any order', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.record({ thread: fc.nat(2), id: fc.nat(9), holds: fc.boolean() }), { maxLength: 25 }),
@@ -108,7 +108,7 @@ describe.each(Object.entries(STORES))('receipts in %s', (_name, open) => {
 });
 
 describe('receipts of two stores on one Redis', () => {
-  test('are shared, and not with another installation', async () => {
+  test('are shared, but not with another installation', async () => {
     const [one, two, foreign] = ['p', 'p', 'q'].map((prefix) =>
       createRedisReceiptStore({ redis: server.connect(), prefix }),
     );

@@ -4,7 +4,7 @@ import { systemClock } from '../../../src/exchange/system-clock.ts';
 import { createMemoryReceiptStore } from '../../../src/state/receipts/receipts-memory.ts';
 import { createStandbyReceipts } from '../../../src/state/receipts/receipts-standby.ts';
 
-test('what was delivered alone is known to all afterwards', async () => {
+test('receipts made alone are known to all afterwards', async () => {
   const shared = createMemoryReceiptStore(systemClock);
   let isAlone = true;
   const receipts = createStandbyReceipts(shared, createMemoryReceiptStore(systemClock), () => isAlone);
@@ -19,13 +19,13 @@ test('what was delivered alone is known to all afterwards', async () => {
   expect(await receipts.hold('episode', 'other', 1_000)).toMatchObject({ kind: 'held' });
 });
 
-test('"told twice": what this process delivered it knows before it is handed back, and after the store is lost', async () => {
+test('a process knows its own receipts before they are handed back, and after the store is lost', async () => {
   const shared = createMemoryReceiptStore(systemClock);
   let isAlone = true;
   const receipts = createStandbyReceipts(shared, createMemoryReceiptStore(systemClock), () => isAlone);
   const receipt: Receipt = { kind: 'delivered', atMs: 1, saidAtMs: 1, final: false };
   await receipts.settle('alone', 'me', { first: receipt });
-  // The queue gives out work as soon as the store answers, and the receipts come behind it.
+  // The queue gives out work as soon as the store answers, before the receipts are handed back.
   isAlone = false;
   expect(await receipts.hold('alone', 'worker', 1_000)).toEqual({
     kind: 'held',

@@ -1,9 +1,9 @@
 import type { Clock } from '../../../src/core/ports/clock.ts';
 
 export interface ManualClock extends Clock {
-  /** Both clocks. */
+  /** Advances both clocks. */
   advance(byMs: number): void;
-  /** The wall clock alone, as when someone sets it. */
+  /** Steps the wall clock alone, as when someone sets it. */
   stepWall(byMs: number): void;
 }
 

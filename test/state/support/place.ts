@@ -14,10 +14,10 @@ import {
 } from '../../../src/state/state.ts';
 import { type PrivateRedis, startPrivateRedis } from '../../support/redis.ts';
 
-/** One place with a state that several processes would share: one `State` stands for one process. */
+/** One place of state that several processes share; each `State` stands for one process. */
 export interface Place {
   open(options?: Partial<StateOptions>): State;
-  /** What is stored, as texts. */
+  /** The stored data, as texts. */
   readonly raw: Backend;
 }
 
@@ -26,7 +26,7 @@ export interface Places {
   close(): Promise<void>;
 }
 
-/** Samples of history that every place keeps. */
+/** The number of history samples that every place keeps. */
 export const HISTORY_SAMPLES = 200;
 
 export type PlaceKind = 'memory' | 'redis';
@@ -117,7 +117,7 @@ export async function commitOne(state: State, change: AccountCommit): Promise<Co
   return result;
 }
 
-/** An evaluation state that counts. */
+/** An evaluation state that counts its episodes. */
 export const evaluation = (accountId: string, nextEpisode: number) => ({
   ...emptyAccountState(accountId),
   nextEpisode,

@@ -21,7 +21,7 @@ async function freePort(): Promise<number> {
   return address !== null && typeof address === 'object' ? address.port : 0;
 }
 
-/** A Redis server of this test's own, on a free port of the loopback, that keeps nothing. */
+/** A Redis server for one test file, on a free loopback port, without persistence. */
 export async function startRedis(): Promise<PrivateRedis> {
   const directory = mkdtempSync(join(tmpdir(), 'breakwater-redis-'));
   const port = await freePort();

@@ -2,7 +2,7 @@ import { type PricedFrom, pricedFrom, type Range } from './priced-from.ts';
 import { CADENCE_MS, type Group, PRICE_STEP, pathsOf, scenarioOf } from './scenario.ts';
 import type { Trace, TracedOrder } from './trace.ts';
 
-/** What is the same in both plays, and the words for it where it is not. */
+/** Compares both plays, and describes each difference in words. */
 export function differences(group: Group, world: Trace, real: Trace): readonly string[] {
   return [
     ...listsDiffer('episodes', world.episodes, real.episodes),
@@ -43,12 +43,12 @@ interface Pair {
   readonly real: Placed;
 }
 
-/** An order of ours among all that happened to its account. */
+/** An order of the daemon, with the trace of its account. */
 interface Placed extends TracedOrder {
   readonly trace: Trace;
 }
 
-/** Orders of ours that have the same place in the sequence of their market. */
+/** Orders of the daemon at the same place in the sequence of their market. */
 export function pairsOf(world: Trace, real: Trace): readonly Pair[] {
   const [inWorld, forReal] = [placedIn(world), placedIn(real)];
   return [...inWorld].flatMap(([market, orders]) =>
@@ -67,16 +67,15 @@ function placedIn(trace: Trace): ReadonlyMap<string, readonly Placed[]> {
   );
 }
 
-/** Oldest moment at which the exchange may have answered the read before an order. */
+/** The earliest time at which the exchange may have answered the read before an order. */
 export function readBefore({ trace, atMs }: Placed): number {
   return trace.reads.findLast(({ toMs }) => toMs <= atMs)?.fromMs ?? atMs;
 }
 
 /**
- * Each order is priced from a read: by the mark that it shows, and by how far the market may run until the order
- * arrives. Both are known within bounds for either play, from its own reads and round trips; what the bounds allow is
- * what timing explains, and no more. The limit price follows the activation by the slippage, which timing does not
- * change.
+ * Each order is priced from a read: by its mark, and by how far the market may run until the order arrives. Both are
+ * known within bounds for either play, from its own reads and round trips; a difference within these bounds is
+ * explained by timing. The limit price follows the activation by the slippage, which timing does not change.
  */
 function pairDiffers(group: Group, { world, real }: Pair): readonly string[] {
   const found: string[] = [];
@@ -99,8 +98,8 @@ function pairDiffers(group: Group, { world, real }: Pair): readonly string[] {
         `${real.price} with ${real.activation} for real`,
     );
   }
-  // The real daemon may be as late as the machine makes it. The world has next to no latency and the same ticks, so it
-  // is at most two ticks later: a move of the price and the end of a `for` can each fall beside one.
+  // The real daemon may be late by any amount, depending on the machine. The world has almost no latency and the same
+  // ticks, so it is at most two ticks later: a move of the price and the end of a `for` can each fall beside one.
   if (world.atMs > real.atMs + 2 * CADENCE_MS + LEEWAY_MS) {
     found.push(`${where}: at ${world.atMs} ms in the world, already at ${real.atMs} ms for real`);
   }
@@ -113,7 +112,7 @@ function basesOf(group: Group, { trace, ...order }: Placed): readonly PricedFrom
   return pricedFrom(order, trace, { path, latencyMs, liquidatedAt });
 }
 
-/** By how much an activation in the world may lie above the one for real. */
+/** How far an activation in the world may lie above the real one. */
 function explained(world: PricedFrom, real: PricedFrom, what: string): Range {
   const marks = minus(world.mark, real.mark);
   // A sell activates below its mark, a buy above.
@@ -125,7 +124,7 @@ function minus(one: Range, other: Range): Range {
   return { least: one.least - other.most, most: one.most - other.least };
 }
 
-/** An activation follows the mark price by at most so much more: the allowance for basis is a share of it. */
+/** Factor by which an activation may follow the mark price: the allowance for basis is a share of it. */
 const FOLLOWS_BY = 1.02;
 /** Three price steps: the path's price, the activation and the limit price are each rounded to one. */
 const ROUNDED = 3 * Number(PRICE_STEP);

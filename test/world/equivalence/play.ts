@@ -28,18 +28,21 @@ import {
 } from './scenario.ts';
 import { ReadLog, type Trace, traceOf } from './trace.ts';
 
-/** What happened to each account of a group. */
+/** The trace of each account of a group. */
 export interface Played {
   readonly traces: ReadonlyMap<string, Trace>;
-  /** What failed that should not; empty in a sound play. */
+  /** Unexpected failures; empty in a sound play. */
   readonly errors: readonly unknown[];
 }
 
-/** Both begin their paths at a multiple of it, Unix milliseconds: ticks then come at the same times of the paths. */
+/**
+ * Both plays begin their paths at a multiple of this, in Unix milliseconds, so that ticks fall on the same times of the
+ * paths.
+ */
 const ALIGNED_MS = 1_000;
 /** In the world: from the start of the daemon to that of the paths. Every account has been polled by then. */
 const LEAD_MS = 4 * CADENCE_MS;
-/** Half of what a request to the store takes in the world, and the store's resolution. */
+/** Half of a store request's latency in the world, plus the store's resolution. */
 const STORE_ERROR_MS = 1.2;
 const START_MS = Date.UTC(2026, 0, 1);
 export const SEED = 12;
@@ -85,7 +88,7 @@ async function tracesOf(
   return new Map(ids.map((id, index) => [id, traces[index] as Trace]));
 }
 
-/** As `playInWorld`: the daemon with its queues on a real Redis, the exchange over HTTP, in real time. */
+/** As `playInWorld`, in real time: the daemon with its queues on a real Redis, the exchange over HTTP. */
 export async function playForReal(group: Group): Promise<Played> {
   const redis = await startPrivateRedis();
   try {
@@ -130,7 +133,7 @@ async function playWithDaemon(
   const seen = Promise.withResolvers<void>();
   const errors: unknown[] = [];
   const emit = (event: DaemonEvent): void => {
-    // A poll that is given up because a lane of the account acts is no failure.
+    // A poll abandoned because a lane of the account acts is no failure.
     const isFailure =
       event.kind === 'workerError' || (event.kind === 'pollFailed' && event.why !== 'aborted');
     if (isFailure) errors.push(event);
@@ -162,7 +165,7 @@ function beginAfter(atMs: number): number {
   return Math.ceil(atMs / ALIGNED_MS) * ALIGNED_MS;
 }
 
-/** Resolves to what failed of the events, when the paths are over. */
+/** Resolves to the failures of the events, when the paths are over. */
 async function playOut(
   group: Group,
   exchange: SimulatedExchange,
@@ -197,7 +200,7 @@ async function playOut(
   return errors;
 }
 
-/** By the clock of the exchange, which loses time when it cannot keep up. */
+/** By the exchange's clock, which loses time when it cannot keep up. */
 async function until({ clock }: SimulatedExchange, atMs: number): Promise<void> {
   for (let leftMs = atMs - clock.nowMs(); leftMs > 0; leftMs = atMs - clock.nowMs()) await sleep(leftMs);
 }

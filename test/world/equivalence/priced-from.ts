@@ -3,25 +3,25 @@ import type { Trace, TracedOrder, TracedRead } from './trace.ts';
 
 export type { Range } from './scenario.ts';
 
-/** What a price may have been computed from, as far as reads and path tell. */
+/** Possible inputs of a price, as far as reads and path show. */
 export interface PricedFrom {
-  /** The mark price that the read showed. */
+  /** The mark price of the read. */
   readonly mark: Range;
-  /** How far the market was reckoned to run until the order arrives; none for standing stops. */
+  /** Estimated run of the market until the order arrives; zero for standing stops. */
   readonly run: Range;
 }
 
 interface Play {
   readonly path: Path;
-  /** What every request takes at least. */
+  /** Minimum latency of every request. */
   readonly latencyMs: number;
   readonly liquidatedAt: number | undefined;
 }
 
 /**
- * The design's sentence, written down a second time: speed x (age of the read + round trip), speed being the larger
- * adverse move per second over 3 s and 20 s. When exactly a read was sent and answered is known within bounds only,
- * so the result is bounds too; one for each read that may have been the newest when the order was decided on.
+ * Independent copy of the design's formula: speed x (age of the read + round trip), where speed is the larger adverse
+ * move per second over 3 s and 20 s. The times of a read's request and answer are known only within bounds, so the
+ * result has bounds too; one result for each read that may have been the newest when the order was decided.
  */
 export function pricedFrom(
   order: TracedOrder,
@@ -52,9 +52,9 @@ export function pricedFrom(
 }
 
 /**
- * What fills have taught, at most, a share of the mark beyond the default allowance: the reads before and after a fill
- * show how far the mark was from an activation that the last price had reached. Which fill a lane still goes by is not
- * traced, so that it may be none.
+ * Upper bound of the allowance learned from fills, as a share of the mark beyond the default allowance: the reads
+ * before and after a fill show how far the mark was from an activation that the last price had reached. The fill that a
+ * lane currently uses is not traced, so the lower bound is zero.
  */
 function learnedAllowance(
   { market, atMs }: TracedOrder,
@@ -74,12 +74,12 @@ function learnedAllowance(
   return Math.max(0, ...apart.map((share) => share - ALLOWANCE));
 }
 
-/** From deciding on an order to its arrival, where no answer tells. */
+/** From the decision on an order to its arrival, if no answer shows it. */
 const UNANSWERED_MS = 100;
 /** Times are in whole milliseconds. */
 const ROUNDED_MS = 2;
 
-/** Half of the distance to liquidation is the most that allowance and run together may take. */
+/** Allowance and run together are limited to half of the distance to liquidation. */
 function drawnIn(run: Range, mark: Range, { liquidatedAt }: Play): Range {
   if (liquidatedAt === undefined) return run;
   const room = (price: number): number => Math.abs(price - liquidatedAt) / 2 - price * ALLOWANCE;
@@ -98,7 +98,7 @@ function marksOf({ fromMs, toMs }: TracedRead, { path, latencyMs }: Play): Range
   return pricesWithin(path, Math.min(fromMs + latencyMs, toMs), toMs);
 }
 
-/** Age of the read when the order is decided on, and a round trip: the lane's, or that of the read if it was longer. */
+/** Age of the read at the decision, plus a round trip: the lane's, or that of the read if longer. */
 function travelMs(
   read: TracedRead,
   { decided, roundTripMs }: { readonly decided: Range; readonly roundTripMs: number },
@@ -107,14 +107,14 @@ function travelMs(
   const { fromMs, toMs } = read;
   const earlierMs = statedEarlierMs(read);
   return {
-    // A lane that had nothing to do has forgotten what its requests took.
+    // A lane that had nothing to do has forgotten its round trip.
     least: latencyMs + Math.max(0, decided.least - toMs) + latencyMs,
     most: decided.most - fromMs + earlierMs + Math.max(toMs - fromMs + earlierMs, roundTripMs) + ROUNDED_MS,
   };
 }
 
 const HORIZONS_MS = [3_000, 20_000];
-/** Of the times that are known of reads; a new sample of the store's clock shifts them by its error besides. */
+/** Error of the known times of reads; a new sample of the store's clock also shifts them by its error. */
 const JITTER_MS = 10;
 const KEPT_MS = 20_000;
 const LEAST_SPAN_MS = 1_000;
@@ -148,12 +148,12 @@ function speedAt(newest: TracedRead, reads: readonly TracedRead[], play: Play, a
   };
 }
 
-/** How much earlier than it was sent a read counts as sent: a poll's by the error of the clock, a lane's own not. */
+/** How much earlier than sent a read counts as sent: for a poll's read the error of the clock, for a lane's zero. */
 function statedEarlierMs({ market, clockErrorMs }: TracedRead): number {
   return market === null ? clockErrorMs : 0;
 }
 
-/** Time between the sending of two reads, as lanes reckon it. */
+/** Time between the sending of two reads, by the lanes' reckoning. */
 function spanOf(one: TracedRead, other: TracedRead, { latencyMs }: Play): Range {
   const statedMs = statedEarlierMs(one) - statedEarlierMs(other);
   return {
@@ -162,7 +162,7 @@ function spanOf(one: TracedRead, other: TracedRead, { latencyMs }: Play): Range 
   };
 }
 
-/** The first read within a horizon; several, where it may have been one or the other. */
+/** The first read within a horizon; several candidates if that is uncertain. */
 function sinceWhen(
   newest: TracedRead,
   earlier: readonly TracedRead[],
@@ -174,6 +174,6 @@ function sinceWhen(
   const first = kept.findIndex((read) => spanOf(read, newest, play).least <= horizonMs + jitterMs(read));
   if (first === -1) return kept.slice(-1);
   const sure = kept.findIndex((read) => spanOf(read, newest, play).most <= horizonMs - jitterMs(read));
-  // Where none is within it for certain, the last one counts, whenever it was.
+  // If none is certainly within it, the last one counts, whatever its time.
   return kept.slice(first, sure === -1 ? undefined : sure + 1);
 }

@@ -7,33 +7,33 @@ import {
 } from '../../../src/simulator/prices/price-source.ts';
 import type { AccountSpec, TimedEvent, WorldSpec } from '../../../src/world/spec.ts';
 
-/** Milliseconds since the path began, and the price from then on (steps) or then (slope). */
+/** Milliseconds since the path began, and the price from then on (steps) or at that time (slope). */
 export type Path = readonly (readonly [atMs: number, price: number])[];
 
 /**
- * One account with markets and rules of its own. In all texts `@A` stands for its market A, and so on: no scenario
- * sees the prices of another, so that many can be played beside each other.
+ * One account with its own markets and rules. In all texts `@A` stands for its market A, and so on: no scenario sees
+ * the prices of another, so many can be played together.
  */
 export interface Scenario {
-  /** Capitals and digits: part of the names of its markets; in small letters the account's id. */
+  /** Capitals and digits: part of the names of its markets; in lower case the account's id. */
   readonly id: string;
   readonly about: string;
-  /** What it must lead to in both, so that equal is not just equally idle. */
+  /** The required result in both plays, so that they are not equal by doing nothing. */
   readonly leadsTo: 'orders' | 'wouldPlace' | 'refused' | 'liquidation' | 'nothing';
   readonly account: Omit<AccountSpec, 'id'>;
   readonly paths: Readonly<Record<string, Path>>;
   /** As in a config file; their ids are prefixed with the scenario's. */
   readonly rules: readonly RuleText[];
-  /** Rules and rule sets of the product that the account uses too. */
+  /** Shipped rules and rule sets that the account uses too. */
   readonly uses?: readonly (string | { readonly use: string; readonly without: readonly string[] })[];
   /** Further keys of the account in the config. */
   readonly keys?: Readonly<Record<string, unknown>>;
   readonly faults?: readonly FaultSpec[];
-  /** Every request waits so long before the exchange looks at it. */
+  /** Latency of every request before the exchange handles it. */
   readonly latencyMs?: number;
-  /** Where its position is so near that activations are drawn in: halfway to it they end. */
+  /** The liquidation price, if it is so near that it limits activations: they end halfway to it. */
   readonly liquidatedAt?: number;
-  /** Since the path began. */
+  /** Times are since the path began. */
   readonly events?: readonly TimedEvent[];
 }
 
@@ -49,11 +49,11 @@ export interface Group {
 }
 
 export const START_PRICE = 1_000;
-/** Every account is polled so often, near a threshold or not. */
+/** Every account is polled at this interval, near a threshold or not. */
 export const CADENCE_MS = 1_000;
 export const PRICE_STEP = '0.01';
 const TERMS = { amountStep: '0.01', priceStep: PRICE_STEP, minAmount: '0.01', maintenanceMargin: '0.03' };
-/** How often a slope moves. */
+/** Interval of price moves on a slope. */
 const TICK_MS = 50;
 
 export const accountIdOf = ({ id }: Pick<Scenario, 'id'>): string => id.toLowerCase();
@@ -66,7 +66,7 @@ export function steps(...points: Path): Path {
   });
 }
 
-/** The price goes straight from point to point, from the start price on. */
+/** The price moves linearly from point to point, beginning at the start price. */
 export function slope(...points: Path): Path {
   return [[0, START_PRICE], ...points];
 }
@@ -80,8 +80,8 @@ function marketsOf({ id, paths }: Scenario): readonly string[] {
 }
 
 /**
- * Paths and events of a scenario begin so much later than written: accounts do not all need something at once, and
- * prices move at all phases of the ticks.
+ * Delays the paths and events of a scenario: so that accounts do not all act at once, and prices move at all phases of
+ * the ticks.
  */
 function offsetOf({ scenarios }: Group, scenario: Scenario): number {
   return (scenarios.indexOf(scenario) * APART_MS) % SPREAD_MS;
@@ -103,12 +103,11 @@ export function pathsOf(group: Group): ReadonlyMap<string, Path> {
   );
 }
 
-/** The scenario that a market belongs to. */
 export function scenarioOf({ scenarios }: Group, market: string): Scenario | undefined {
   return scenarios.find((scenario) => marketsOf(scenario).includes(market));
 }
 
-/** What moves the markets of a group when its paths begin at `beginMs`, Unix milliseconds. */
+/** Price sources of a group whose paths begin at `beginMs`, in Unix milliseconds. */
 export function sourcesOf(group: Group, beginMs: number): ReadonlyMap<string, PriceSource> {
   return new Map([...pathsOf(group)].map(([market, path]) => [market, sourceOf(path, beginMs)]));
 }
@@ -118,14 +117,14 @@ function sourceOf(path: Path, beginMs: number): PriceSource {
   return sourceFromPoints(interpolate(points, TICK_MS, decimal(PRICE_STEP)));
 }
 
-/** When the last path of a group has ended and what follows from it is over, since the paths began. */
+/** When the last path of a group has ended with its consequences, since the paths began. */
 export function durationOf(group: Group): number {
   return Math.max(...[...pathsOf(group).values()].map((path) => path.at(-1)?.[0] ?? 0)) + SETTLE_MS;
 }
 
 const SETTLE_MS = 5_000;
 
-/** The least and the largest price that a market shows within a time, both ends included. */
+/** The smallest and the largest price of a market within a time, both ends included. */
 export function pricesWithin(path: Path, fromMs: number, toMs: number): Range {
   const inside = path.filter(([atMs]) => atMs > fromMs && atMs <= toMs).map(([, price]) => price);
   const prices = [...inside, priceAt(path, fromMs), priceAt(path, toMs)];
@@ -147,7 +146,7 @@ function priceAt(path: Path, atMs: number): number {
   return from[1] + ((to[1] - from[1]) * playedMs) / (to[0] - from[0]);
 }
 
-/** The same exchange for both plays; its prices stand still until the paths begin. */
+/** The same exchange for both plays; its prices are constant until the paths begin. */
 export function exchangeOf(group: Group): WorldSpec['exchange'] {
   const markets = group.scenarios.flatMap(marketsOf);
   return {
@@ -201,7 +200,7 @@ export function configText(
   const config = {
     mode: 'enforce',
     exchange: { baseUrls: [baseUrl], lateArrival: '2s', ...group.exchange },
-    // A Redis without a password: orders by hand need a seal.
+    // Operator orders need a seal, because the Redis has no password.
     ...(redis === undefined
       ? {}
       : { redis, insecure: ['redis'], operators: { key: { env: 'OPERATORS_KEY' } } }),

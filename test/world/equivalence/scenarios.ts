@@ -2,9 +2,9 @@ import type { AccountSpec } from '../../../src/world/spec.ts';
 import { type Group, type RuleText, type Scenario, slope, steps } from './scenario.ts';
 
 /**
- * Prices jump and then stay for seconds where the outcome depends on what a read sees, so that it does not depend on
- * when the read is made; on slopes only what is asked for as a share of the size. A long of 30 at 1,000 with this
- * collateral is liquidated at 917.5 and nearer than 5 % from 965.8 down; a short of 30 at 1,077.7, from 1,026.3 up.
+ * Where the outcome depends on a read, prices jump and then stay for seconds, so that it does not depend on the time of
+ * the read; on slopes only shares of the size are requested. A long of 30 at 1,000 with this collateral is liquidated
+ * at 917.5 and nearer than 5 % from 965.8 down; a short of 30 at 1,077.7, from 1,026.3 up.
  */
 const LONG: Omit<AccountSpec, 'id'> = {
   collateral: { USDT: '3300' },
@@ -36,7 +36,7 @@ const TWO_MARKETS: Omit<AccountSpec, 'id'> = {
  */
 const DOWN = steps([2_000, 960], [8_000, 949], [14_000, 948]);
 const UP = steps([2_000, 1_035], [8_000, 1_046], [14_000, 1_047]);
-/** With time for a second attempt before the next step. */
+/** Leaves time for a second attempt before the next step. */
 const DOWN_LATER = steps([2_000, 960], [12_000, 949], [18_000, 948]);
 const UP_LATER = steps([2_000, 1_035], [12_000, 1_046], [18_000, 1_047]);
 const NEAR = { liquidationDistance: { below: '5%', clearAbove: '5.5%' } };
@@ -121,7 +121,7 @@ const ON_SLOPES: readonly Scenario[] = [
   },
 ];
 
-/** The market moves on while requests travel: what activations have to make up for is many times their allowance. */
+/** The market moves on while requests travel: activations must compensate for many times their allowance. */
 const SLOW_REQUESTS: readonly Scenario[] = [
   {
     id: 'LAGFALL',
@@ -356,7 +356,7 @@ const STOPS: readonly Scenario[] = [
     about: 'a reduction beside a standing stop, which is then placed anew',
     leadsTo: 'orders',
     account: SHORT,
-    // Clearly more than the time for which an accepted order proves that orders are taken, before the stop is replaced.
+    // Clearly longer than an accepted order proves that orders are taken, before the stop is replaced.
     paths: { A: steps([2_000, 1_010], [8_000, 1_035], [20_000, 1_046], [26_000, 1_046.1]) },
     rules: [
       {
@@ -682,7 +682,7 @@ const SETS: readonly Scenario[] = [
     about: 'the rule set balanced through two falls',
     leadsTo: 'orders',
     account: LONG,
-    // After the hold of its standing stop, which would be placed in the middle of the first fall.
+    // After the hold of its standing stop, which would otherwise be placed in the middle of the first fall.
     paths: { A: steps([8_000, 963], [16_000, 955], [22_000, 945], [28_000, 935]) },
     rules: [],
     uses: ['balanced'],
@@ -694,7 +694,7 @@ const SETS: readonly Scenario[] = [
     account: SHORT,
     paths: { A: steps([8_000, 1_050], [14_000, 1_058], [20_000, 1_067], [26_000, 1_078]) },
     rules: [],
-    // A forecast follows the moments of its samples, which the two do not share to the millisecond.
+    // A forecast depends on the times of its samples, which differ between the plays by milliseconds.
     uses: [{ use: 'last-resort', without: ['falling-fast'] }],
   },
   {
@@ -703,7 +703,7 @@ const SETS: readonly Scenario[] = [
     leadsTo: 'orders',
     account: LONG,
     liquidatedAt: 917.5,
-    // From a jump of long ago: what is left until liquidation is too little for the pace of one just now.
+    // After a jump long ago: the distance left until liquidation is too small for the speed of a recent one.
     paths: { A: steps([500, 940], [22_500, 925], [28_500, 920], [32_500, 919]) },
     rules: [
       {
@@ -717,7 +717,7 @@ const SETS: readonly Scenario[] = [
   },
 ];
 
-/** The cases that every reading that touches orders is played with. */
+/** The cases that are played with every reading that affects orders. */
 function underReading(prefix: string): readonly Scenario[] {
   return [
     {
@@ -725,7 +725,7 @@ function underReading(prefix: string): readonly Scenario[] {
       about: 'a long is halved, beside a standing stop',
       leadsTo: 'orders',
       account: LONG,
-      // Less than the time for which an accepted order proves that orders are taken, when the stop is replaced.
+      // Shorter than an accepted order proves that orders are taken, when the stop is replaced.
       paths: { A: steps([2_000, 980], [8_000, 960], [12_000, 949], [18_000, 948]) },
       rules: [
         {

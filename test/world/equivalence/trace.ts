@@ -5,60 +5,60 @@ import { formatDecimal } from '../../../src/core/quantities/decimal.ts';
 import type { SimulatedExchange } from '../../../src/simulator/simulated-exchange.ts';
 
 export interface TracedOrder {
-  /** Milliseconds since the path began, on the exchange. */
+  /** Milliseconds since the path began, by the exchange's clock. */
   readonly atMs: number;
   readonly market: string;
-  /** Side, amount, leg, and whether it only reduces. */
+  /** Side, amount, leg, and whether it is reduce-only. */
   readonly what: string;
   readonly activation: number;
   readonly price: number;
   readonly isOurs: boolean;
-  /** When it first filled; undefined: it did not. */
+  /** When it first filled; undefined if it did not. */
   readonly filledAtMs: number | undefined;
-  /** What was known when it was priced; undefined: not ours. */
+  /** State when it was priced; undefined for an order of somebody else. */
   readonly priced: Priced | undefined;
 }
 
 export interface Priced {
   readonly role: 'reduce' | 'cover';
-  /** From deciding on it to its answer; undefined: none came. */
+  /** From the decision to its answer; undefined if none came. */
   readonly tookMs: number | undefined;
-  /** How long requests in its market took until then, as lanes reckon it. */
+  /** Round trip of requests in its market until then, by the lanes' reckoning. */
   readonly roundTripMs: number;
 }
 
-/** What happened to one account, in the words that are compared; by market, as markets do not wait for each other. */
+/** History of one account, in the words that are compared; by market, since markets do not wait for each other. */
 export interface Trace {
-  /** By rule and subject: the phases it went through. */
+  /** By rule and subject: its phases. */
   readonly episodes: Readonly<Record<string, readonly string[]>>;
-  /** By market, or `account`: what was decided and how it ended. */
+  /** By market, or `account`: decisions and their results. */
   readonly actions: Readonly<Record<string, readonly string[]>>;
   readonly orders: readonly TracedOrder[];
-  /** By market: what happened to orders and positions there. */
+  /** By market: events of orders and positions. */
   readonly ledger: Readonly<Record<string, readonly string[]>>;
-  /** By market and direction: what is left. */
+  /** By market and direction: final sizes. */
   readonly sizes: Readonly<Record<string, string>>;
   /** The exchange's answers to reads of positions. */
   readonly reads: readonly TracedRead[];
 }
 
-/** Asked for and answered at some time between the two, milliseconds since the path began. */
+/** Requested and answered at some time between the two, in milliseconds since the path began. */
 export interface TracedRead {
   readonly fromMs: number;
   readonly toMs: number;
-  /** Whose lane made it; null: a poll, which reads all markets. */
+  /** The market whose lane made it; null: a poll, which reads all markets. */
   readonly market: string | null;
   /**
-   * How far the daemon's idea of the store's clock may have been off. A poll's read is handed to lanes as sent so much
-   * earlier, so that none seems newer than it is on a lane's clock.
+   * Possible error of the daemon's estimate of the store's clock. A poll's read is handed to lanes as sent this much
+   * earlier, so that it never seems newer than it is by a lane's clock.
    */
   readonly clockErrorMs: number;
 }
 
 /**
- * What the audit says of actions. Left out is what timing decides: whether an order is filled as it is accepted or only
- * a later read shows it, and so whether a cancel has to make sure (fills and cancelled orders are compared in the
- * ledger), and reads that came too late to count.
+ * Actions by the audit, without details that depend on timing: whether an order fills as it is accepted or only a later
+ * read shows it, and so whether a cancel must verify (fills and cancelled orders are compared in the ledger), and reads
+ * that came too late to count.
  */
 const ACTIONS: ReadonlySet<AuditKind> = new Set<AuditKind>([
   'intentOpened',
@@ -99,7 +99,7 @@ const LEDGER = [
 
 const MOST_RECORDS = 10_000;
 
-/** When each account's positions were read, by the clock of the exchange; an observer of daemons. */
+/** Times at which each account's positions were read, by the exchange's clock; an observer of daemons. */
 export class ReadLog implements Telemetry {
   readonly #reads = new Map<string, TracedRead[]>();
   readonly #nowMs: () => number;
@@ -145,7 +145,7 @@ export async function traceOf(
   return {
     episodes: grouped(
       transitions,
-      // A credit line's name ends with the second in which it was taken.
+      // The name of a credit line ends with the second in which it was opened.
       ({ ruleId, subject }) => `${ruleId} ${subject.replace(/@\d+$/, '')}`,
       ({ episode, to, reason, stage }) =>
         `${episode} ${to}: ${reason}${stage === undefined ? '' : ` ${stage}`}`,
@@ -211,7 +211,7 @@ const ANSWERED: ReadonlySet<AuditKind> = new Set<AuditKind>([
   'cancelRejected',
 ]);
 
-/** By client order id: how long an order took that was sent once, and what requests of its lane had taken before. */
+/** By client order id: the duration of an order that was sent once, and the round trip of its lane before. */
 function pricedOf(events: readonly AuditEvent[]): ReadonlyMap<string, Priced> {
   const priced = new Map<string, Priced>();
   for (const ofMarket of Map.groupBy(events, ({ market }) => market).values()) {

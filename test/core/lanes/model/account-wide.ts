@@ -16,7 +16,7 @@ import { Violation } from './tally.ts';
 import { type Fault, failure, LATENCY_MS, TIMEOUT_MS } from './wire.ts';
 import type { World } from './world.ts';
 
-/** A rule of the account that cancels everything, through the account's own lane. */
+/** A rule of the account that cancels everything, through the account lane. */
 export class AccountWide {
   readonly #world: World;
   readonly #rules: Rules;
@@ -27,7 +27,7 @@ export class AccountWide {
     this.#rules = rules;
   }
 
-  /** The rule fires; the first request of what it asks for meets a fault. */
+  /** The rule fires; the first request it leads to meets the fault. */
   cancel(fault: Fault): void {
     const { actor, nowMs, seen, setup } = this.#world;
     this.#episodes += 1;
@@ -41,7 +41,7 @@ export class AccountWide {
     }
   }
 
-  /** What the account's own lane left undone; its rule has resolved by now. */
+  /** Finishes what the account lane left undone; its rule has resolved. */
   finish(): void {
     const { actor, nowMs, setup } = this.#world;
     actor.account = observeAccountRequests(actor.account, [], true, setup.settings, nowMs);

@@ -5,8 +5,8 @@ import { Violation } from './tally.ts';
 import type { World } from './world.ts';
 
 /**
- * At rest, with a fresh read and nothing on its way, what is open at the exchange cannot take a position below
- * the smallest target, and nothing is open that nobody wants.
+ * At rest, with a fresh read and no request on its way, the open orders cannot take a position below the smallest
+ * target, and no unwanted order is open.
  */
 export function checkAtRest(world: World): void {
   if (!isJudged(world)) return;
@@ -20,18 +20,18 @@ function isJudged(world: World): boolean {
   const { settings } = setup;
   const { state } = actor;
   if (settings.mode === 'observe' || settings.cancel === 'never' || !settings.cancelCoversStops) return false;
-  // Without settings what is wanted could not come back after a cancel: then all stays.
+  // Without settings the wanted orders could not be placed again after a cancel, so all orders stay.
   if (setup.config.market === undefined) return false;
-  // Nothing is claimed of what an earlier store epoch may have left open.
+  // An earlier store epoch may have left orders open: nothing is promised about those.
   if (state.priorOrdersPossible) return false;
-  // What no cancel may remove before an order has been accepted stands, and is said to.
+  // No cancel may go out before an order has been accepted: the unwanted orders stay, which is recorded.
   const verdict = judgeCancel(state, world.context(), exchange.nowMs);
   if (verdict === 'unproven') return false;
-  // Nor what stands beside a stop that the market runs towards.
+  // The same holds next to a stop that the market runs towards.
   if (verdict === 'barred' && exchange.nowMs >= state.retryAtMs.cancel) return false;
-  // As far as the lane knows, something may still arrive.
+  // The lane must assume that a request may still arrive.
   if (state.orders.some(({ arrivedByMs }) => arrivedByMs > exchange.nowMs)) return false;
-  // A cancel waits that would take down the stops of a position that may be open.
+  // A cancel is waiting, as it would take down the stops of a position that may be open.
   if (isCancelHeldBack(state)) return false;
   if (isSilenced || state.doubt !== null || exchange.inFlight > 0) return false;
   const seenFromMs = (state.read?.sentAtMs ?? 0) - settings.readLagMs;
@@ -40,7 +40,7 @@ function isJudged(world: World): boolean {
 
 function checkTargets({ actor, exchange }: World): void {
   const { state } = actor;
-  // The owner may trade exactly the amount of an order beside its activation: no read can tell that from its fill.
+  // The owner may trade exactly the amount of an order near its activation: no read can tell that from its fill.
   const presumed = new Set(
     state.orders.filter((order) => order.presumedFilled).map((order) => order.request.clientOrderId),
   );
@@ -54,7 +54,7 @@ function checkTargets({ actor, exchange }: World): void {
     );
     const left = reducing.reduce((sum, order) => sum + order.left, 0);
     const floor = Math.min(floorOf(state, position.id), position.lots);
-    // Full closes may stand beside each other, and beside what was sent for another target: reduce-only trims them.
+    // Full closes may stand beside each other, and beside orders for another target: reduce-only trims them.
     if (floor > 0 && position.lots - left < floor)
       throw new Violation(`at rest ${left} of ${position.lots} open, target ${floor}`);
   }

@@ -16,9 +16,9 @@ interface LateRequest {
 }
 
 /**
- * A small exchange for the properties of the order sets: one market, sizes in lots, prices in ticks, virtual
- * time. It knows every reading of what the specification leaves open that touches orders, and keeps the ledger
- * on which the properties are asserted. It shares nothing with the code under test but the shape of requests.
+ * A small exchange to test the properties of the order sets: one market, sizes in lots, prices in ticks, virtual time.
+ * It implements every reading of what the specification leaves open about orders, and keeps the ledger on which the
+ * properties are asserted. It shares no code with the code under test but the shape of requests.
  */
 export class ModelExchange<Tag> {
   nowMs = 1_000_000;
@@ -29,7 +29,7 @@ export class ModelExchange<Tag> {
   positions: ModelPosition[] = [];
   orders: ModelOrder<Tag>[] = [];
   liquidations = 0;
-  /** When a position last changed, by whomever. */
+  /** When a position last changed, by any cause. */
   changedMs = 0;
   readonly readings: Readings;
   readonly onFill: (fill: Fill<Tag>) => void;
@@ -61,7 +61,7 @@ export class ModelExchange<Tag> {
     this.#remember();
   }
 
-  /** The owner's own trade, or a liquidation: no order of the daemon takes part in it. */
+  /** A trade of the owner, or a liquidation: no order of the daemon is involved. */
   ownerReduces(id: string, lots: number): void {
     const position = this.positions.find((candidate) => candidate.id === id);
     if (position === undefined) return;
@@ -99,7 +99,7 @@ export class ModelExchange<Tag> {
     this.#remember();
   }
 
-  /** A request that arrives now. Nonces make sure that none arrives twice. */
+  /** A request that arrives now. Its nonce ensures that it cannot arrive twice. */
   place(request: ModelRequest, tag: Tag, nonce: number): PlaceReply {
     if (!this.#admits(nonce)) return { kind: 'refused', code: 429 };
     return this.#accept(request, tag);
@@ -111,7 +111,7 @@ export class ModelExchange<Tag> {
     return true;
   }
 
-  /** The reply is lost, and the request itself takes its time. */
+  /** The reply is lost, and the request arrives at `arriveMs`. */
   placeLate(request: ModelRequest, tag: Tag, nonce: number, arriveMs: number): void {
     this.#late.push({ arriveMs, nonce, run: () => this.#accept(request, tag) });
   }
@@ -124,7 +124,7 @@ export class ModelExchange<Tag> {
     return this.#late.length;
   }
 
-  /** What a read that is answered now shows: the state of at most `lagMs` ago. */
+  /** The state that a read answered now shows: that of at most `lagMs` ago. */
   read(lagMs: number): Snapshot {
     const atMs = this.nowMs - Math.min(lagMs, this.readings.readLagMs);
     const known = this.#history.findLast((snapshot) => snapshot.atMs <= atMs) ?? this.#history[0];
@@ -154,7 +154,7 @@ export class ModelExchange<Tag> {
       tag,
       left: lots,
       state: 'stop',
-      // No direction is sent: it follows from the side of the market on which the activation lies.
+      // The request has no direction: it follows from the side of the market on which the activation lies.
       triggerSign: request.activation > reference ? 1 : -1,
     };
     this.orders.push(order);
@@ -201,7 +201,7 @@ export class ModelExchange<Tag> {
     const before = position.lots;
     const netBefore = this.net();
     this.#take(position, lots);
-    // What exceeds the position is trimmed (reduce-only): such an order is done.
+    // Reduce-only trims what exceeds the position: such an order is done.
     order.left = position.lots === 0 ? 0 : order.left - lots;
     const { id, openDate } = position;
     const fill = { positionId: id, openDate, before, after: before - lots, netBefore, netAfter: this.net() };

@@ -7,7 +7,7 @@ import type { Setup } from './setup.ts';
 import { count, type Stats } from './tally.ts';
 import { World } from './world.ts';
 
-/** One account and market, its exchange, one or two actors, and all the checks. */
+/** One account and market, its exchange, two actors, and all the checks. */
 export class History {
   readonly world: World;
   readonly rules: Rules;
@@ -28,7 +28,7 @@ export class History {
     this.people = new People(this.world);
   }
 
-  /** It has ended well: what it exercised counts. */
+  /** Counts what the history exercised; called when it has ended well. */
   close(): void {
     for (const what of this.#marks) count(this.#stats, what);
     count(this.#stats, 'histories');

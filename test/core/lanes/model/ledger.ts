@@ -4,7 +4,7 @@ import { type Seen, Violation } from './tally.ts';
 import type { Fill, ModelOrder, ModelPosition } from './terms.ts';
 import { lotsOf } from './views.ts';
 
-/** What the driver remembers of an order of ours, for judging its fills. */
+/** What the model remembers of our order, for judging its fills. */
 export interface OrderTag {
   readonly role: 'reduce' | 'cover';
   readonly floorLots: number;
@@ -13,10 +13,10 @@ export interface OrderTag {
   readonly positionId: string;
   readonly openDate: number;
   filledMs: number | null;
-  /** Its amount, of an order that only shows whether orders are taken. */
+  /** Amount of a trial order, which only shows whether orders are taken; else 0. */
   readonly trialLots: number;
   readonly clientOrderId: string;
-  /** The market's net exposure in the read that it was sized by. */
+  /** The market's net exposure in the read by which the order was sized. */
   readonly netLots: number;
 }
 
@@ -28,7 +28,7 @@ interface OwnerReduction {
 
 const RECENT_MS = 60_000;
 
-/** The smallest target of a position; infinite where none is open. */
+/** The smallest target of a position; infinite if none is open. */
 export function floorOf(state: LaneState, positionId: string): number {
   const targets = state.intents
     .filter((intent) => intent.positionId === positionId && intent.end === null && intent.targetBase !== null)
@@ -36,16 +36,16 @@ export function floorOf(state: LaneState, positionId: string): number {
   return Math.min(...targets);
 }
 
-/** Invariants 1 and 4, on the exchange's ledger: what every fill did to its position, and whether it was meant to. */
+/** Invariants 1 and 4, on the exchange's ledger: what every fill did to its position, and whether that was allowed. */
 export class Ledger {
-  /** By an operator's hand: it may raise a net exposure. */
+  /** An operator has flattened: that may raise a net exposure. */
   flattened = false;
   ownerAddedMs = -1;
   readonly #settings: AccountSettings;
   readonly #seen: Seen;
   readonly #placed: OrderTag[] = [];
   readonly #reductions: OwnerReduction[] = [];
-  /** Positions of which nothing is promised any more: an audited overshoot, or a mistake that no read shows. */
+  /** Positions without any guarantee: after an audited overshoot, or a mistake that no read shows. */
   readonly #overshot = new Set<number>();
   /** Orders that the lane takes for filled. */
   readonly #believed = new Set<string>();
@@ -80,8 +80,8 @@ export class Ledger {
   }
 
   /**
-   * It was the owner who traded as much. Where cancels reach the order it is cancelled before anything is placed
-   * on top of it; elsewhere it stands on, and its fills pass for those of others.
+   * The owner traded the same amount. If cancels reach the order, it is cancelled before anything is placed on top of
+   * it; else it stays, and its fills pass for those of others.
    */
   #excuseMistaken(tag: OrderTag): void {
     if (this.#areReached || !this.#believed.has(tag.clientOrderId)) return;
@@ -91,10 +91,10 @@ export class Ledger {
   }
 
   /**
-   * Whenever an order arrives, early or late, all that are open may not be able to take the position below the
-   * smallest target that they were sent for, but for what the owner did since the read by which it was sized.
-   * Where cancels do not reach a stop, the owner's trade may pass for its fill, and the stop stands on: then
-   * since the first read of them all. A protective stop counts from its first fill on.
+   * Whenever an order arrives, early or late, all open orders together must not be able to take the position below the
+   * smallest target they were sent for, except for what the owner did since the read by which it was sized. If cancels
+   * do not reach a stop, the owner's trade may pass for its fill and the stop stays: then the exception counts from the
+   * first of all those reads. A protective stop counts from its first fill on.
    */
   judgeArrival(tag: OrderTag, position: ModelPosition, orders: readonly ModelOrder<OrderTag>[]): void {
     this.#excuseMistaken(tag);
@@ -112,7 +112,7 @@ export class Ledger {
     const left = open.reduce((sum, order) => sum + order.left, 0);
     const size = position.lots + this.#reducedSince(position.id, sinceMs);
     const floor = Math.min(...relevant.map((order) => order.floorLots));
-    // What exceeds the position is trimmed.
+    // Reduce-only trims what exceeds the position.
     if (Math.max(size - left, 0) < floor)
       throw new Violation(`an order arrived: ${left} open of ${size}, target ${floor}`);
   }
@@ -147,7 +147,7 @@ export class Ledger {
     }
   }
 
-  /** Those that were sized together: open with it at some time, or filled so shortly before that no read need show it. */
+  /** Orders sized together: open at some time with this one, or filled so recently that no read need show it. */
   #relevantOrders(fill: Fill<OrderTag>, orders: readonly ModelOrder<OrderTag>[]): OrderTag[] {
     const open = new Set(orders.map((order) => order.tag));
     const filledAfterMs = Math.min(fill.atMs - RECENT_MS, fill.tag.basisMs);
@@ -166,9 +166,9 @@ export class Ledger {
     const ownerActed =
       this.#reductions.some((reduction) => reduction.atMs >= sinceMs) || this.ownerAddedMs >= sinceMs;
     if (ownerActed || this.flattened || this.#overshot.has(fill.openDate)) return;
-    // It may take the market past flat, not to more than there was when it was sent.
+    // The fill may take the market past flat, but not to more than there was when it was sent.
     const most = Math.max(Math.abs(fill.netBefore), fill.tag.netLots);
-    // A trial may go beyond the net exposure by its own, smallest amount.
+    // A trial may exceed the net exposure by its own, smallest amount.
     if (Math.abs(fill.netAfter) > most + this.#trialLots) throw new Violation('the net exposure rose');
   }
 }

@@ -4,7 +4,7 @@ export const LOTS_PER_UNIT = 1000;
 export const TICKS_PER_UNIT = 10;
 const MAINTENANCE = 0.03;
 
-/** Whether what backs all positions together is no more than what they need. */
+/** Whether the equity of all positions together is no more than their maintenance. */
 export function isInsolvent({ positions, collateral, mark }: Omit<Snapshot, 'atMs'>): boolean {
   const equity = positions.reduce(
     (sum, p) => sum + (p.lots / LOTS_PER_UNIT) * p.sign * ((mark - p.entry) / TICKS_PER_UNIT),
@@ -17,7 +17,7 @@ export function isInsolvent({ positions, collateral, mark }: Omit<Snapshot, 'atM
   return equity <= needed;
 }
 
-/** Where equity equals maintenance; `undefined` where no price does. */
+/** Price in ticks at which equity equals maintenance; `undefined` if there is none. */
 export function liquidationTicks(
   position: Readonly<ModelPosition>,
   snapshot: Pick<Snapshot, 'positions' | 'collateral'>,

@@ -4,7 +4,7 @@ import type { History } from './history.ts';
 import { MARKETS } from './setup.ts';
 import type { Fault } from './wire.ts';
 
-/** One thing that happens: a kind and three numbers whose meaning depends on it. */
+/** A move of a history: a kind, and three numbers whose meaning depends on it. */
 export type Move = readonly [kind: number, a: number, b: number, c: number];
 const TARGETS: readonly ReduceTarget[] = [
   { kind: 'by', fraction: 0.5 },
@@ -80,7 +80,7 @@ const own: Play = (history, a, b, c) => {
   const [position] = c % 2 === 0 ? exchange.positions : [...exchange.positions].reverse();
   if (!setup.ownerActs || position === undefined) return;
   history.world.seen('ownerActed');
-  // All of it, now and then.
+  // Sometimes all of it.
   const lots = b % 6 === 5 ? position.lots : 1 + (b % 12);
   if (a % 5 < 2) exchange.ownerReduces(position.id, lots);
   else if (a % 5 < 4) history.people.add(position.id, lots);
@@ -96,7 +96,7 @@ const escalate: Play = (history, a, b) =>
 const resolve: Play = (history, a) => history.rules.resolve(a % 4);
 const deliverLate: Play = (history) => history.reads.deliverLate();
 
-/** What breaks the run of things; rare, so that enough happens in between. */
+/** Disruptions; rare, so that enough happens in between. */
 const upset: Play = (history, a, b) => {
   const kind = b % 8;
   if (kind < 3) history.world.crash();
@@ -106,7 +106,7 @@ const upset: Play = (history, a, b) => {
   else if (a % 2 === 0) history.world.pause();
 };
 
-/** What people do: by hand, in the config, to the whole account. */
+/** Acts of people: operator orders, config reloads, account-wide cancels; and reads that show no mark. */
 const intervene: Play = (history, a, b, c) => {
   const kind = a % 8;
   if (kind < 2) history.people.operate('reduce', (b % 4) / 4);
@@ -139,8 +139,8 @@ function workOn(history: History, fault: Fault, aim: RequestStep['kind'], delayM
 const LOST: readonly Fault[] = ['late', 'lostAfter', 'late', 'crashAfter'];
 
 /**
- * An order of which nobody knows whether it will arrive, and at once what makes the lane cancel or place again:
- * what is on its way must not add up with what follows.
+ * An order with an unknown outcome, followed at once by something that makes the lane cancel or place again: the order
+ * on its way must not add up with what follows.
  */
 const overtake: Play = (history, a, b, c) => {
   fire(history, a % 2, b, 0);
@@ -155,7 +155,7 @@ const overtake: Play = (history, a, b, c) => {
   workOn(history, 'none', 'place', 0);
 };
 
-/** The owner trades just what an order of ours is for, beside its activation: it looks like the order's fill. */
+/** The owner trades exactly the amount of our order near its activation, which looks like the order's fill. */
 const mimic: Play = (history, a, b, c) => {
   const { exchange, setup } = history.world;
   const order = exchange.orders[a % Math.max(exchange.orders.length, 1)];

@@ -4,7 +4,7 @@ import type { MarketSettings } from '../../../../src/core/quantities/settings.ts
 import { MARKET } from './views.ts';
 import type { World } from './world.ts';
 
-/** What people do: the owner at the exchange, the operator by hand and in the config. */
+/** Acts of people: the owner at the exchange, the operator with orders and in the config. */
 export class People {
   readonly #world: World;
   #operatorIds = 0;
@@ -13,13 +13,12 @@ export class People {
     this.#world = world;
   }
 
-  /** The config is read again. */
   reload(market: MarketSettings | undefined): void {
     this.#world.setup.config.market = market;
     this.#world.seen('reload');
   }
 
-  /** An operator's own intent, or its withdrawal. */
+  /** Adds an operator order, or withdraws the last one. */
   operate(kind: 'flatten' | 'urgent' | 'reduce' | 'withdraw', fraction: number): void {
     const world = this.#world;
     const { actor, nowMs } = world;
@@ -48,14 +47,13 @@ export class People {
     world.seen('operator');
   }
 
-  /** The owner adds to a position. */
   add(positionId: string, lots: number): void {
     const { exchange, ledger, nowMs } = this.#world;
     exchange.ownerAdds(positionId, lots);
     ledger.ownerAddedMs = nowMs;
   }
 
-  /** The owner closes the only position and opens another under its id. */
+  /** The owner closes the only position and opens another one under its id. */
   rebuild(lots: number, flipped: boolean): void {
     const { exchange, seen } = this.#world;
     const [position] = exchange.positions;

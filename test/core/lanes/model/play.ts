@@ -23,7 +23,7 @@ export function play(choices: Choices, moves: readonly Move[], stats: Stats): Hi
   }
 }
 
-/** The market runs through every order that may be open, with nobody looking: what adds up too much shows. */
+/** Moves the market through every open order while the lane does not run: orders that add up to too much show. */
 function sweep(history: History): void {
   const { exchange, setup } = history.world;
   exchange.liquidity = Number.POSITIVE_INFINITY;
@@ -36,12 +36,12 @@ function sweep(history: History): void {
 }
 
 const STEPS_PER_SECOND = 60;
-/** For so long a position counts as open that no list shows. */
+/** How long a position that no list shows counts as open. */
 const ABSENT_MS = 180_000;
 
 /**
- * Faults end, the pause is lifted: every intent that is open has to end within its time to live, times the
- * renewals it has, in the target reached or in a counted failure.
+ * Ends all faults and the pause. Every open intent then has to end within its time to live times its renewals, with its
+ * target reached or with a counted failure.
  */
 function settle(history: History, drift: number): void {
   for (const actor of history.world.actors) actor.paused = false;
@@ -75,7 +75,7 @@ function settle(history: History, drift: number): void {
   confirmClosures(history);
 }
 
-/** What counts as open without being shown is closed in time, and what stands for it is taken down. */
+/** Positions that count as open without being shown are closed in time, and their orders cancelled. */
 function confirmClosures(history: History): void {
   const isWaiting = (): boolean =>
     (history.world.actor.state.absent ?? []).some(({ phase }) => phase !== 'closed');

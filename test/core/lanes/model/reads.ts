@@ -8,12 +8,12 @@ import { readPosition } from './views.ts';
 import { LATENCY_MS } from './wire.ts';
 import type { World } from './world.ts';
 
-/** How the daemon sees the exchange: late, blind, in part, twice or in another order. */
+/** How the daemon sees the exchange: late, without marks, in part, twice or out of order. */
 export class Reads {
   readonly #world: World;
   readonly #rules: Rules;
   readonly #pending: ReadObservation[] = [];
-  /** Which position a read really showed, by its time and the id. */
+  /** The open date of the position that a read showed, by read time and id. */
   readonly #dates = new Map<string, number>();
   #blindUntilMs = 0;
 
@@ -22,7 +22,7 @@ export class Reads {
     this.#rules = rules;
   }
 
-  /** No read tells the mark for a while. */
+  /** No read shows the mark for a while. */
   blind(forMs: number): void {
     this.#blindUntilMs = this.#world.nowMs + forMs;
     this.#world.seen('blind');
@@ -50,12 +50,12 @@ export class Reads {
     };
   }
 
-  /** The position that a read showed under this id, by the date that only the exchange knows. */
+  /** Open date of the position that a read showed under this id, even if the record does not show it. */
   openDateSeen(read: MarketRead | null, positionId: string): number {
     return this.#dates.get(`${read?.sentAtMs ?? 0}/${positionId}`) ?? 0;
   }
 
-  /** A poll: a read, and what evaluating makes of it. Its reply may be handed over later, or twice. */
+  /** A poll: a read and the evaluation. Its reply may be delivered later. */
   poll(lagMs: number, complete: boolean, isMarkKnown: boolean, isDelayed: boolean): void {
     const observation = this.observation(lagMs, complete, isMarkKnown);
     this.#world.exchange.advanceTo(this.#world.nowMs + LATENCY_MS);
@@ -68,7 +68,7 @@ export class Reads {
     this.#world.seen('reordered');
   }
 
-  /** The reply of a poll, and what the rules make of it. */
+  /** Delivers a reply of a poll, and evaluates the rules. */
   deliver(observation: ReadObservation): void {
     const world = this.#world;
     world.watch.noteSizes(observation);

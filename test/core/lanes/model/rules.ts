@@ -12,7 +12,7 @@ interface Slot {
   stages: { readonly action: ActionSpec; readonly atMs: number }[];
 }
 
-/** Four rules: two that reduce, with stages; one that protects; one that cancels. Each has one episode at a time. */
+/** Four rules: two reduce, with stages; one protects; one cancels. Each has at most one episode at a time. */
 export class Rules {
   readonly slots: Slot[] = [0, 1, 2, 3].map(() => ({
     active: false,
@@ -47,7 +47,7 @@ export class Rules {
     if (slot !== undefined) slot.active = false;
   }
 
-  /** Evaluating ends the episodes of positions that are absent from a complete list. */
+  /** Ends the episodes of positions that are absent from a complete list. */
   closeGone(observation: ReadObservation, isHeld: (positionId: string) => boolean): void {
     const shown = observation.byMarket.get(MARKET) ?? [];
     for (const slot of this.slots) {
@@ -58,7 +58,6 @@ export class Rules {
     }
   }
 
-  /** What the rules ask for now. */
   requests(): LaneRequest[] {
     return this.slots.flatMap((slot, index) =>
       slot.active
@@ -70,7 +69,7 @@ export class Rules {
     );
   }
 
-  /** A rule of the account that cancels everything. */
+  /** A request of an account rule that cancels everything. */
   accountRequest(episode: number, nowMs: number): ActionRequest {
     const action: ActionSpec = { kind: 'cancelAll', types: ['margin', 'futures'], scope: 'account' };
     const slot: Slot = { active: true, episode, positionId: '1', stages: [] };

@@ -64,7 +64,7 @@ export class Sender {
     const world = this.#world;
     if (result.kind === 'place') {
       const { outcome } = result;
-      // A duplicate, and one for which there is no room, have been judged.
+      // A duplicate, and an order without room, have been judged by the exchange.
       const isJudged = outcome.kind === 'rejected' && JUDGED.has(outcome.error.name);
       if (outcome.kind === 'accepted' || isJudged) world.actor.acceptedMs = world.nowMs;
       else world.actor.refusedMs = world.nowMs;
@@ -102,7 +102,7 @@ export class Sender {
     this.#report({ kind: step.kind, outcome: { kind: 'unknown', error } }, fault);
   }
 
-  /** Every fourth request has a poll beside it, asked before or after it is carried out, answered before it is. */
+  /** Every fourth request has a poll beside it, sent before or after it is carried out, answered before its reply. */
   #pollMeanwhile(delayMs: number): (() => void) | undefined {
     if (delayMs % 4 !== 1) return undefined;
     const { seen } = this.#world;
@@ -151,7 +151,7 @@ export class Sender {
     else exchange.placeLate(modelRequest(step), this.#tag(step), nonce, arriveMs);
   }
 
-  /** By the prices that the lane knew, the activation is on the right side of the market, a cover's inside. */
+  /** At the prices the lane knew, the activation is on the right side of the market, a cover before liquidation. */
   #checkShape(step: PlaceStep): void {
     const { state } = this.#world.actor;
     const { order, request } = step;
@@ -160,7 +160,7 @@ export class Sender {
     if (position === undefined || position.markPrice === null)
       throw new Violation('an order without a price');
     const away = Number(position.markPrice) - Number(request.activationPrice);
-    // An urgent close has a stop on the other side as well; only that one may lie there.
+    // An urgent close also has a stop on the other side; only that one may lie there.
     const isBelow = (request.side === 'sell') !== (request.inFavour === true);
     const isRight = isBelow ? away > 0 : away < 0;
     if (!isRight) throw new Violation(`activation ${request.activationPrice} at mark ${position.markPrice}`);
@@ -203,7 +203,7 @@ function netLotsOf(read: MarketRead | null): number {
   return Math.abs(net);
 }
 
-/** What the order was priced by: ahead of a fence, and for one that only shows whether orders are taken, the latest read. */
+/** The read by which the order was priced: the latest one ahead of a fence and for a trial order or one sent again. */
 function readOf({ order, ahead }: PlaceStep, { read, latestRead }: LaneState): MarketRead | null {
   return ahead || order.trial === true || order.wasOpen === true ? latestRead : read;
 }

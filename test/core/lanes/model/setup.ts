@@ -12,11 +12,11 @@ export interface Setup {
   readonly sign: 1 | -1;
   readonly otherLots: number;
   readonly vouched: boolean;
-  /** The market's entry in the config as it is now; a reload replaces it. */
+  /** The market's current entry in the config; a reload replaces it. */
   readonly config: { market: MarketSettings | undefined };
 }
 
-/** Choices of a history: each a small number. */
+/** The choices of a history, each a small number. */
 export type Choices = readonly number[];
 
 const market: MarketSettings = {
@@ -28,11 +28,11 @@ const market: MarketSettings = {
 };
 
 const coarseMarket: MarketSettings = { ...market, minAmount: '0.005' as DecimalString };
-/** A step of half a percent and more: coarser than the slippage. */
+/** A price step of half a percent and more: coarser than the slippage. */
 const coarsePrices: MarketSettings = { ...market, priceStep: '5' as DecimalString };
 export const MARKETS: readonly MarketSettings[] = [market, coarseMarket, market, coarsePrices];
 
-/** Longest that the fence lasts in any history. */
+/** The longest fence in any history. */
 export const LATE_ARRIVAL_MS = 2_000;
 
 export function setupOf(choices: Choices): Setup {

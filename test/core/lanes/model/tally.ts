@@ -1,4 +1,4 @@
-/** What the histories of a run exercised: in how many of them each thing happened. */
+/** In how many histories of a run each thing happened. */
 export interface Stats {
   readonly counts: Map<string, number>;
 }

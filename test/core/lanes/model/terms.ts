@@ -1,6 +1,6 @@
-/** Every reading of what the specification leaves open that touches orders. */
+/** The readings of what the specification leaves open about orders. */
 export interface Readings {
-  /** Whether a client order id can be used again once its order is gone. */
+  /** Whether a client order id is used up for ever, or only while its order is open. */
   readonly idScope: 'ever' | 'open';
   readonly cancelCoversStops: boolean;
   readonly trigger: 'last' | 'mark';
@@ -8,9 +8,9 @@ export interface Readings {
   readonly nonce: 'unique' | 'increasing';
   readonly readLagMs: number;
   readonly hedgeMode: boolean;
-  /** Whether a record says when its position was opened. */
+  /** Whether a record shows when its position was opened. */
   readonly showsOpenDate: boolean;
-  /** Whether a liquidation takes a position at once, or a part of it with every price. */
+  /** Whether a liquidation takes a position at once, or a part of it at every price. */
   readonly liquidates: 'whole' | 'parts';
 }
 
@@ -55,7 +55,7 @@ export interface Fill<Tag> {
   readonly tag: Tag;
 }
 
-/** All there was at one time. */
+/** The whole state at one time. */
 export interface Snapshot {
   readonly atMs: number;
   readonly mark: number;

@@ -21,7 +21,7 @@ export function ticksOf(text: string): number {
   return Math.round(Number(text) * 10);
 }
 
-/** A position as the daemon's own quantities would describe it. */
+/** A position as the daemon's own quantities describe it. */
 export function readPosition(
   position: Readonly<ModelPosition>,
   snapshot: Snapshot,

@@ -5,10 +5,10 @@ import type { AccountSettings } from '../../../../src/core/quantities/settings.t
 import { type Seen, Violation } from './tally.ts';
 import { lotsOf, MARKET } from './views.ts';
 
-/** What a lane says and keeps, checked with every change: targets, ends and their alarms, client order ids. */
+/** Checks the events and state of a lane at every change: targets, ends and their alarms, client order ids. */
 export class Watch {
   readonly events: AuditEvent[] = [];
-  /** Keys of intents that have ended for another reason than their time. */
+  /** Keys of intents that have ended for another reason than their time to live. */
   readonly ended = new Set<string>();
   readonly #settings: AccountSettings;
   readonly #seen: Seen;
@@ -46,7 +46,7 @@ export class Watch {
     }
   }
 
-  /** Targets: by, to and toNotional never change; untilDistance never rises; both stem from sizes seen. */
+  /** Targets by, to and toNotional never change, untilDistance never rises; by and to are a share of a size seen. */
   checkTargets(state: LaneState): void {
     for (const intent of state.intents) {
       const { targetBase, basis } = intent;
@@ -75,7 +75,7 @@ export class Watch {
     if (!isRight) throw new Violation(`target ${got} is not ${bound} of any size seen (${sizes.join(', ')})`);
   }
 
-  /** No two orders share an id; only an order of which nothing is known is sent again under its own. */
+  /** No two orders share an id; only an order with an unknown outcome is sent again under its own. */
   checkId(step: PlaceStep): void {
     const { clientOrderId } = step.request;
     const text = JSON.stringify(step.request);

@@ -3,7 +3,7 @@ import type { ExchangeError, PlacedOrder } from '../../../../src/core/ports/exch
 import type { ModelRequest } from './terms.ts';
 import { lotsOf, lotsText, ticksOf } from './views.ts';
 
-/** What may go wrong with a request, or with the process that sends it. */
+/** Faults of a request, or of the process that sends it. */
 export type Fault =
   | 'none'
   | 'lostBefore'
@@ -15,11 +15,11 @@ export type Fault =
   | 'limited'
   | 'duplicateReport';
 
-/** From a request to its reply, and to giving up on one. */
+/** Time until the reply, and until the sender gives up on it. */
 export const LATENCY_MS = 20;
 export const TIMEOUT_MS = 100;
 
-/** As the client's catalogue names them. */
+/** Names as in the error catalogue. */
 export const REFUSALS = {
   116: 'reduceOnlyRefused',
   36: 'duplicateClientOrderId',

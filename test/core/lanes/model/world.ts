@@ -12,21 +12,21 @@ import { MARKET } from './views.ts';
 import { Watch } from './watch.ts';
 import { TIMEOUT_MS } from './wire.ts';
 
-/** One process with its memory of the account and market. */
+/** A process with its memory of the account and market. */
 interface Actor {
   state: LaneState;
   account: AccountLane;
   paused: boolean;
-  /** A change that was under way when the pause came may complete. */
+  /** A change under way when the pause began may complete. */
   grace: boolean;
-  /** When the exchange last accepted, or judged, an order of its own; and when it last refused or did not answer one. */
+  /** When the exchange last accepted or judged one of its orders, and when it last refused one or did not answer. */
   acceptedMs: number;
   refusedMs: number;
 }
 
 const PROOF_MS = 10_000;
 
-/** One account and market at their exchange, the two actors that take turns there, and who checks them. */
+/** One account and market at their exchange, the two actors that take turns, and the checks. */
 export class World {
   readonly setup: Setup;
   readonly seen: Seen;
@@ -72,7 +72,7 @@ export class World {
     }
   }
 
-  /** The first epoch of all: where the setup says so, the operator vouches that nothing was placed before. */
+  /** The first lane of a process; with `vouched` the operator vouches that nothing was placed before. */
   #firstLane(): LaneState {
     const lane = this.#freshLane();
     return this.setup.vouched ? acknowledgeNoPriorOrders(lane) : lane;
@@ -110,7 +110,7 @@ export class World {
     };
   }
 
-  /** Before each request. */
+  /** Checked before each request. */
   checkGate(): void {
     if (this.setup.settings.mode === 'observe') throw new Violation('a request in observe mode');
     if (this.actor.paused && !this.actor.grace) throw new Violation('a request after a pause');
@@ -154,7 +154,7 @@ export class World {
     this.seen('newStore');
   }
 
-  /** Turns are longer than a request may take to arrive; each begins with cancel, read, place. */
+  /** Lets the other actor take over after all requests must have arrived; it starts a new store epoch. */
   takeTurns(): void {
     const { settings } = this.setup;
     this.exchange.advanceTo(this.nowMs + settings.lateArrivalMs + TIMEOUT_MS);

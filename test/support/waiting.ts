@@ -1,0 +1,33 @@
+import path from 'node:path';
+
+/** Test files that mostly wait for real time: names below `test/`, or their beginnings. */
+const WAITING = [
+  'cli/orders',
+  'contract/faults',
+  'crash/',
+  'daemon/',
+  'demo/demo',
+  'docs/first-hour',
+  'exchange/call/bounds',
+  'faults/real',
+  'grafana/panels',
+  'outages/',
+  'page/answers',
+  'page/daemon',
+  'pipeline/act/waiting',
+  'queues/',
+  'security/slow',
+  'web/events',
+  'world/equivalence',
+];
+
+const TESTS = path.dirname(import.meta.dirname);
+
+/** Its path below `test/`, without the ending. */
+export function nameOf(file: string): string {
+  return path.relative(TESTS, file).replace('.test.ts', '');
+}
+
+export function isWaiting(file: string): boolean {
+  return WAITING.some((beginning) => nameOf(file).startsWith(beginning));
+}
