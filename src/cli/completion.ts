@@ -44,7 +44,10 @@ function entriesOf(command: Command, path: readonly string[] = []): readonly Ent
     options: help.visibleOptions(command),
     choices: command.registeredArguments[0]?.argChoices ?? [],
   };
-  return [own, ...subcommands.flatMap((one) => entriesOf(one, [...path, one.name()]))];
+  const below = subcommands.flatMap((one) =>
+    [one.name(), ...one.aliases()].flatMap((name) => entriesOf(one, [...path, name])),
+  );
+  return [own, ...below];
 }
 
 const SCRIPTS: Readonly<Record<Shell, (entries: readonly Entry[]) => readonly string[]>> = {
@@ -64,6 +67,9 @@ function bashScript(entries: readonly Entry[]): readonly string[] {
     '    next="${path%/}/${COMP_WORDS[i]}"',
     `    case "$next" in ${paths.join('|')}) path="$next" ;; esac`,
     '  done',
+    // Of `--name=value` bash makes three words.
+    '  if [ "$cur" = = ]; then cur=',
+    '  elif [ "$prev" = = ]; then prev="${COMP_WORDS[COMP_CWORD-2]}"; fi',
     '  case "$path $prev" in',
     ...entries.flatMap((entry) => entry.options.filter(takesValue).map((option) => valueCase(entry, option))),
     '  esac',

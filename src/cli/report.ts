@@ -8,6 +8,7 @@ import {
   type PricedAction,
   pricedActions,
 } from '../core/costs/cost-report.ts';
+import { NO_CURRENCY } from '../core/quantities/units.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, printJson, printLine } from './io.ts';
@@ -134,7 +135,7 @@ const TITLES = 'RULE,MARKET,MONEY,>ORDERS,>SLIPPAGE,>AT MOST,>FEES,>NEXT HOUR,>A
 function cellsOf(row: CostTotal, ruleId: string, market: string): readonly string[] {
   const { money, orders, slippage, slippageAtMost, fees, kept, averted } = row;
   const figures = [slippage, slippageAtMost, fees, kept].map((sum) => sumText(sum, orders));
-  return [ruleId, market, money, String(orders), ...figures, String(averted)];
+  return [ruleId, market, money === NO_CURRENCY ? '?' : money, String(orders), ...figures, String(averted)];
 }
 
 function sumText({ known, unknown }: KnownSum, orders: number): string {

@@ -14,7 +14,9 @@ export interface ConfigChange {
   readonly needsRestart: readonly (typeof SECTIONS)[number][];
 }
 
+/** The sections that are not resolved into the accounts. */
 const SECTIONS = [
+  'insecure',
   'exchange',
   'redis',
   'egress',

@@ -4,7 +4,7 @@ import { section } from './shape/shape.ts';
 
 const MARKET_DEFAULTS = { basisAllowance: '0.1%', reductionCost: '0.1%' } as const;
 
-export const marketSchema = section(
+const marketSchema = section(
   {
     amountStep: decimalText().describe('Smallest change of an order amount, in the stock currency.'),
     priceStep: decimalText().describe('Smallest change of a price, in the money currency.'),
@@ -26,7 +26,7 @@ export const marketSchema = section(
     money: ticker()
       .exactOptional()
       .describe(
-        'Currency in which the market settles; without it, what follows the last underscore of its name.',
+        'Currency in which the market settles; without it, what follows the last underscore of its name. Figures of perpetuals (`_PERP`) are shown without a currency then.',
       ),
     referencePrice: decimalText()
       .exactOptional()

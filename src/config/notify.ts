@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { LINK_PLACEHOLDERS } from '../core/text/link-placeholders.ts';
 import { audienceOf, UNREAD_KINDS } from './audiences.ts';
 import { channelNames, checkChannels, type ReadChannel, withEachOnce } from './channels.ts';
 import { channelName, noneOrMoreChannels } from './rules/actions.ts';
@@ -77,8 +78,6 @@ function checkQuietHours(
   }
 }
 
-const PLACEHOLDERS = ['account', 'rule', 'subject', 'market', 'episode', 'severity', 'key', 'page'];
-
 const STATUS_PAGE = 'Status page';
 
 export function compileNotify(
@@ -90,8 +89,8 @@ export function compileNotify(
   const { escalation, quietHours, links } = written;
   for (const { title, url: link } of links) {
     for (const [, placeholder = ''] of link.matchAll(/\{([^{}]*)\}/g)) {
-      if (PLACEHOLDERS.includes(placeholder)) continue;
-      const message = `expected placeholders among ${PLACEHOLDERS.map((known) => `{${known}}`).join(', ')}, got ${describeText(`{${placeholder}}`)}`;
+      if (LINK_PLACEHOLDERS.some((known) => known === placeholder)) continue;
+      const message = `expected placeholders among ${LINK_PLACEHOLDERS.map((known) => `{${known}}`).join(', ')}, got ${describeText(`{${placeholder}}`)}`;
       complain(context, ['notify', 'links', title], 'wrong-value', message);
     }
   }

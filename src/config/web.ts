@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { isLoopback } from '../core/text/loopback.ts';
 import type { Secret } from './secret.ts';
 import { type Resolved, resolved, type SecretContext } from './secrets.ts';
 import { complain } from './shape/read.ts';
@@ -35,7 +36,7 @@ export const webSchema = section(
     controlToken: secretRef()
       .exactOptional()
       .describe(
-        'Control token, at least 16 characters: who has it may pause, resume, silence, acknowledge, make deposit links and change queues through the page and the API, and may read. Without it nothing can be changed there.',
+        'Control token, at least 16 characters: who has it may pause, resume, silence, acknowledge, answer questions, submit operator orders, make deposit links and change queues through the page and the API, and may read. Without it nothing can be changed there.',
       ),
     publicUrl: baseUrl('https:', 'http:')
       .exactOptional()
@@ -48,7 +49,7 @@ export const webSchema = section(
         section(
           {
             scopes: list(oneOf('read', 'control', 'operate'), 1).describe(
-              '`read`: look. `control`: pause, resume, silence, acknowledge. `operate`: make deposit links, repeat and remove failed jobs. Each of the last two includes the first.',
+              '`read`: look. `control`: pause, resume, silence, acknowledge, answer questions (approve, veto). `operate`: submit operator orders (reduce, flatten), make deposit links, repeat and remove failed jobs. Each of the last two includes the first.',
             ),
             tokenHash: text({
               expected: 'sha256: and 64 hexadecimal digits, as `breakwater token` prints it',
@@ -162,8 +163,4 @@ function checkUsers(
     }
     if (tokenHash !== undefined) owners.set(tokenHash, user);
   }
-}
-
-function isLoopback(host: string): boolean {
-  return /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1)$/.test(host);
 }

@@ -50,7 +50,7 @@ function best(attempts: readonly DeliveryAttempt[]): DeliveryAttempt {
  * Returns one alert. Its labels are its identity and stay the same from firing to resolved. `startsAt` is the beginning
  * of the episode; `endsAt` is the time of the message if the alert is over, otherwise in the future.
  */
-export function alertmanagerPayload(
+function alertmanagerPayload(
   outgoing: Outgoing,
   links: readonly LinkTemplate[],
   expireAfterMs: number,

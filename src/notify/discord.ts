@@ -42,7 +42,7 @@ const SHORT_FIELD = 30;
 /** `SUPPRESS_NOTIFICATIONS`: no sound. */
 const SILENT = 4096;
 
-export function discordPayload(outgoing: Outgoing, templates: readonly LinkTemplate[]): JsonObject {
+function discordPayload(outgoing: Outgoing, templates: readonly LinkTemplate[]): JsonObject {
   const { message } = outgoing;
   const { title, lines, facts, links } = wordingOf(outgoing, templates);
   const shownLinks = links.map((link) => `[${escapeDiscord(link.title)}](<${discordUrl(link.url)}>)`);

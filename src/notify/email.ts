@@ -1,5 +1,6 @@
 import type { NodemailerError, SendMailOptions, Transporter } from 'nodemailer';
 import type { DeliveryFailure } from '../core/ports/delivery.ts';
+import { isLoopback } from '../core/text/loopback.ts';
 import { type Channel, type DeliveryAttempt, firstReference, type Outgoing } from './channel.ts';
 import { type ChannelParts, failed, safeWords } from './http-sender.ts';
 import { cut, isCalm, type LinkTemplate, plainText, wordingOf } from './message-layout.ts';
@@ -28,7 +29,10 @@ export function createEmail(options: EmailOptions, { name, links, http }: Channe
       transport ??= openTransport(options);
       const mail = { ...emailOf(outgoing, links), from, to: [...to] };
       try {
-        const sent = await inTime((await transport).sendMail(mail), timeoutMs, signal);
+        const mailer = await transport;
+        // A signal that is aborted already calls no listener any more.
+        signal?.throwIfAborted();
+        const sent = await inTime(mailer.sendMail(mail), timeoutMs, signal);
         return { kind: 'delivered', reference: sent.messageId };
       } catch (error) {
         if (signal?.aborted === true) throw signal.reason;
@@ -53,12 +57,11 @@ async function openTransport({
   const { createTransport } = await import('nodemailer');
   const { protocol, hostname, port } = new URL(serverUrl);
   const secure = protocol === 'smtps:';
-  const isNear = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
   return createTransport({
     host: hostname.replace(/^\[|\]$/g, ''),
     port: port === '' ? (secure ? 465 : 587) : Number(port),
     secure,
-    requireTLS: !isNear,
+    requireTLS: !isLoopback(hostname),
     ...(user === undefined ? {} : { auth: { user, pass: password ?? '' } }),
     ...(proxy === undefined ? {} : { proxy }),
     connectionTimeout: timeoutMs,
@@ -91,7 +94,7 @@ async function inTime<T>(
 
 const MAX_SUBJECT = 200;
 
-export function emailOf(
+function emailOf(
   outgoing: Outgoing,
   templates: readonly LinkTemplate[],
 ): Pick<

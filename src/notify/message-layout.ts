@@ -1,5 +1,6 @@
 import type { Message } from '../core/ports/delivery.ts';
 import { type CureFigures, type NoticeDoing, RESOLVED } from '../core/ports/notifier.ts';
+import type { LinkPlaceholder } from '../core/text/link-placeholders.ts';
 import { figure } from '../core/view/alert-words.ts';
 import { causeWords, STATE_CAUSES } from '../core/view/state-line.ts';
 import type { Outgoing } from './channel.ts';
@@ -23,10 +24,7 @@ export interface Wording {
   readonly links: readonly LinkTemplate[];
 }
 
-/**
- * Placeholders of `url`: `{account}`, `{rule}`, `{subject}`, `{market}`, `{episode}`, `{severity}`, `{key}` and
- * `{page}`.
- */
+/** `url` has the placeholders of `LINK_PLACEHOLDERS`. */
 export interface LinkTemplate {
   readonly title: string;
   readonly url: string;
@@ -44,7 +42,7 @@ const STATE_WORDS: Readonly<Record<Message['kind'], string>> = {
 };
 
 /** A summary is about no single account; it has a sentence and lines. */
-export function isSummary({ kind }: Pick<Message, 'kind'>): boolean {
+function isSummary({ kind }: Pick<Message, 'kind'>): boolean {
   return kind === 'digest' || kind === 'collected';
 }
 
@@ -334,11 +332,12 @@ function lastedWords({ sinceMs, atMs }: Message): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+type LinkValues = Readonly<Record<Exclude<LinkPlaceholder, 'page'>, string | number>>;
+
 function linksOf(message: Message, templates: readonly LinkTemplate[]): readonly LinkTemplate[] {
-  // `page` is a path; the others are values and are escaped.
   const { accountId: account, ruleId: rule, subject, market = '', episode, severity, key } = message;
-  const values = Object.entries({ account, rule, subject, market, episode, severity, key });
-  const texts = new Map(values.map(([name, value]) => [name, encodeURIComponent(value)]));
+  const values: LinkValues = { account, rule, subject, market, episode, severity, key };
+  const texts = new Map(Object.entries(values).map(([name, value]) => [name, encodeURIComponent(value)]));
   texts.set('page', pageOf(message));
   return templates.map(({ title, url }) => ({
     title,

@@ -42,6 +42,7 @@ interface PagerdutyEvent {
   readonly [more: string]: unknown;
 }
 
+const CLIENT = 'Breakwater';
 const MAX_SUMMARY = 1024;
 /** PagerDuty's limit is 512 KB for the whole event. */
 const MAX_TEXT = 10_000;
@@ -62,14 +63,15 @@ function pagerdutyEvent(outgoing: Outgoing, templates: readonly LinkTemplate[]):
     dedup_key: shortId(message.key),
     payload: {
       summary: cut(title, MAX_SUMMARY),
-      source: message.accountId,
+      // Required; a notice about the daemon itself belongs to no account.
+      source: message.accountId === '' ? CLIENT : message.accountId,
       severity: message.severity,
       timestamp: new Date(message.atMs).toISOString(),
       component: subjectWords(message),
       class: message.ruleId === '' ? message.kind : message.ruleId,
       custom_details: { text: cut(lines.join('\n'), MAX_TEXT), ...Object.fromEntries(details) },
     },
-    client: 'Breakwater',
+    client: CLIENT,
     ...(first === undefined ? {} : { client_url: first.url }),
     links: links.map((link) => ({ href: link.url, text: link.title })),
   };

@@ -22,7 +22,7 @@ const MIN_TEXT = 1000;
 /** Longer fields take a whole row. */
 const SHORT_FIELD = 30;
 
-export function slackPayload(outgoing: Outgoing, templates: readonly LinkTemplate[]): JsonObject {
+function slackPayload(outgoing: Outgoing, templates: readonly LinkTemplate[]): JsonObject {
   const { message } = outgoing;
   const wording = wordingOf(outgoing, templates);
   const title = escapeSlack(cut(wording.title, MAX_TITLE));

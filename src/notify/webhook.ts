@@ -39,11 +39,7 @@ export function signature(secret: string, seconds: number, body: string): string
 }
 
 /** Times are in Unix milliseconds and as text, LTVs fractions, amounts decimal strings. */
-export function webhookPayload(
-  channel: string,
-  outgoing: Outgoing,
-  links: readonly LinkTemplate[],
-): JsonObject {
+function webhookPayload(channel: string, outgoing: Outgoing, links: readonly LinkTemplate[]): JsonObject {
   const { message, insteadOf } = outgoing;
   const wording = wordingOf(outgoing, links);
   return {

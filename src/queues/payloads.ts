@@ -70,6 +70,7 @@ const doingSchema = z.object({
   next: z.string(),
 });
 
+/** Names every field of a notice: reading it drops any other. */
 const noticeSchema = z.object({
   version: z.literal(1),
   id: z.string().min(1),
@@ -102,7 +103,7 @@ const noticeSchema = z.object({
   acknowledged: z.object({ author: z.string(), atMs: z.number() }).exactOptional(),
   lines: z.array(z.string()).exactOptional(),
   ending: z.enum(['gone', 'notJudged']).exactOptional(),
-});
+} satisfies Readonly<Record<Exclude<keyof Notice, 'isUnproven'>, z.ZodType>>);
 
 export const notifyJobSchema = z.object({
   version: z.literal(1),

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { QueueName } from '../core/ports/telemetry.ts';
+import { singleAttempt } from './connection.ts';
 import { queuePrefix } from './names.ts';
 import { openOtherNodes } from './other-nodes.ts';
 
@@ -171,11 +172,7 @@ async function tryAccess(redis: Redis): Promise<Access> {
     password: undefined,
     // RESP3 begins with HELLO, which itself needs the password.
     protocol: 2,
-    lazyConnect: true,
-    maxRetriesPerRequest: 0,
-    commandTimeout: 3000,
-    enableReadyCheck: false,
-    retryStrategy: () => null,
+    ...singleAttempt(3000),
     sentinelRetryStrategy: () => null,
   });
   stranger.on('error', () => undefined);

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
+import { isLoopback } from '../core/text/loopback.ts';
 import { ApiError } from './api/errors.ts';
 import { clientOf, type ProxyList, plainAddress } from './connections.ts';
 import { ANOTHER_AFTER_MS, type TokenGuesses } from './guesses.ts';
@@ -196,10 +197,6 @@ function givenToken(authorization: string, takesBasic: boolean): string | undefi
   if (basic === undefined) return undefined;
   const text = Buffer.from(basic, 'base64').toString();
   return text.slice(text.indexOf(':') + 1);
-}
-
-export function isLoopback(host: string): boolean {
-  return /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1)$/.test(host);
 }
 
 /**

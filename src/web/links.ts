@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LINK_PATH, type LinkReading, type SignedLink } from '../core/controls/signed-link.ts';
+import { escapeHtml } from '../core/text/escape-html.ts';
 import { type AccessControl, authorWords, RETRY_AFTER } from './access.ts';
 import { SECURITY_HEADERS } from './headers.ts';
 
@@ -129,15 +130,7 @@ function html({ title, lines, button }: LinkView): string {
   const form =
     button === undefined
       ? ''
-      : `<form method="post"><label>Your name, for the audit trail<input name="author" maxlength="${MOST_NAME}" autocomplete="name"></label><button>${escaped(button)}</button></form>`;
-  const text = lines.map((line) => `<p>${escaped(line)}</p>`).join('');
-  return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Breakwater: ${escaped(title)}</title><style>${STYLE}</style><main><h1>${escaped(title)}</h1>${text}${form}</main></html>\n`;
-}
-
-function escaped(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;');
+      : `<form method="post"><label>Your name, for the audit trail<input name="author" maxlength="${MOST_NAME}" autocomplete="name"></label><button>${escapeHtml(button)}</button></form>`;
+  const text = lines.map((line) => `<p>${escapeHtml(line)}</p>`).join('');
+  return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Breakwater: ${escapeHtml(title)}</title><style>${STYLE}</style><main><h1>${escapeHtml(title)}</h1>${text}${form}</main></html>\n`;
 }

@@ -8,15 +8,8 @@ import {
   fastify,
   type RouteOptions,
 } from 'fastify';
-import {
-  type Access,
-  AccessControl,
-  allowedNames,
-  isLoopback,
-  RETRY_AFTER,
-  type Scope,
-  type WebUser,
-} from './access.ts';
+import { isLoopback } from '../core/text/loopback.ts';
+import { type Access, AccessControl, allowedNames, RETRY_AFTER, type Scope, type WebUser } from './access.ts';
 import { ApiError, causeOf, errorBody, type FailedRequest, refusalOf } from './api/errors.ts';
 import { registerApi } from './api/register.ts';
 import type { ApiContext } from './api/route.ts';

@@ -61,6 +61,16 @@ test('bash completes partial words, subcommands, and known values', async () => 
   expect(offers('status', '--account', 'audit', '--wat')).toEqual(['--watch']);
 });
 
+test('options of the short name of a command, and values after "=", were not completed', async () => {
+  const offers = offersOf(await scriptFor('bash'));
+  expect(offers('ack', '--acc')).toEqual(['--account']);
+  // Bash makes words of what stands on both sides of "=".
+  expect(offers('call', '--dialect', '=')).toEqual(['spec', 'camel']);
+  expect(offers('call', '--dialect', '=', 'ca')).toEqual(['camel']);
+  expect(offers('status', '--config', '=', '')).toEqual([]);
+  expect(await scriptFor('fish')).toContain("-n '__fish_seen_subcommand_from ack' -s a -l account");
+});
+
 test('a new command is completed without any other change', async () => {
   const register: RegisterCommand = (program) => {
     program.command('moor').summary("the ship's own").option('--rope <kind>', "the rope's kind");

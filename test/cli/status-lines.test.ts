@@ -91,7 +91,12 @@ test('the worst account stands first; in the same state, the nearest to harm', (
   );
   const rows = lines.filter((line) => /^desk-\d +\d/.test(line));
   expect(rows.map((line) => line.slice(0, 6))).toEqual(['desk-2', 'desk-3', 'desk-1', 'desk-0']);
-  expect(rows[2]).toMatch(/^desk-1 +5\.1 % +44\.3K PERP +calm: /);
+  expect(rows[2]).toMatch(/^desk-1 +5\.1 % +44\.3K +calm: /);
+});
+
+test('PERP, the end of the names of perpetuals, stood as a currency behind what is at risk', () => {
+  const row = shown(many(2)).find((line) => line.startsWith('desk-1 '));
+  expect(row).toMatch(/ 44\.3K +calm: /);
 });
 
 test('a recent alarm stands first in its account and in the summary line', () => {

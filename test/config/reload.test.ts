@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { compareConfigs, isUnchanged } from '../../src/config/compare-configs.ts';
-import { loaded, rule } from './support.ts';
+import { ROOT_KEYS, type Section } from '../../src/config/root.ts';
+import { loaded, rule, withRules } from './support.ts';
 
 const text = rule({ do: '[{ reduce: { untilDistance: 10% } }]' });
 const before = loaded(text);
@@ -16,6 +17,33 @@ const NOTHING = {
   settings: [],
   watch: false,
   egress: false,
+};
+
+const PERSON =
+  'firstName: { env: P }, lastName: { env: P }, email: { env: MAIL }, birthDate: { env: DAY }, address: { line1: { env: P }, city: { env: P }, zipCode: { env: P }, countryCode: { env: LAND } }';
+/** A change of each section: a line that is added, or a part of the file and what it becomes. */
+const OF_SECTIONS: Readonly<Record<Section, string | readonly [from: string, to: string]>> = {
+  mode: ['mode: approve', 'mode: enforce'],
+  insecure: ['insecure: [redis]', 'insecure: [redis, web]'],
+  exchange: ['api.exchange', 'api2.exchange'],
+  redis: 'redis: { url: redis://127.0.0.1:6380 }',
+  egress: 'egress: { default: { share: 50% } }',
+  markets: ['priceStep: 0.1', 'priceStep: 0.2'],
+  cadence: 'cadence: { calm: 7s }',
+  acting: ['cancel: always', 'cancel: never'],
+  approval: 'approval: { withoutAnswer: hold }',
+  channels: 'channels: { own: { type: webhook, url: https://own.example/hook } }',
+  notify: 'notify: { remindEvery: 10m }',
+  web: 'web: { port: 9643 }',
+  operators: 'operators: { key: { env: KEY } }',
+  audit: 'audit: { headsFile: /var/heads }',
+  log: 'log: { level: warn }',
+  heartbeat: 'heartbeat: { url: https://ping.example/x }',
+  depositLink: `depositLink: { ticker: USD, provider: CARD, customer: { ${PERSON} } }`,
+  stress: 'stress: { at: "0 7 * * *" }',
+  digest: 'digest: { at: "08:00" }',
+  accounts: ['creditLine: yes', 'creditLine: no'],
+  rules: ['below: 5%', 'below: 4%'],
 };
 
 describe('changes of a reload', () => {
@@ -75,6 +103,25 @@ describe('changes of a reload', () => {
       sections: ['markets'],
       needsRestart: [],
     });
+  });
+
+  test.each(Object.keys(ROOT_KEYS) as Section[])('a change of %s alone was called none', (section) => {
+    const rules =
+      '  - { id: r, on: position, when: { liquidationDistance: { below: 5%, clearAbove: 7% } }, do: [] }\n';
+    const all = `mode: approve\n${withRules(rules, ['r'], '    watch: { creditLine: yes }\n')}`;
+    const env = {
+      API_KEY: 'k',
+      API_SECRET: 's',
+      KEY: 'k'.repeat(32),
+      P: 'Ann',
+      MAIL: 'a@b.example',
+      DAY: '1980-02-29',
+      LAND: 'GB',
+    };
+    const change = OF_SECTIONS[section];
+    const other = typeof change === 'string' ? `${change}\n${all}` : all.replace(...change);
+    expect(other).not.toBe(all);
+    expect(isUnchanged(compareConfigs(loaded(all, { env }), loaded(other, { env })))).toBe(false);
   });
 
   test('accounts that are added and removed are listed', () => {

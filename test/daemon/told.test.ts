@@ -104,7 +104,7 @@ test('the notice at the end has the amount and price sold, as the ledger has the
   const over = await find('that it is over', ({ kind }) => kind === 'resolved');
   const { amount, price } = closedBy(simulator);
   const [, sold = '', at = ''] =
-    /Sold (\S+) BTC_PERP at (\S+), \S+ \S+ (?:worse|better) than/.exec(over.text) ?? [];
+    /Sold (\S+) BTC_PERP at (\S+), \S+ (?:worse|better) than/.exec(over.text) ?? [];
   expect(Number(sold)).toBeCloseTo(amount, 9);
   expect(Math.abs(Number(at) / price - 1)).toBeLessThan(1e-6);
   expect(over.text).toContain(`left ${sizeOf(simulator, 'long')}, no stop of ours stands`);

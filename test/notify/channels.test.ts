@@ -8,13 +8,14 @@ import type { SignedLink } from '../../src/core/controls/signed-link.ts';
 import { digestAccount } from '../../src/core/digest/account-digest.ts';
 import { digestOf } from '../../src/core/digest/digest.ts';
 import { createRedactor } from '../../src/core/redaction/redactor.ts';
+import { escapeHtml } from '../../src/core/text/escape-html.ts';
 import { actionLinksOf } from '../../src/notify/action-links.ts';
 import type { Channel, DeliveryAttempt, Outgoing } from '../../src/notify/channel.ts';
 import type { ChannelOptions } from '../../src/notify/channels.ts';
 import { createLogChannel } from '../../src/notify/log-channel.ts';
 import { plainText, wordingOf } from '../../src/notify/message-layout.ts';
 import { escapeSlack } from '../../src/notify/slack.ts';
-import { escapeHtml, telegramPayload } from '../../src/notify/telegram.ts';
+import { telegramPayload } from '../../src/notify/telegram.ts';
 import { notifyJobSchema, readPayload } from '../../src/queues/payloads.ts';
 import { DAY, sighting } from '../core/digest/fixtures.ts';
 import { CURES, closeOpened, LINKS, open, outgoing } from './opened.ts';
@@ -311,18 +312,27 @@ describe('Telegram', () => {
     expect(escapeHtml('<&>"')).toBe('&lt;&amp;&gt;&quot;');
   });
 
+  const MOVED = {
+    ok: false,
+    error_code: 400,
+    description: 'Bad Request: group chat was upgraded to a supergroup chat',
+    parameters: { migrate_to_chat_id: -100777 },
+  };
+
   test('follows a group that moved, once and from then on', async () => {
-    const moved = {
-      ok: false,
-      error_code: 400,
-      description: 'Bad Request: group chat was upgraded to a supergroup chat',
-      parameters: { migrate_to_chat_id: -100777 },
-    };
-    receiver.answer({ status: 400, body: JSON.stringify(moved) }, { body: FINE.telegram });
+    receiver.answer({ status: 400, body: JSON.stringify(MOVED) }, { body: FINE.telegram });
     const channel = open4.telegram();
     expect(await channel.send(outgoing())).toEqual({ kind: 'delivered', reference: '77' });
     await channel.send(outgoing());
     expect(receiver.received.map(({ json }) => json['chat_id'])).toEqual([-1001, -100777, -100777]);
+  });
+
+  test('a group that moved has no buttons, as the bot obeys nobody in a chat that is not listed', async () => {
+    receiver.answer({ status: 400, body: JSON.stringify(MOVED) }, { body: FINE.telegram });
+    const commands = [{ chat: '-1001', scopes: ['control'] }];
+    const place = { type: 'telegram', apiUrl: receiver.url, token: TOKEN, chat: '-1001', commands } as const;
+    await open(place).send(outgoing());
+    expect(receiver.received.map(({ json }) => Object.hasOwn(json, 'reply_markup'))).toEqual([true, false]);
   });
 
   test.each([

@@ -225,4 +225,11 @@ describe('a mail server', () => {
     setTimeout(() => controller.abort(new Error('stopping')), 100);
     await expect(sending).rejects.toThrow('stopping');
   });
+
+  test('was written to although the daemon had stopped already', async () => {
+    const { port, mails } = await startServer();
+    const stopped = AbortSignal.abort(new Error('stopping'));
+    await expect(email(port).send(outgoing(), stopped)).rejects.toThrow('stopping');
+    expect(mails).toEqual([]);
+  });
 });

@@ -146,6 +146,17 @@ describe('PagerDuty', () => {
     expect(receiver.received[0]?.json['payload']).toMatchObject({ class: 'alarm', severity: 'warning' });
   });
 
+  test.each([
+    ['a refused config', { kind: 'alarm', ruleId: 'built-in/config-refused', subject: '' }],
+    ['a digest sent to a named pager', { kind: 'digest', ruleId: '', subject: 'account', lines: ['calm'] }],
+  ] as const)(
+    '%s, which concerns no account, was refused as an event without a source',
+    async (_what, of) => {
+      expect(await send({ ...of, accountId: '' })).toEqual(DELIVERED);
+      expect(api.alerts).toHaveLength(1);
+    },
+  );
+
   test('a test is acknowledged, and reports if that failed', async () => {
     const changes = { kind: 'test', severity: 'info' } as const;
     expect(await send(changes)).toEqual(DELIVERED);

@@ -286,6 +286,8 @@ describe('the list', () => {
         ],
       }),
     ).toBe('32.1K\u00a0USDT + ?\u00a0BTC');
+    // Of a perpetual without `money` in the config.
+    expect(atRiskWords({ atRisk: [{ money: 'PERP', worth: 32_100 }] })).toBe('32.1K');
   });
 
   it('says what is being done', () => {
@@ -328,6 +330,7 @@ describe('the list', () => {
     expect(costWords({ ...total, kept: sum(0, 2), fees: sum(0, 2) })).toContain(
       'and an unknown amount in fees; what it kept within the hour after is not known yet.',
     );
+    expect(costWords({ ...total, money: 'PERP' })).toMatch(/^2 orders cost 50\.00 by slippage/);
   });
 });
 

@@ -2,6 +2,7 @@ import type { Control } from '../../core/controls/controls.ts';
 import { creditLineWords, jointWords, positionWords } from '../../core/lines/position-words.ts';
 import type { QuietHoursLine } from '../../core/lines/quiet-hours.ts';
 import { roughly } from '../../core/quantities/roughly.ts';
+import { moneyUnit } from '../../core/quantities/units.ts';
 import type { AccountView, IntentLine, RuleLine } from '../../core/view/account-view.ts';
 import { headlineOf, worseFirst } from '../../core/view/state-line.ts';
 import { type CliIo, paint, type Style } from '../io.ts';
@@ -180,11 +181,11 @@ function nearestWords({ nearest }: StatusAccount): string {
 
 const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
 
-/** `32.1K PERP`; one figure for each of several currencies. */
+/** `32.1K USDT`; one figure for each of several currencies. */
 function atRiskWords({ atRisk, nearest }: StatusAccount): string {
   if (atRisk.length === 0) return nearest === null ? '?' : '-';
   return atRisk
-    .map(({ money, worth }) => `${worth === null ? '?' : SHORT.format(worth)} ${money}`)
+    .map(({ money, worth }) => `${worth === null ? '?' : SHORT.format(worth)}${moneyUnit(money)}`)
     .join(' + ');
 }
 

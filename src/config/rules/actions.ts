@@ -15,8 +15,8 @@ export type ActionDraft =
   | ActionOf<'cancelAll'>
   | (Omit<ActionOf<'notify'>, 'channels'> & { readonly channels?: readonly string[] });
 
-export const ORDER_TYPES = ['spot', 'margin', 'futures'] as const;
-export const CANCEL_DEFAULT_TYPES = ['margin', 'futures'] as const;
+const ORDER_TYPES = ['spot', 'margin', 'futures'] as const;
+const CANCEL_DEFAULT_TYPES = ['margin', 'futures'] as const;
 
 /** Account and credit-line rules must say which positions are meant. */
 function positionsKey(on: SubjectKind): Record<string, z.ZodType> {

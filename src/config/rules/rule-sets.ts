@@ -22,7 +22,7 @@ export interface RuleSet {
   readonly rules: ReadonlyMap<string, ReadRule>;
 }
 
-export const ruleSetSchema = z.strictObject({
+const ruleSetSchema = z.strictObject({
   summary: text({ expected: 'one sentence that says what the set does', maxLength: 300 }),
   rules: z.array(z.unknown()).min(1),
 });

@@ -25,7 +25,10 @@ export function sharedKeys(config: UncheckedConfig): readonly Problem[] {
   );
 }
 
-/** Reports whether any rule of the account has another mode than observe. */
+/**
+ * Reports whether any rule of the account has another mode than observe. Rules that only notify count too: operator
+ * orders act in such an account.
+ */
 export function mayAct({ settings, rules }: Pick<UncheckedAccount, 'settings' | 'rules'>): boolean {
   return rules.some((rule) => (rule.mode ?? settings.mode) !== 'observe');
 }

@@ -1,3 +1,4 @@
+import { isLoopback } from '../../core/text/loopback.ts';
 import type { UncheckedConfig } from '../compile-config.ts';
 import type { CompiledConfig } from '../compiled-config.ts';
 import type { Exposure } from '../exposures.ts';
@@ -163,10 +164,6 @@ function isPlain(address: string | Secret | undefined): boolean {
 
 function sendsPassword(address: Secret | undefined): boolean {
   return isPlain(address) && parsed(address)?.password !== '';
-}
-
-function isLoopback(host: string): boolean {
-  return /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[?::1\]?)$/.test(host);
 }
 
 /** Returns the severity of a Redis without a password. */

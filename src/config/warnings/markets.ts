@@ -1,5 +1,6 @@
 import { findField } from '../../core/fields/field-catalogue.ts';
 import { type Decimal, decimal, divide, formatDecimal, toDecimal } from '../../core/quantities/decimal.ts';
+import { NO_CURRENCY } from '../../core/quantities/units.ts';
 import { isGlob } from '../../core/rules/filter.ts';
 import type { RuleSpec } from '../../core/rules/rule.ts';
 import { actionsOf, comparisonsOf } from '../../core/rules/rule-parts.ts';
@@ -14,7 +15,7 @@ export function marketWarnings(config: UncheckedConfig): readonly Problem[] {
 }
 
 /** Returns the markets, as names and patterns, whose positions a rule may reduce or protect. */
-export function actingMarkets(rule: RuleSpec): readonly string[] {
+function actingMarkets(rule: RuleSpec): readonly string[] {
   const markets = actionsOf(rule).flatMap((action): readonly string[] => {
     if (action.kind !== 'reduce' && action.kind !== 'protect') return [];
     return rule.on === 'position' ? (rule.where.market ?? ['*']) : (action.positions ?? ['*']);
@@ -107,8 +108,6 @@ function withoutMoney({ document, markets, accounts }: UncheckedConfig): readonl
     ];
   });
 }
-
-const NO_CURRENCY = 'PERP';
 
 /** Returns the currencies in which a rule sums up positions. */
 function moneyAskedBy(rule: RuleSpec): readonly string[] {

@@ -40,5 +40,5 @@ function priceWords(cost: ActionCost): string {
   if (slippage === null || decidedPrice === null) return `at ${fill.price}`;
   const how = slippage < 0 ? 'better' : 'worse';
   const than = role === 'cover' ? 'that price' : `the mark ${decidedPrice} of the decision`;
-  return `at ${fill.price}, ${moneyText(Math.abs(slippage))} ${money} ${how} than at ${than}`;
+  return `at ${fill.price}, ${moneyText(Math.abs(slippage), money)} ${how} than at ${than}`;
 }

@@ -1,3 +1,4 @@
+import { moneyUnit } from '../quantities/units.ts';
 import { type ActionCost, type ActionFigures, costFigures } from './action-cost.ts';
 
 /** `closed 0.4 at 60012.5 (decided at 60050), slippage 15 USDT, fee 13.2 USDT (configured rate)`. */
@@ -9,7 +10,7 @@ export function costWords(cost: ActionCost): string {
   const feeWords =
     figures.fee === null
       ? 'fee not known'
-      : `fee ${moneyText(figures.fee)} ${money} (${fee?.from === 'config' ? 'configured rate' : 'charged'})`;
+      : `fee ${moneyText(figures.fee, money)} (${fee?.from === 'config' ? 'configured rate' : 'charged'})`;
   const parts = [`closed ${amountBase} ${at}${decided}`, slippageWords(figures, money), feeWords];
   if (cost.nextHour !== undefined) parts.push(keptWords(figures, money));
   if (cost.nextHour?.passedLiquidation === true)
@@ -18,19 +19,20 @@ export function costWords(cost: ActionCost): string {
 }
 
 function slippageWords({ slippage, slippageAtMost }: ActionFigures, money: string): string {
-  if (slippage !== null) return `slippage ${moneyText(slippage)} ${money}`;
+  if (slippage !== null) return `slippage ${moneyText(slippage, money)}`;
   if (slippageAtMost === null) return 'slippage not known';
-  return `slippage not known, at most ${moneyText(slippageAtMost)} ${money}`;
+  return `slippage not known, at most ${moneyText(slippageAtMost, money)}`;
 }
 
 function keptWords({ kept }: ActionFigures, money: string): string {
   if (kept === null) return 'price an hour later not known';
-  const amount = `${moneyText(Math.abs(kept))} ${money}`;
+  const amount = moneyText(Math.abs(kept), money);
   return kept < 0 ? `an hour later it had given up ${amount}` : `an hour later it had kept ${amount}`;
 }
 
 const DIGITS = 4;
 
-export function moneyText(value: number): string {
-  return String(Number(value.toPrecision(DIGITS)));
+/** Writes an amount with its unit, where the currency is known. */
+export function moneyText(value: number, money: string): string {
+  return `${Number(value.toPrecision(DIGITS))}${moneyUnit(money)}`;
 }

@@ -108,7 +108,7 @@ export function wouldHaveWords({ order }: WouldBeOrder, outcome: WouldHave, mone
       return `would not have filled: the price leapt past the limit ${order.price}; the mark is ${outcome.mark} now`;
     case 'closed': {
       const base = order.market.slice(0, order.market.indexOf('_'));
-      const amount = `${moneyText(Math.abs(outcome.gained))} ${money}`;
+      const amount = moneyText(Math.abs(outcome.gained), money);
       const worth =
         outcome.gained === 0
           ? 'neither cost nor saved anything'

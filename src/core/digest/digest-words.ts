@@ -211,7 +211,7 @@ function costWords({ orders, money, slippage, fees, kept, averted }: CostTotal):
 
 function sumText({ known, unknown }: KnownSum, orders: number, money: string): string {
   if (unknown === orders) return 'not known';
-  return `${moneyText(known)} ${money}${unknown === 0 ? '' : ` (${unknown} not known)`}`;
+  return `${moneyText(known, money)}${unknown === 0 ? '' : ` (${unknown} not known)`}`;
 }
 
 function observedWords({ ruleId, market, orders, cancels, largest }: ObservedDigest): string {

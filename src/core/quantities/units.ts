@@ -44,3 +44,11 @@ export function moneyOf(market: string, settings: Pick<AccountSettings, 'marketS
 export function quoteOf(market: string): string {
   return market.slice(market.lastIndexOf('_') + 1);
 }
+
+/** The end of the names of perpetuals, which is no currency: totals without a setting are kept under it. */
+export const NO_CURRENCY = 'PERP';
+
+/** Returns what follows a figure in a money currency: a space and its name, nothing where it is not known. */
+export function moneyUnit(money: string): string {
+  return money === NO_CURRENCY ? '' : ` ${money}`;
+}

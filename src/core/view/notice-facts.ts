@@ -8,7 +8,8 @@ export function noticeFacts(
   view: AccountView,
   { subject, market, kind }: Pick<Notice, 'subject' | 'market'> & Partial<Pick<Notice, 'kind'>>,
 ): Pick<Notice, 'figures' | 'doing'> {
-  const figures = positionFacts(view, subject, market) ?? creditLineFacts(view, subject);
+  const isThere = kind === 'firing' || kind === 'reminder';
+  const figures = positionFacts(view, subject, market, isThere) ?? creditLineFacts(view, subject);
   // A question is about its own orders: those that other rules would send are omitted.
   const shown =
     kind === 'approval'
@@ -19,18 +20,24 @@ export function noticeFacts(
 
 const POSITION = 'position:';
 
-/** A position that was not read has unknown figures; a position that is gone has none. */
+/**
+ * A position that was not read has unknown figures; a position that is gone has none. `isThere`: a rule fires for it, so
+ * it is not gone, even if the list lacks it or has it with nulls.
+ */
 function positionFacts(
   { positions, sources }: AccountView,
   subject: SubjectKey,
   market: string | undefined,
+  isThere: boolean,
 ): NoticeFigures | undefined {
   if (!subject.startsWith(POSITION)) return undefined;
   const position = positions.find((one) => one.subject === subject);
   if (position === undefined) {
     const source = sources.find((one) => one.source === 'positions');
     const isGone = source !== undefined && source.readAtMs !== null && source.complete;
-    return isGone && source.setAside === 0 ? undefined : { ...NOTHING_KNOWN, market: market ?? null };
+    return isGone && source.setAside === 0 && !isThere
+      ? undefined
+      : { ...NOTHING_KNOWN, market: market ?? null };
   }
   return {
     kind: 'position',

@@ -164,7 +164,7 @@ function sayResolved(entries: Map<string, AlertEntry>, firing: ReadonlySet<strin
     const { figures: _before, acknowledged: _seenTo, ...same } = entry.notice;
     const notice: Notice = {
       ...same,
-      ...noticeFacts(scene.view(), same),
+      ...noticeFacts(scene.view(), { ...same, kind: 'resolved' }),
       ...endingOf(entry.notice, scene),
       // The mode itself may have changed.
       mode: scene.account.rules.byId.get(ruleId)?.mode ?? same.mode,
@@ -223,14 +223,15 @@ function noticeOf(
     atMs: scene.nowMs,
     channels: notify.channels,
     cures: curesFor(subject, notify.cure, scene),
-    ...noticeFacts(scene.view(), { subject, ...market }),
+    ...noticeFacts(scene.view(), { subject, ...market, kind }),
   };
 }
 
 function marketOf(subject: string, { snapshot }: AlertScene): Pick<Notice, 'market'> {
   const { positions } = snapshot.sources;
   if (positions?.kind !== 'read') return {};
-  const record = positions.value.records.find(({ positionId }) => positionKey(positionId) === subject);
+  const { records, notOpenYet = [] } = positions.value;
+  const record = [...records, ...notOpenYet].find(({ positionId }) => positionKey(positionId) === subject);
   return record === undefined ? {} : { market: record.market };
 }
 

@@ -4,7 +4,7 @@ import { suggest } from '../../config/suggest.ts';
 import type { YamlDocument } from '../../config/yaml/document.ts';
 import { describeValue } from '../../config/yaml/value.ts';
 import type { MarketSettings } from '../../core/quantities/settings.ts';
-import { moneyOf } from '../../core/quantities/units.ts';
+import { moneyOf, NO_CURRENCY } from '../../core/quantities/units.ts';
 import { collateralOf, poolEquity, type ReportedPosition } from './pool-equity.ts';
 import type { ConfiguredAccount, StartingBook, StartingPosition } from './starting-account.ts';
 
@@ -61,7 +61,7 @@ export function configuredMarket(
 /** Perpetuals of the exchange settle in USDT unless the config says otherwise. */
 export function settlementOf({ settings }: ConfiguredAccount, market: string): string {
   const money = moneyOf(market, settings);
-  return money === 'PERP' ? 'USDT' : money;
+  return money === NO_CURRENCY ? 'USDT' : money;
 }
 
 /** An account as printed; the output does not show its collateral. */

@@ -1,5 +1,5 @@
 import { LEVELS, levelOfSubject } from './danger.js';
-import { counted, listed, money } from './format.js';
+import { counted, listed, money, ofCurrency } from './format.js';
 
 /** What is said of an account as a whole. Pure. */
 
@@ -66,5 +66,5 @@ export function costWords({ money: currency, orders, slippage, fees, kept, avert
     kept.unknown === orders
       ? 'what it kept within the hour after is not known yet'
       : `within the hour after, ${money(Math.abs(kept.known))} was ${hour}`;
-  return `${currency}: ${counted(orders, 'order')} cost ${said(slippage)} by slippage and ${said(fees)} in fees; ${after}.${saved}${aside}`;
+  return `${ofCurrency(currency, (name) => `${name}: `)}${counted(orders, 'order')} cost ${said(slippage)} by slippage and ${said(fees)} in fees; ${after}.${saved}${aside}`;
 }

@@ -55,6 +55,18 @@ export function money(value) {
   return grouped(Math.abs(value) >= 10_000 ? value.toFixed(0) : value.toFixed(2));
 }
 
+/** What the names of perpetuals end in, which is no currency. */
+const NO_CURRENCY = 'PERP';
+
+/**
+ * What stands before or after sums in a money currency; nothing where the currency is not known.
+ * @param {string} name
+ * @param {(name: string) => string} words
+ */
+export function ofCurrency(name, words) {
+  return name === NO_CURRENCY ? '' : words(name);
+}
+
 /**
  * A decimal text as it came, with its thousands set apart.
  * @param {string | null | undefined} text `none` is said as it is

@@ -1,4 +1,4 @@
-import { counted, percent } from './format.js';
+import { counted, ofCurrency, percent } from './format.js';
 
 /** What the one line of an account says. Pure. */
 
@@ -26,7 +26,10 @@ const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignific
 /** `32.1K USDT`; of several currencies each. @param {Pick<AccountRow, 'atRisk'>} row */
 export function atRiskWords({ atRisk }) {
   return atRisk
-    .map(({ money, worth }) => `${worth === null ? '?' : SHORT.format(worth)}\u00a0${money}`)
+    .map(
+      ({ money, worth }) =>
+        `${worth === null ? '?' : SHORT.format(worth)}${ofCurrency(money, (name) => `\u00a0${name}`)}`,
+    )
     .join(' + ');
 }
 

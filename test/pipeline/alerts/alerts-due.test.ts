@@ -73,6 +73,34 @@ test('an episode is notified when it fires, again after the reminder time, and w
   expect(new Set(ids).size).toBe(3);
 });
 
+test('of a position that the exchange lists with nulls a reminder had neither the market nor unknown figures', () => {
+  const view = {
+    ...emptyView('desk-1', STATE),
+    sources: [
+      { source: 'positions', readAtMs: 60_000, ageMs: 0, complete: true, setAside: 0, tooOld: false },
+    ],
+  };
+  const listed = (ids: readonly string[]): AlertScene['snapshot'] => {
+    const notOpenYet = ids.map((positionId) => ({ positionId, market: 'BTC_PERP' }));
+    const value = { records: [], setAside: [], complete: true, notOpenYet };
+    const positions = { kind: 'read', ageMs: 0, value } as const;
+    return { version: 1, accountId: 'desk-1', at: at(0), sources: { positions }, ownStops: [] };
+  };
+  const stored = handed(alertsDue(scene({})));
+  const [reminded] = alertsDue(
+    scene({ stored, nowMs: 61_000, view: () => view, snapshot: listed(['42']) }),
+  ).notices;
+  expect(reminded).toMatchObject({
+    kind: 'reminder',
+    market: 'BTC_PERP',
+    figures: { market: 'BTC_PERP', direction: null, sizeBase: null, liquidationDistance: null },
+  });
+  const over = { stored, active: [], nowMs: 62_000, view: () => view, snapshot: listed([]) };
+  expect(alertsDue(scene(over)).notices.map(({ kind, figures }) => [kind, figures])).toEqual([
+    ['resolved', undefined],
+  ]);
+});
+
 test('a notice that was not handed over is handed over again, under the same id', () => {
   const fired = alertsDue(scene({}));
   const again = alertsDue(scene({ stored: fired.alerts, nowMs: 2_000 }));
