@@ -153,8 +153,10 @@ function isUnknown(position: PositionFigures, all: readonly PositionFigures[]): 
   return position.disagreement !== true || !isHedged(position, all);
 }
 
+/** An unknown direction is no other side: nothing that is wrong with the market may hide behind it. */
 function isHedged({ market, direction }: PositionFigures, all: readonly PositionFigures[]): boolean {
-  return all.some((other) => other.market === market && other.direction !== direction);
+  const isOther = (side: PositionFigures['direction']): boolean => side !== null && side !== direction;
+  return direction !== null && all.some((other) => other.market === market && isOther(other.direction));
 }
 
 /** Something is requested and not done. */
