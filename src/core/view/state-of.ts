@@ -161,15 +161,15 @@ function isHedged({ market, direction }: PositionFigures, all: readonly Position
 
 /** Something is requested and not done. */
 function hindrance(inputs: StateInputs): StateLine | undefined {
-  const severity = atLeast('warning', worstFiring(inputs));
+  const severity = atLeast('warning', worstFiring(inputs.rules));
   const blocked = (found: Omit<Found, 'severity'>): StateLine => line('blocked', { ...found, severity });
   const { pause, lanes } = inputs;
   if (pause !== null) {
     const until = pause.expiresAtMs === null ? 'it is lifted' : timeWords(pause.expiresAtMs, inputs.nowMs);
-    const firing = worstFiring(inputs) === null ? '' : '; rules fire, and nothing is done';
+    const firing = worstFiring(inputs.rules) === null ? '' : '; rules fire, and nothing is done';
     const words = `by ${pause.author} until ${until}: ${pause.reason}${firing}`;
     return {
-      ...line('paused', { cause: 'paused', words, severity: worstFiring(inputs) ?? 'info' }),
+      ...line('paused', { cause: 'paused', words, severity: worstFiring(inputs.rules) ?? 'info' }),
       words: `paused ${words}`,
       sinceMs: pause.atMs,
     };
@@ -260,7 +260,7 @@ function asking(inputs: StateInputs): StateLine | undefined {
   return {
     ...line('asking', {
       cause: 'awaitingApproval',
-      severity: atLeast('warning', worstFiring(inputs)),
+      severity: atLeast('warning', worstFiring(inputs.rules)),
       sinceMs: askedMs,
     }),
     words: `${KIND_WORDS.asking} until ${clockWords(untilMs)}, ${then} (${reference ?? ''}): ${about}${more}`,
@@ -269,7 +269,7 @@ function asking(inputs: StateInputs): StateLine | undefined {
 
 /** Orders at work or waiting; in observe mode, those it would send. */
 function doing(inputs: StateInputs): StateLine | undefined {
-  const severity = atLeast('info', worstFiring(inputs));
+  const severity = atLeast('info', worstFiring(inputs.rules));
   const open = inputs.lanes.flatMap((lane) =>
     lane.intents.filter(({ end }) => end === null).map((intent) => ({ lane, intent })),
   );
@@ -342,7 +342,7 @@ function watching(inputs: StateInputs): StateLine | undefined {
     const words = `the exchange reports ${called.liquidationState ?? ''} in ${called.market}`;
     return line('watching', { cause: 'exchangeCalls', words, severity: 'critical' });
   }
-  const worst = worstFiring(inputs);
+  const worst = worstFiring(inputs.rules);
   const firing = rules.find(
     ({ phase, severity }) => phase === 'firing' && (severity ?? 'critical') === worst,
   );
@@ -383,8 +383,8 @@ function calm({ positions }: StateInputs): StateLine {
 
 const RANKS: Readonly<Record<Severity, number>> = { info: 1, warning: 2, critical: 3 };
 
-/** A rule missing from the config counts as critical. */
-function worstFiring({ rules }: StateInputs): Severity | null {
+/** Highest severity of the firing rules. A rule missing from the config counts as critical. */
+export function worstFiring(rules: readonly Pick<RuleLine, 'severity' | 'phase'>[]): Severity | null {
   let worst: Severity | null = null;
   for (const { phase, severity } of rules) {
     if (phase === 'firing') worst = atLeast(severity ?? 'critical', worst);
