@@ -44,3 +44,9 @@ export function moneyOf(market: string, settings: Pick<AccountSettings, 'marketS
 export function quoteOf(market: string): string {
   return market.slice(market.lastIndexOf('_') + 1);
 }
+
+/** The traded asset: what precedes the last underscore of a market's name. */
+export function stockOf(market: string): string {
+  const end = market.lastIndexOf('_');
+  return end <= 0 ? market : market.slice(0, end);
+}

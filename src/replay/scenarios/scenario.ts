@@ -5,9 +5,9 @@ import {
   roundToStep,
   toNumber,
 } from '../../core/quantities/decimal.ts';
+import { stockOf } from '../../core/quantities/units.ts';
 import { type PricePoint, type PriceSource, sourceFromPoints } from '../../simulator/prices/price-source.ts';
 import { straightLine, tickFor } from '../../simulator/prices/straight-line.ts';
-import { coinOf } from '../exposure.ts';
 
 /** Minutes from the start, and percent away from the first price; two points in the same minute form a jump. */
 export type ScenarioPoint = readonly [minute: number, percent: number];
@@ -44,7 +44,7 @@ const OTHER_BETA = 1.4;
 
 /** Usual move of a market, as a multiple of the majors' move. */
 export function usualBeta(market: string): number {
-  return MAJORS.has(coinOf(market)) ? MAJOR_BETA : OTHER_BETA;
+  return MAJORS.has(stockOf(market)) ? MAJOR_BETA : OTHER_BETA;
 }
 
 /** A rise is multiplied by beta. A fall is compounded, (1 + move) ** beta - 1, so that no coin falls below zero. */
@@ -86,7 +86,7 @@ function tickBetween(from: PricePoint, to: PricePoint): number {
 }
 
 function movesIn({ majors, others }: Scenario, { market, startMs, beta: ownBeta }: ScenarioMarket) {
-  const isMajor = MAJORS.has(coinOf(market));
+  const isMajor = MAJORS.has(stockOf(market));
   const isDecoupled = others !== undefined && !isMajor;
   const beta = isDecoupled ? MAJOR_BETA : (ownBeta ?? usualBeta(market));
   return (isDecoupled ? others : majors).map(([minute, percent]) => ({
