@@ -1,5 +1,6 @@
 import type { Transition } from '../rules/decision.ts';
-import type { Severity } from '../rules/rule.ts';
+import { creditLineParts } from '../rules/memory.ts';
+import { SEVERITY_RANKS } from '../rules/rule.ts';
 import type { SubjectKey } from '../rules/subject.ts';
 import type { RuleLine } from '../view/account-view.ts';
 import type { RuleDigest } from './digest.ts';
@@ -42,10 +43,8 @@ export function rulesIn({ transitions, lines, names, toMs }: RulesScene): readon
 /** Negative if `a` comes first. */
 export function compareRules(a: RuleDigest, b: RuleDigest): number {
   const byName = Number(a.ruleId > b.ruleId) - Number(a.ruleId < b.ruleId);
-  return RANKS[a.severity] - RANKS[b.severity] || b.fired - a.fired || byName;
+  return SEVERITY_RANKS[b.severity] - SEVERITY_RANKS[a.severity] || b.fired - a.fired || byName;
 }
-
-const RANKS: Readonly<Record<Severity, number>> = { critical: 0, warning: 1, info: 2 };
 
 function ruleIn(
   found: Map<string, Counting>,
@@ -72,7 +71,7 @@ function addTo(rule: Counting, subject: string): void {
 /** `BTC_PERP`, `credit line in BTC`, `the account`; a subject without a name is called by its key. */
 export function subjectWords(subject: SubjectKey, names: ReadonlyMap<SubjectKey, string>): string {
   if (subject === 'account') return 'the account';
-  const [, asset] = /^creditLine:(.*)@\d+$/.exec(subject) ?? [];
-  if (asset !== undefined) return `credit line in ${asset}`;
+  const creditLine = creditLineParts(subject);
+  if (creditLine !== undefined) return `credit line in ${creditLine.asset}`;
   return names.get(subject) ?? subject.replace(':', ' ');
 }

@@ -1,7 +1,7 @@
 import type { Pause } from '../controls/controls.ts';
 import type { Cover, Intent, LaneState } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
-import type { Mode, Severity } from '../rules/rule.ts';
+import { type Mode, SEVERITY_RANKS, type Severity } from '../rules/rule.ts';
 import type {
   AccountFigures,
   OrderLine,
@@ -381,8 +381,6 @@ function calm({ positions }: StateInputs): StateLine {
   return line('calm', { cause: 'nothing', words, severity: null });
 }
 
-const RANKS: Readonly<Record<Severity, number>> = { info: 1, warning: 2, critical: 3 };
-
 /** Highest severity of the firing rules. A rule missing from the config counts as critical. */
 export function worstFiring(rules: readonly Pick<RuleLine, 'severity' | 'phase'>[]): Severity | null {
   let worst: Severity | null = null;
@@ -393,5 +391,5 @@ export function worstFiring(rules: readonly Pick<RuleLine, 'severity' | 'phase'>
 }
 
 function atLeast(severity: Severity, other: Severity | null): Severity {
-  return other !== null && RANKS[other] > RANKS[severity] ? other : severity;
+  return other !== null && SEVERITY_RANKS[other] > SEVERITY_RANKS[severity] ? other : severity;
 }

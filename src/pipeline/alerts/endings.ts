@@ -4,7 +4,7 @@ import { type Notice, type NoticeEnding, type NoticeFigures, RESOLVED } from '..
 import { CreditLineQuantities } from '../../core/quantities/credit-line.ts';
 import { valueOf } from '../../core/quantities/quantity.ts';
 import { creditLineKey } from '../../core/rules/memory.ts';
-import type { Severity } from '../../core/rules/rule.ts';
+import { SEVERITY_RANKS } from '../../core/rules/rule.ts';
 import { actionsOf } from '../../core/rules/rule-parts.ts';
 import { positionKey } from '../../core/rules/subjects.ts';
 import { figure } from '../../core/view/alert-words.ts';
@@ -123,14 +123,12 @@ function lastFigures({ subject }: Notice, { figuresBefore, account }: AlertScene
   };
 }
 
-const WORST_FIRST: readonly Severity[] = ['critical', 'warning', 'info'];
-
 /** Several rules may have fired for the same subject: people get one alarm, as severe as the worst of them. */
 export function goneAlarms(gone: readonly AlertEntry[], scene: AlertScene): readonly Notice[] {
   const bySubject = Map.groupBy(gone, ({ notice }) => notice.subject);
   return [...bySubject.values()].flatMap((entries): readonly Notice[] => {
     const all = entries.map((entry) => ({ ...entry.notice, channels: entry.told ?? entry.notice.channels }));
-    const [worst] = all.toSorted((a, b) => WORST_FIRST.indexOf(a.severity) - WORST_FIRST.indexOf(b.severity));
+    const [worst] = all.toSorted((a, b) => SEVERITY_RANKS[b.severity] - SEVERITY_RANKS[a.severity]);
     if (worst === undefined) return [];
     const isForAll = all.some(({ channels }) => channels.length === 0);
     const channels = isForAll ? [] : [...new Set(all.flatMap((one) => one.channels))];
