@@ -1,3 +1,4 @@
+import { MS_PER_MINUTE } from '../core/quantities/units.ts';
 /** Figures as people read them; the same in every locale and time zone. */
 
 /** `71.3 %`; more digits for small shares. */
@@ -53,7 +54,7 @@ export function moment(atMs: number): string {
 export function span(ms: number): string {
   if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;
   if (ms < 120_000) return `${Math.round(ms / 1000)} s`;
-  const minutes = Math.round(ms / 60_000);
+  const minutes = Math.round(ms / MS_PER_MINUTE);
   const [hours, rest] = [Math.floor(minutes / 60), minutes % 60];
   if (hours === 0) return `${minutes} min`;
   return rest === 0 ? `${hours} h` : `${hours} h ${rest} min`;

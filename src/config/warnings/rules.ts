@@ -1,4 +1,5 @@
 import { fieldsOf } from '../../core/fields/field-catalogue.ts';
+import { MS_PER_MINUTE } from '../../core/quantities/units.ts';
 import { actingMs, WORST_MINUTE_MOVE, worstCaseMs } from '../../core/risk/time-left.ts';
 import type { ActionSpec, ReduceTarget, RuleSpec } from '../../core/rules/rule.ts';
 import { actionsOf, comparisonsOf } from '../../core/rules/rule-parts.ts';
@@ -189,7 +190,7 @@ function neverWaits(
     warn(
       path,
       'never-waits',
-      `expected at least ${percentInWords((WORST_MINUTE_MOVE * neededMs) / 60_000)} for an approval within ${durationInWords(approval.withinMs)}, got ${percentInWords(comparison.threshold)}: at the speed of the worst minutes on record that lasts ${durationInWords(Math.floor(leftMs / 1_000) * 1_000)}, so it acts without asking`,
+      `expected at least ${percentInWords((WORST_MINUTE_MOVE * neededMs) / MS_PER_MINUTE)} for an approval within ${durationInWords(approval.withinMs)}, got ${percentInWords(comparison.threshold)}: at the speed of the worst minutes on record that lasts ${durationInWords(Math.floor(leftMs / 1_000) * 1_000)}, so it acts without asking`,
     );
   }
 }

@@ -1,3 +1,4 @@
+import { MS_PER_DAY, MS_PER_MINUTE } from '../quantities/units.ts';
 import type { SubjectKind } from '../rules/rule.ts';
 
 /** The parts of an account that are read from the exchange, each with its own age and completeness. */
@@ -72,23 +73,20 @@ export interface PlainField extends FieldBase {
 /** One row of the field catalogue. */
 export type FieldSpec = NumberField | EnumField | PlainField;
 
-const MINUTE_MS = 60_000;
-const DAY_MS = 86_400_000;
-
 export const HORIZON_PARAMETER: ParameterSpec = {
   name: 'windowMs',
   required: true,
   description: 'how far ahead to look',
   minimum: 1_000,
-  maximum: 30 * DAY_MS,
+  maximum: 30 * MS_PER_DAY,
 };
 
 export const WINDOW_PARAMETER: ParameterSpec = {
   name: 'windowMs',
   required: true,
   description: 'how far back to look',
-  minimum: MINUTE_MS,
-  maximum: 30 * DAY_MS,
+  minimum: MS_PER_MINUTE,
+  maximum: 30 * MS_PER_DAY,
 };
 
 export function assetParameter(description: string): ParameterSpec {

@@ -1,7 +1,7 @@
 import type { BlockReason, GateReason } from '../audit/audit-event.ts';
 import { GATE_WORDS } from '../intents/gate.ts';
 import { BLOCK_WORDS } from '../intents/intent.ts';
-import { MS_PER_HOUR, MS_PER_MINUTE, MS_PER_SECOND } from '../quantities/units.ts';
+import { MS_PER_DAY, MS_PER_MINUTE, MS_PER_SECOND } from '../quantities/units.ts';
 import type { Severity } from '../rules/rule.ts';
 
 /** States of an account, worst first. Closed list, also a metric label. */
@@ -181,8 +181,6 @@ export function clockWords(ms: number): string {
   const seconds = Math.floor((ms % MS_PER_DAY) / MS_PER_SECOND);
   return `${two(seconds / 3_600)}:${two((seconds % 3_600) / 60)}:${two(seconds % 60)} UTC`;
 }
-
-const MS_PER_DAY = 24 * MS_PER_HOUR;
 
 /** `14:30 UTC`, with the number of days from now if it is not today. */
 export function timeWords(ms: number, nowMs: number): string {

@@ -1,7 +1,7 @@
 import type { CompiledAccount } from '../../config/compiled-config.ts';
-import { HOUR_MS } from '../../core/costs/action-cost.ts';
 import type { KnownSum } from '../../core/costs/cost-report.ts';
 import { known } from '../../core/quantities/quantity.ts';
+import { MS_PER_HOUR } from '../../core/quantities/units.ts';
 import { compileRules } from '../../core/rules/compiled-rules.ts';
 import { marksOf } from '../../core/view/marks.ts';
 import { readFault } from '../../simulator/control/fault-routes.ts';
@@ -229,7 +229,7 @@ function nextHourOf(
   endMs: number,
 ): KnownSum {
   const values = fills.map(({ market = '', atMs, side, price, amount }) => {
-    const after = atMs + HOUR_MS > endMs ? null : valueAt(prices[market] ?? [], atMs + HOUR_MS);
+    const after = atMs + MS_PER_HOUR > endMs ? null : valueAt(prices[market] ?? [], atMs + MS_PER_HOUR);
     if (after === null || price === undefined || amount === undefined) return null;
     return (side === 'sell' ? Number(price) - after : after - Number(price)) * Number(amount);
   });

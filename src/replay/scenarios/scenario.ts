@@ -5,7 +5,7 @@ import {
   roundToStep,
   toNumber,
 } from '../../core/quantities/decimal.ts';
-import { stockOf } from '../../core/quantities/units.ts';
+import { MS_PER_MINUTE, stockOf } from '../../core/quantities/units.ts';
 import { type PricePoint, type PriceSource, sourceFromPoints } from '../../simulator/prices/price-source.ts';
 import { straightLine, tickFor } from '../../simulator/prices/straight-line.ts';
 
@@ -34,7 +34,7 @@ export interface Scenario {
 }
 
 export function durationMsOf({ majors }: Scenario): number {
-  return Math.round((majors.at(-1)?.[0] ?? 0) * 60_000);
+  return Math.round((majors.at(-1)?.[0] ?? 0) * MS_PER_MINUTE);
 }
 
 const MAJORS = new Set(['BTC', 'XBT', 'WBTC', 'ETH', 'WETH']);
@@ -90,7 +90,7 @@ function movesIn({ majors, others }: Scenario, { market, startMs, beta: ownBeta 
   const isDecoupled = others !== undefined && !isMajor;
   const beta = isDecoupled ? MAJOR_BETA : (ownBeta ?? usualBeta(market));
   return (isDecoupled ? others : majors).map(([minute, percent]) => ({
-    atMs: startMs + Math.round(minute * 60_000),
+    atMs: startMs + Math.round(minute * MS_PER_MINUTE),
     move: movedBy(percent, beta),
   }));
 }
@@ -110,7 +110,7 @@ function firstMoveOf(points: readonly ScenarioPoint[], percent: number): number 
     if (Math.abs(move) < percent) continue;
     const [before, from] = points[index - 1] ?? [0, 0];
     const share = (percent - Math.abs(from)) / (Math.abs(move) - Math.abs(from) || 1);
-    return Math.round((before + (minute - before) * share) * 60_000);
+    return Math.round((before + (minute - before) * share) * MS_PER_MINUTE);
   }
-  return Math.round((points.at(-1)?.[0] ?? 0) * 60_000);
+  return Math.round((points.at(-1)?.[0] ?? 0) * MS_PER_MINUTE);
 }

@@ -9,6 +9,7 @@ import {
 } from '../../core/controls/order-plan.ts';
 import type { OperatorOrderDraft } from '../../core/ports/operator-controls.ts';
 import { isDecimalString, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
+import { MS_PER_MINUTE } from '../../core/quantities/units.ts';
 import type { ReduceTarget } from '../../core/rules/rule.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import { operatorOrder } from './account-schema.ts';
@@ -64,7 +65,6 @@ const meant = z.discriminatedUnion('kind', [
   }),
 ]);
 
-const MINUTE_MS = 60_000;
 const shown = {
   plan: z
     .array(z.strictObject({ label: z.string(), text: z.string() }))
@@ -104,8 +104,8 @@ const submit = route({
       .number()
       .int()
       .min(1000)
-      .max(1440 * MINUTE_MS)
-      .default(10 * MINUTE_MS)
+      .max(1440 * MS_PER_MINUTE)
+      .default(10 * MS_PER_MINUTE)
       .describe('Not begun later than this.'),
     key: z
       .string()
@@ -150,7 +150,7 @@ const withdraw = route({
       orderId,
       author: authorOf(caller, said),
       reason,
-      expiresAtMs: context.nowMs() + 10 * MINUTE_MS,
+      expiresAtMs: context.nowMs() + 10 * MS_PER_MINUTE,
     };
     return { order: await inForce(() => context.controls.submit(id, draft, `withdraw ${orderId}`)) };
   },
