@@ -20,7 +20,7 @@ export interface PlanLine {
 }
 
 /** `reduce by 50 % of its size`; `close every open position in ETH_PERP`. */
-export function orderWords({ target, flatten, markets }: MeantOrder): string {
+function operatorOrderWords({ target, flatten, markets }: MeantOrder): string {
   if (!flatten) return `reduce ${targetWords(target, null)}${isShare(target) ? ' of its size' : ''}`;
   const isAll = markets === undefined || markets.includes('*');
   return `close every open position in ${isAll ? 'every market' : markets.join(', ')}`;
@@ -65,7 +65,7 @@ export function planLines(
   const steps = order.slippageSteps.map((step) => `${Number((step * 100).toPrecision(6))} %`);
   return [
     { label: 'account', text: view.accountId },
-    { label: 'order', text: orderWords(order) },
+    { label: 'order', text: operatorOrderWords(order) },
     ...meant.map((position) => ({
       label: 'position',
       text: `${position.positionId} ${positionWords(position, view)}`,

@@ -60,11 +60,11 @@ export function compileRules(specs: readonly RuleSpec[], settings: AccountSettin
   const position = new FieldCache('position');
   const creditLine = new FieldCache('creditLine');
   const account = new FieldCache('account');
-  const registersOf = { position, creditLine, account };
+  const fieldCaches = { position, creditLine, account };
   const filters = new Map<string, FilterJudge>();
   const all = specs.map((spec, index) => {
     const own = { index, mode: spec.mode ?? settings.mode, filter: sharedFilter(spec.where, filters) };
-    return compileRule(spec, own, registersOf[spec.on]);
+    return compileRule(spec, own, fieldCaches[spec.on]);
   });
   return {
     settings,

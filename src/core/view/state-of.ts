@@ -116,7 +116,7 @@ function blindness(inputs: StateInputs): StateLine | undefined {
   if (refused !== null) return blind({ cause: 'stateRefused', detail: refused.document });
   if (judgedAtMs === null) return blind({ cause: 'notPolled' }, 'info');
   if (nowMs - judgedAtMs > overdueAfterMs) return blind({ cause: 'overdue', sinceMs: judgedAtMs });
-  const [failure] = inputs.failures.toSorted((a, b) => rankOf(a.source) - rankOf(b.source));
+  const [failure] = inputs.failures.toSorted((a, b) => failureRank(a.source) - failureRank(b.source));
   if (failure !== undefined) {
     const cause = causeOfFailure(failure);
     return blind({ cause, detail: failureWords(failure), sinceMs: failure.sinceMs });
@@ -130,7 +130,7 @@ function blindness(inputs: StateInputs): StateLine | undefined {
   return partBlindness(inputs);
 }
 
-function rankOf(source: string): number {
+function failureRank(source: string): number {
   return EVERY_POLL.has(source) ? 0 : 1;
 }
 

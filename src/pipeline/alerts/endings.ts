@@ -52,7 +52,7 @@ function isPosition(subject: string): boolean {
 }
 
 /** A read shows a fill a moment later, and the rule may have fired on the same read. */
-const SAME_READ_MS = 5_000;
+const READ_DELAY_MS = 5_000;
 
 /** What our orders have closed since the episode began, and what is left; undefined: nothing was closed. */
 function doneWords({ subject, sinceMs }: Notice, scene: AlertScene): string | undefined {
@@ -60,7 +60,7 @@ function doneWords({ subject, sinceMs }: Notice, scene: AlertScene): string | un
   const closings = closingsOf(lanes).filter(
     ({ positionId, cost }) =>
       (!isPosition(subject) || positionKey(positionId) === subject) &&
-      cost.filledMs + nowMs - laneNowMs >= sinceMs - SAME_READ_MS,
+      cost.filledMs + nowMs - laneNowMs >= sinceMs - READ_DELAY_MS,
   );
   if (closings.length === 0) return undefined;
   const position = scene.view().positions.find((one) => one.subject === subject);

@@ -6,7 +6,6 @@ import {
   missingPosition,
   orderObstacles,
   orderProofOf,
-  orderWords,
   planLines,
 } from '../../../src/core/controls/order-plan.ts';
 import type { AccountView } from '../../../src/core/view/account-view.ts';
@@ -49,10 +48,9 @@ test('what orders by hand will do', async () => {
   const gaps: Readonly<Record<string, number>> = { BTC_PERP: 0.002_345, ETH_PERP: 0.01, BTC_USDT: 0.001 };
   const lines: string[] = [];
   for (const one of ORDERS) {
-    lines.push(`-- ${orderWords(one)}: ${closesWhen(one)}`);
-    for (const { label, text: words } of planLines(one, view(), (market) => gaps[market])) {
-      lines.push(`${label}: ${words}`);
-    }
+    const plan = planLines(one, view(), (market) => gaps[market]);
+    lines.push(`-- ${plan.find(({ label }) => label === 'order')?.text}: ${closesWhen(one)}`);
+    for (const { label, text: words } of plan) lines.push(`${label}: ${words}`);
   }
   const file = path.join(import.meta.dirname, 'transcripts', 'order-plan.txt');
   await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot(file);
