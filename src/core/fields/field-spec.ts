@@ -6,6 +6,13 @@ export const SOURCE_NAMES = ['positions', 'creditLine', 'mainBalance', 'transfer
 
 export type SourceName = (typeof SOURCE_NAMES)[number];
 
+/** Sources read at every poll; the others only as often as their age matters. */
+export const EVERY_POLL = ['positions', 'creditLine'] as const satisfies readonly SourceName[];
+
+export function isEveryPoll(source: SourceName): boolean {
+  return EVERY_POLL.some((one) => one === source);
+}
+
 /**
  * `ratio` is a fraction (5 % is 0.05). `money` is in the market's money currency, `baseAmount` in its stock currency.
  */

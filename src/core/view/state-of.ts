@@ -1,4 +1,5 @@
 import type { Pause } from '../controls/controls.ts';
+import { isEveryPoll, type SourceName } from '../fields/field-catalogue.ts';
 import type { Cover, Intent, LaneState } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import { type Mode, SEVERITY_RANKS, type Severity } from '../rules/rule.ts';
@@ -13,7 +14,7 @@ import type {
 import { endingWords } from './action-alarm-words.ts';
 import { figure } from './alert-words.ts';
 import { targetWords } from './lane-lines.ts';
-import { causeOfFailure, EVERY_POLL, failureWords } from './read-failures.ts';
+import { causeOfFailure, failureWords } from './read-failures.ts';
 import {
   causeWords,
   clockWords,
@@ -130,8 +131,8 @@ function blindness(inputs: StateInputs): StateLine | undefined {
   return partBlindness(inputs);
 }
 
-function failureRank(source: string): number {
-  return EVERY_POLL.has(source) ? 0 : 1;
+function failureRank(source: SourceName): number {
+  return isEveryPoll(source) ? 0 : 1;
 }
 
 function partBlindness({ sources, positions }: StateInputs): StateLine | undefined {

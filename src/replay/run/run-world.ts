@@ -3,6 +3,7 @@ import type { KnownSum } from '../../core/costs/cost-report.ts';
 import { known } from '../../core/quantities/quantity.ts';
 import { MS_PER_HOUR } from '../../core/quantities/units.ts';
 import { compileRules } from '../../core/rules/compiled-rules.ts';
+import { actionsOf } from '../../core/rules/rule-parts.ts';
 import { marksOf } from '../../core/view/marks.ts';
 import { readFault } from '../../simulator/control/fault-routes.ts';
 import type { LedgerEntry } from '../../simulator/model/ledger-entry.ts';
@@ -261,9 +262,8 @@ function thresholdsOf(account: CompiledAccount | undefined, positions: StartingA
 
 function reducingRules(account: CompiledAccount | undefined): ReadonlySet<string> {
   const rules = account?.rules ?? [];
-  const reduces = ({ actions, escalate }: (typeof rules)[number]) =>
-    [...actions, ...escalate.flatMap((stage) => stage.actions)].some(({ kind }) => kind === 'reduce');
-  return new Set(rules.filter(reduces).map(({ id }) => id));
+  const reducing = rules.filter((rule) => actionsOf(rule).some(({ kind }) => kind === 'reduce'));
+  return new Set(reducing.map(({ id }) => id));
 }
 
 function subjectWords(subject: string): string {
