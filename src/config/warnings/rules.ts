@@ -2,7 +2,7 @@ import { fieldsOf } from '../../core/fields/field-catalogue.ts';
 import { MS_PER_MINUTE } from '../../core/quantities/units.ts';
 import { actingMs, WORST_MINUTE_MOVE, worstCaseMs } from '../../core/risk/time-left.ts';
 import type { ActionSpec, ReduceTarget, RuleSpec } from '../../core/rules/rule.ts';
-import { actionsOf, comparisonsOf } from '../../core/rules/rule-parts.ts';
+import { actionsOf, comparisonsOf, modeOf } from '../../core/rules/rule-parts.ts';
 import type { UncheckedAccount } from '../compile-config.ts';
 import type { Path, Problem, ProblemCode } from '../problem.ts';
 import type { UsedRule } from '../rules/use.ts';
@@ -155,7 +155,7 @@ function actionWarnings(
   const { target } = action;
   const left =
     target.kind === 'to' ? target.fraction : target.kind === 'by' ? 1 - target.fraction : undefined;
-  if (left === 0 && rule.limits.cooldownMs === undefined && (rule.mode ?? settings.mode) !== 'observe') {
+  if (left === 0 && rule.limits.cooldownMs === undefined && modeOf(rule, settings) !== 'observe') {
     warn(
       'close-without-cooldown',
       'expected limits.cooldown on a rule that closes positions in enforce mode, got none: it closes again whatever is opened next, at once',
@@ -179,7 +179,7 @@ function neverWaits(
   warn: Warn,
 ): void {
   const { approval } = settings;
-  if (approval === undefined || (rule.mode ?? settings.mode) !== 'approve') return;
+  if (approval === undefined || modeOf(rule, settings) !== 'approve') return;
   if (!actionsOf(rule).some(({ kind }) => kind === 'reduce' || kind === 'cancelAll')) return;
   const neededMs = approval.withinMs + actingMs(settings);
   for (const { condition, path } of placed) {
