@@ -45,11 +45,6 @@ export function clock(atMs: number): string {
   return new Date(atMs).toISOString().slice(11, 19);
 }
 
-/** `2020-03-12 10:52 UTC` */
-export function moment(atMs: number): string {
-  return `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
-}
-
 /** `0.8 s`, `12 s`, `5 min`, `16 h 30 min` */
 export function span(ms: number): string {
   if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;

@@ -3,6 +3,7 @@ import { isEveryPoll, type SourceName } from '../fields/field-catalogue.ts';
 import type { Cover, Intent, LaneState } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import { type Mode, SEVERITY_RANKS, type Severity } from '../rules/rule.ts';
+import { clockWords, soonWords } from '../text/time-words.ts';
 import type {
   AccountFigures,
   OrderLine,
@@ -15,15 +16,7 @@ import { endingWords } from './action-alarm-words.ts';
 import { figure } from './alert-words.ts';
 import { targetWords } from './lane-lines.ts';
 import { causeOfFailure, failureWords } from './read-failures.ts';
-import {
-  causeWords,
-  clockWords,
-  KIND_WORDS,
-  type StateCause,
-  type StateKind,
-  type StateLine,
-  timeWords,
-} from './state-line.ts';
+import { causeWords, KIND_WORDS, type StateCause, type StateKind, type StateLine } from './state-line.ts';
 import type { ReadFailure } from './stored-figures.ts';
 
 /** Inputs of a state: the stored account, and facts that only the viewing process knows. */
@@ -166,7 +159,7 @@ function hindrance(inputs: StateInputs): StateLine | undefined {
   const blocked = (found: Omit<Found, 'severity'>): StateLine => line('blocked', { ...found, severity });
   const { pause, lanes } = inputs;
   if (pause !== null) {
-    const until = pause.expiresAtMs === null ? 'it is lifted' : timeWords(pause.expiresAtMs, inputs.nowMs);
+    const until = pause.expiresAtMs === null ? 'it is lifted' : soonWords(pause.expiresAtMs, inputs.nowMs);
     const firing = worstFiring(inputs.rules) === null ? '' : '; rules fire, and nothing is done';
     const words = `by ${pause.author} until ${until}: ${pause.reason}${firing}`;
     return {
