@@ -31,7 +31,9 @@ export function rulesIn({ transitions, lines, names, toMs }: RulesScene): readon
       ? [...last.values()].filter(({ to }) => to === 'firing')
       : lines.filter(({ phase, sinceMs }) => phase === 'firing' && (sinceMs ?? 0) < toMs);
   for (const { ruleId, mode, severity, subject } of firing) {
-    const rule = ruleIn(found, { ruleId, mode, severity: severity ?? 'info' });
+    // A rule that the config lacks keeps the severity it fired with, or counts as critical, as in views.
+    const counted = severity ?? found.get(ruleId)?.severity ?? 'critical';
+    const rule = ruleIn(found, { ruleId, mode, severity: counted });
     rule.isFiring = true;
     addTo(rule, subjectWords(subject, names));
   }
