@@ -1,6 +1,7 @@
 import type { Clock, Timers } from '../core/ports/clock.ts';
 import type { OperatorTrust } from '../core/ports/operator-trust.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
+import { MS_PER_MINUTE } from '../core/quantities/units.ts';
 import type { SharedTime } from '../pipeline/shared-time.ts';
 import type { StandbyBackend } from '../state/account/backend-standby.ts';
 import { Mirror } from '../state/mirror/mirror.ts';
@@ -94,7 +95,7 @@ function beginAlone({ backend, clock, time, lost }: OpenMirrorParts, found: Read
 function whyNotFresh({ process, faults }: ReadMirror, nowMs: number): string | undefined {
   const ageMs = nowMs - process.atMs;
   if (ageMs > FRESH_FOR_MS || ageMs < -AHEAD_MS) {
-    return `the mirror is of ${new Date(process.atMs).toISOString()}, more than ${FRESH_FOR_MS / 60_000} minutes off`;
+    return `the mirror is of ${new Date(process.atMs).toISOString()}, more than ${FRESH_FOR_MS / MS_PER_MINUTE} minutes off`;
   }
   return faults.length === 0 ? undefined : `the mirror is damaged: ${faults.slice(0, 3).join('; ')}`;
 }

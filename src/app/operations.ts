@@ -19,6 +19,7 @@ import type { QueueName } from '../core/ports/telemetry.ts';
 import { moneyOf } from '../core/quantities/units.ts';
 import { compileRules } from '../core/rules/compiled-rules.ts';
 import type { Mode } from '../core/rules/rule.ts';
+import { modeOf } from '../core/rules/rule-parts.ts';
 import type { AccountView } from '../core/view/account-view.ts';
 import { viewAccount } from '../core/view/view-account.ts';
 import { systemClock } from '../exchange/system-clock.ts';
@@ -246,7 +247,7 @@ export function knownAccount({ id, settings, rules }: CompiledAccount): KnownAcc
   return {
     id,
     mode: settings.mode,
-    rules: rules.map((rule) => ({ id: rule.id, mode: rule.mode ?? settings.mode })),
+    rules: rules.map((rule) => ({ id: rule.id, mode: modeOf(rule, settings) })),
     calmMs: settings.cadence.calmMs,
     gapOf: (market) => settings.marketSettings(market)?.basisAllowance,
     moneyOf: (market) => moneyOf(market, settings),

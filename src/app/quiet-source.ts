@@ -3,6 +3,7 @@ import type { Clock } from '../core/ports/clock.ts';
 import type { HeldNotices } from '../core/ports/delivery.ts';
 import { compileActiveWindow, endOfWindow, type WindowJudge } from '../core/rules/active-window.ts';
 import type { ActiveWindow } from '../core/rules/rule.ts';
+import { minuteWords } from '../core/text/time-words.ts';
 
 /** Whether quiet hours are on, until when, and how many notices wait: for the page, `status` and chats. */
 export class QuietSource {
@@ -31,7 +32,7 @@ export class QuietSource {
   async now(): Promise<QuietHoursLine | null> {
     const untilMs = this.#untilMs() ?? null;
     const held = await this.#held.count().catch(() => null);
-    return quietHoursLine({ untilMs, held }, timeWords);
+    return quietHoursLine({ untilMs, held }, minuteWords);
   }
 
   #untilMs(): number | undefined {
@@ -42,9 +43,4 @@ export class QuietSource {
     this.#found = untilMs === undefined ? undefined : { atMs: nowMs, untilMs };
     return untilMs;
   }
-}
-
-/** To the minute, in UTC. */
-function timeWords(atMs: number): string {
-  return `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }

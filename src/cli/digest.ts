@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { MS_PER_DAY } from '../core/quantities/units.ts';
 import { CliError, UsageError } from './errors.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, printJson, printLine } from './io.ts';
@@ -11,8 +12,6 @@ interface Flags extends PlaceFlags {
   readonly to?: string;
   readonly all?: boolean;
 }
-
-const DAY_MS = 24 * 3_600_000;
 
 /** `breakwater digest`: prints the daily digest without sending it. */
 export function registerDigest(program: Command, io: CliIo): void {
@@ -48,7 +47,7 @@ Ends with 0 also where nothing happened, 2 when an option makes no sense.
 async function digest(io: CliIo, flags: Flags): Promise<void> {
   const { parseMoment, digestText } = await import('../app.ts');
   const toMs = momentOf(parseMoment, '--to', flags.to) ?? Date.now();
-  const fromMs = momentOf(parseMoment, '--from', flags.from) ?? toMs - DAY_MS;
+  const fromMs = momentOf(parseMoment, '--from', flags.from) ?? toMs - MS_PER_DAY;
   if (toMs <= fromMs) throw new UsageError('--to: expected a time after --from.');
   await withOperations(io, flags, async ({ digest: gather, fault }) => {
     if (gather === undefined && fault !== undefined) {

@@ -1,8 +1,9 @@
+import { modeOf } from '../core/rules/rule-parts.ts';
 import { checkConfig } from './load-config.ts';
 import { formatProblem } from './problem.ts';
 import { durationInWords } from './shape/units.ts';
 import type { ConfigSurroundings } from './surroundings.ts';
-import { modeOf, ruleInWords } from './words/rules.ts';
+import { ruleInWords } from './words/rules.ts';
 
 /** The output of `breakwater check`, as plain data. */
 export type CheckReport = ReturnType<typeof reportCheck>;

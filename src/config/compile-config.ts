@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { DecimalString } from '../core/quantities/decimal.ts';
 import type { AccountSettings } from '../core/quantities/settings.ts';
+import { modeOf } from '../core/rules/rule-parts.ts';
 import type { WrittenAccount } from './accounts.ts';
 import { channelNames, compileChannels, hasValidName, readChannels } from './channels.ts';
 import { actionDefaults, compileSettings, compileWatch, type Defaults } from './compile-account.ts';
@@ -196,7 +197,7 @@ function compileAccount(
     complain(context, [...path, 'watch', source], 'needs-reading', message);
   }
   const mode = account.mode ?? defaults.mode;
-  const asks = rules.some((rule) => (rule.mode ?? mode) === 'approve');
+  const asks = rules.some((rule) => modeOf(rule, { mode }) === 'approve');
   const settings = compileSettings(account, { ...defaults, asks }, addresses);
   const ownCadence = Object.keys(account.cadence).length > 0;
   if (ownCadence) checkCadence(settings.cadence, [...path, 'cadence'], context);

@@ -1,7 +1,8 @@
 import type { Clock } from '../core/ports/clock.ts';
 import type { HeldNotice, Message } from '../core/ports/delivery.ts';
 import { RESOLVED } from '../core/ports/notifier.ts';
-import { capital, cut, inert, sentence, timeWords, titleOf } from './message-layout.ts';
+import { timeWords } from '../core/text/time-words.ts';
+import { capital, cut, inert, sentence, titleOf } from './message-layout.ts';
 import { shortId } from './short-id.ts';
 
 /** A length that every channel takes, as for a digest: Discord has 2,500 characters with its escapes. */

@@ -1,6 +1,7 @@
 import type { Message } from '../core/ports/delivery.ts';
 import { type CureFigures, type NoticeDoing, RESOLVED } from '../core/ports/notifier.ts';
 import type { LinkPlaceholder } from '../core/text/link-placeholders.ts';
+import { timeWords } from '../core/text/time-words.ts';
 import { figure } from '../core/view/alert-words.ts';
 import { causeWords, STATE_CAUSES } from '../core/view/state-line.ts';
 import type { Outgoing } from './channel.ts';
@@ -317,11 +318,6 @@ function factsOf(message: Message): Wording['facts'] {
 
 function isMoment(kind: Message['kind']): boolean {
   return kind === 'alarm' || kind === 'approval';
-}
-
-/** Formats a time to the second: `2026-01-31 23:59:59 UTC`. */
-export function timeWords(atMs: number): string {
-  return `${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
 function lastedWords({ sinceMs, atMs }: Message): string {

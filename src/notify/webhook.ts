@@ -1,9 +1,10 @@
 import { createHmac } from 'node:crypto';
+import { timeWords } from '../core/text/time-words.ts';
 import type { Channel, Outgoing } from './channel.ts';
 import { commandsOf, modeOf } from './figure-words.ts';
 import { httpChannel, isSuccess } from './http-channel.ts';
 import { type ChannelParts, httpFailure, type JsonObject } from './http-sender.ts';
-import { type LinkTemplate, plainText, subjectWords, timeWords, wordingOf } from './message-layout.ts';
+import { type LinkTemplate, plainText, subjectWords, wordingOf } from './message-layout.ts';
 import { shortId } from './short-id.ts';
 
 export interface WebhookOptions {

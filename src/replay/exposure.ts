@@ -1,19 +1,16 @@
+import { stockOf } from '../core/quantities/units.ts';
 import type { StartingAccount } from './positions/starting-account.ts';
 
 /** Asset in which equity is counted. */
 export const REFERENCE = 'USDT';
 
-export function coinOf(market: string): string {
-  return market.slice(0, Math.max(0, market.lastIndexOf('_'))) || market;
-}
-
 /** Net holdings of a market's coin over all accounts, in coins: positions, collateral, loans and their collateral. */
 export function netCoins(market: string, accounts: readonly StartingAccount[]): number {
-  const coin = coinOf(market);
+  const coin = stockOf(market);
   let net = 0;
   for (const { positions, collateral, loans } of accounts) {
     for (const position of positions) {
-      if (coinOf(position.market) === coin)
+      if (stockOf(position.market) === coin)
         net += (position.side === 'long' ? 1 : -1) * Number(position.amount);
     }
     net += Number(collateral[coin] ?? 0);
@@ -46,7 +43,7 @@ export function movedMarkets<P extends { readonly market: string }>(
   const names = new Set(given.map(({ market }) => market));
   const needed = pricedMarkets(accounts).filter((market) => !names.has(market));
   return given.flatMap((prices) => {
-    const siblings = needed.filter((market) => coinOf(market) === coinOf(prices.market));
+    const siblings = needed.filter((market) => stockOf(market) === stockOf(prices.market));
     return [prices.market, ...siblings].map((market) => ({ market, prices }));
   });
 }

@@ -1,7 +1,8 @@
 import { type DecimalString, formatDecimal } from '../core/quantities/decimal.ts';
+import { minuteWords } from '../core/text/time-words.ts';
 import type { Gaps } from '../simulator/prices/gaps.ts';
 import { firstPrice, type PriceSeries, parsePrices, priceFaultText } from '../simulator/prices/price-file.ts';
-import { moment, span } from './words.ts';
+import { span } from './words.ts';
 
 export interface PriceFile {
   readonly market: string;
@@ -67,12 +68,12 @@ interface Range {
 /** For an empty range, the end that this file misses; `undefined`: other files alone make it empty. */
 function wantedWords(has: Range, wanted: Range): string | undefined {
   if (wanted.fromMs < wanted.toMs) return rangeWords(wanted);
-  if (has.toMs <= wanted.fromMs) return `from ${moment(wanted.fromMs)} on`;
-  return has.fromMs >= wanted.toMs ? `before ${moment(wanted.toMs)}` : undefined;
+  if (has.toMs <= wanted.fromMs) return `from ${minuteWords(wanted.fromMs)} on`;
+  return has.fromMs >= wanted.toMs ? `before ${minuteWords(wanted.toMs)}` : undefined;
 }
 
 function rangeWords({ fromMs, toMs }: Range): string {
-  return `from ${moment(fromMs)} to ${moment(toMs)}`;
+  return `from ${minuteWords(fromMs)} to ${minuteWords(toMs)}`;
 }
 
 function spanOf(series: PriceSeries): Range {
@@ -99,6 +100,6 @@ function gapNote(file: string, gaps: Gaps | undefined): readonly string[] {
   const { count, longestMs, longestFromMs } = gaps;
   const many = count === 1 ? 'a gap' : `${count} gaps, the longest`;
   return [
-    `${file} has ${many} of ${span(longestMs)} from ${moment(longestFromMs)}: the price stands still in it, then jumps.`,
+    `${file} has ${many} of ${span(longestMs)} from ${minuteWords(longestFromMs)}: the price stands still in it, then jumps.`,
   ];
 }

@@ -1,3 +1,4 @@
+import { MS_PER_MINUTE } from '../core/quantities/units.ts';
 /** Figures as people read them; the same in every locale and time zone. */
 
 /** `71.3 %`; more digits for small shares. */
@@ -44,16 +45,11 @@ export function clock(atMs: number): string {
   return new Date(atMs).toISOString().slice(11, 19);
 }
 
-/** `2020-03-12 10:52 UTC` */
-export function moment(atMs: number): string {
-  return `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
-}
-
 /** `0.8 s`, `12 s`, `5 min`, `16 h 30 min` */
 export function span(ms: number): string {
   if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;
   if (ms < 120_000) return `${Math.round(ms / 1000)} s`;
-  const minutes = Math.round(ms / 60_000);
+  const minutes = Math.round(ms / MS_PER_MINUTE);
   const [hours, rest] = [Math.floor(minutes / 60), minutes % 60];
   if (hours === 0) return `${minutes} min`;
   return rest === 0 ? `${hours} h` : `${hours} h ${rest} min`;

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LINK_PATH, type LinkReading, type SignedLink } from '../core/controls/signed-link.ts';
 import { escapeHtml } from '../core/text/escape-html.ts';
+import { timeWords } from '../core/text/time-words.ts';
 import { type AccessControl, authorWords, RETRY_AFTER } from './access.ts';
 import { SECURITY_HEADERS } from './headers.ts';
 
@@ -88,10 +89,9 @@ const SLOWED_DOWN: LinkView = {
 
 function withoutButton({ title, lines, button }: LinkView, { expiresAtMs }: SignedLink): LinkView {
   if (button === undefined) return { title, lines };
-  const at = `${new Date(expiresAtMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
   return {
     title: 'This link has expired',
-    lines: [`It was good until ${at}. A newer message has a newer one.`],
+    lines: [`It was good until ${timeWords(expiresAtMs)}. A newer message has a newer one.`],
   };
 }
 

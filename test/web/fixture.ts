@@ -127,7 +127,7 @@ export async function startFixture({
     audit: state.audit,
     history: state.history,
     controls: state.controls,
-    orders: { proof: () => 'seal', gapOf: () => undefined, moneyOf: () => 'USDT', maxSlippage: 0.05 },
+    orders: { proof: () => 'seal', gapOf: () => 0.001, moneyOf: () => 'USDT', maxSlippage: 0.05 },
     process: {
       version: '1.2.3',
       instance: 'i0-test',

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { type ActionCost, costFigures, HOUR_MS } from '../../src/core/costs/action-cost.ts';
+import { type ActionCost, costFigures } from '../../src/core/costs/action-cost.ts';
+import { MS_PER_HOUR } from '../../src/core/quantities/units.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
 
@@ -27,7 +28,7 @@ function spec(config: string, side: 'long' | 'short' = 'long'): WorldSpec {
   const at = (price: number): string => String(side === 'long' ? price : 2 * START - price);
   return {
     seed: 3,
-    durationMs: FALL_TO_MS + HOUR_MS + 180_000,
+    durationMs: FALL_TO_MS + MS_PER_HOUR + 180_000,
     exchange: {
       accounts: [
         {

@@ -2,9 +2,10 @@ import { parseDuration } from '../../config/shape/units.ts';
 import { acknowledgeAll } from '../../core/controls/acknowledge.ts';
 import type { QuietHoursLine } from '../../core/lines/quiet-hours.ts';
 import { ControlError } from '../../core/ports/operator-controls.ts';
+import { timeWords } from '../../core/text/time-words.ts';
 import { headlineOf, worseFirst } from '../../core/view/state-line.ts';
 import { readButton } from '../../notify/telegram-buttons.ts';
-import { type LinkParts, linkActions, openIn, timeWords } from '../web/link-actions.ts';
+import { type LinkParts, linkActions, openIn } from '../web/link-actions.ts';
 
 export interface BotDeskParts extends Omit<LinkParts, 'reason'> {
   readonly accountIds: () => readonly string[];

@@ -1,4 +1,5 @@
 import type { CompiledDigest } from '../../config/digest.ts';
+import { MS_PER_MINUTE } from '../../core/quantities/units.ts';
 
 type DigestTime = Pick<CompiledDigest, 'atMinute' | 'timeZone'>;
 
@@ -9,7 +10,6 @@ export interface DueDigest {
   readonly atMs: number;
 }
 
-const MS_PER_MINUTE = 60_000;
 const MINUTES_PER_DAY = 1_440;
 
 /** The newest digest due at `nowMs`. An hour that a clock change skips or repeats may move it by that hour. */

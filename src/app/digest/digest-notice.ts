@@ -2,6 +2,7 @@ import type { CompiledDigest } from '../../config/digest.ts';
 import type { Digest } from '../../core/digest/digest.ts';
 import { type DigestText, digestWords } from '../../core/digest/digest-words.ts';
 import type { Notice } from '../../core/ports/notifier.ts';
+import { utcMinute } from '../../core/text/time-words.ts';
 import type { DueDigest } from './digest-due.ts';
 
 /** Fits every channel: Slack 3,000 characters with links, ntfy 4,000 bytes, Telegram 4,000 characters. */
@@ -9,12 +10,7 @@ const MOST_CHARS = 2_400;
 
 /** A digest in words; `all` includes what does not fit a message. */
 export function digestText(digest: Digest, { all }: { readonly all: boolean }): DigestText {
-  return digestWords(digest, { maxChars: all ? Number.POSITIVE_INFINITY : MOST_CHARS, timeOf });
-}
-
-/** `2026-01-31 08:00`, in UTC. */
-function timeOf(atMs: number): string {
-  return new Date(atMs).toISOString().slice(0, 16).replace('T', ' ');
+  return digestWords(digest, { maxChars: all ? Number.POSITIVE_INFINITY : MOST_CHARS, timeOf: utcMinute });
 }
 
 /** The day determines the id, so the digest is delivered once even if several processes hand it over. */

@@ -2,6 +2,7 @@ import { type ScheduledTask, schedule } from 'node-cron';
 import type { CompiledDigest } from '../../config/digest.ts';
 import type { Digest, Period } from '../../core/digest/digest.ts';
 import type { Notifier } from '../../core/ports/notifier.ts';
+import { MS_PER_DAY } from '../../core/quantities/units.ts';
 import type { DigestClaims } from '../../state/digest/digest-claims.ts';
 import type { Base } from '../open-base.ts';
 import { SCHEDULE_OPTIONS } from '../schedule-options.ts';
@@ -19,7 +20,6 @@ interface Sending {
   readonly afterMs: number;
 }
 
-const DAY_MS = 24 * 3_600_000;
 /** A digest later than this is skipped: the next one says more. */
 const LATEST_MS = 3_600_000;
 /** By then a process that has just started has read every account. */
@@ -115,7 +115,7 @@ export class DigestSchedule {
     const claimed = await claims.claim(name, instance);
     if (claimed !== 'mine') return claimed === 'sent';
     try {
-      const digest = await gather({ fromMs: atMs - DAY_MS, toMs: atMs }, signal);
+      const digest = await gather({ fromMs: atMs - MS_PER_DAY, toMs: atMs }, signal);
       const notice = digestNotice(digest, due, settings);
       await notifier.hand([notice]);
       telemetry.emit({ kind: 'digested', outcome: 'handed', name, words: notice.words });

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { coinOf } from '../../replay/exposure.ts';
+import { stockOf } from '../../core/quantities/units.ts';
 import type { StartingBook } from '../../replay/positions/starting-account.ts';
 import type { MarketPrices } from '../../replay/price-files.ts';
 import { OWN_CONFIG, type ReplayRecord } from '../../replay/record.ts';
@@ -79,10 +79,10 @@ export async function openReplay(options: ReplayOptions): Promise<OpenReplay> {
 }
 
 function refuseUnpriced(accounts: readonly StartingBook[], prices: ReplayOptions['prices']): void {
-  const coins = new Set(prices.map(({ market }) => coinOf(market)));
+  const coins = new Set(prices.map(({ market }) => stockOf(market)));
   const problems = accounts.flatMap(({ id, positions }) =>
     positions
-      .filter(({ market }) => !coins.has(coinOf(market)))
+      .filter(({ market }) => !coins.has(stockOf(market)))
       .map(({ market }) => `account ${id} holds ${market}: expected --prices ${market}=FILE, found none`),
   );
   if (problems.length > 0) throw new ReplayInputError([...new Set(problems)]);

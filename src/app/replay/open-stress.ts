@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { coinOf, pricedMarkets } from '../../replay/exposure.ts';
+import { stockOf } from '../../core/quantities/units.ts';
+import { pricedMarkets } from '../../replay/exposure.ts';
 import type { StartingBook } from '../../replay/positions/starting-account.ts';
 import { condensed } from '../../replay/scenarios/condensed.ts';
 import { CONDITIONS } from '../../replay/scenarios/conditions.ts';
@@ -61,10 +62,10 @@ export async function openStress(options: StressOptions): Promise<OpenStress> {
 /** Refuses a price or beta of a market that matters to no account: most likely its name is mistyped. */
 function refuseStrangers(accounts: readonly StartingBook[], { prices, betas }: StressOptions): void {
   const markets = pricedMarkets(accounts);
-  const coins = new Set(markets.map(coinOf));
+  const coins = new Set(markets.map(stockOf));
   const problems = [
     ...Object.keys(prices)
-      .filter((market) => !coins.has(coinOf(market)))
+      .filter((market) => !coins.has(stockOf(market)))
       .map((market) => `--price ${market}`),
     ...Object.keys(betas)
       .filter((market) => !markets.includes(market))
@@ -107,7 +108,7 @@ function startPrices(
   for (const [market, price] of Object.entries(given)) seen.set(market, price);
   const missing: string[] = [];
   const prices = pricedMarkets(accounts).flatMap((market) => {
-    const sibling = [...seen].find(([other]) => coinOf(other) === coinOf(market))?.[1];
+    const sibling = [...seen].find(([other]) => stockOf(other) === stockOf(market))?.[1];
     const price = seen.get(market) ?? sibling;
     if (price === undefined) missing.push(market);
     return price === undefined ? [] : [[market, price] as const];

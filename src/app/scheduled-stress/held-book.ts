@@ -1,5 +1,6 @@
 import { formatProblem } from '../../config/problem.ts';
 import type { AccountLoad, StateStore } from '../../core/ports/state-store.ts';
+import { MS_PER_MINUTE } from '../../core/quantities/units.ts';
 import type { WatchedAccount } from '../../pipeline/pipeline-context.ts';
 import { accountFromReply } from '../../replay/positions/call-output.ts';
 import type { StartingBook } from '../../replay/positions/starting-account.ts';
@@ -65,7 +66,7 @@ function heldBy({ id, rules }: WatchedAccount, load: AccountLoad, nowMs: number)
   const ageMs = nowMs - at.wallMs + positions.ageMs;
   const { settings } = rules;
   if (ageMs > Math.max(OLDEST_MS, MISSED_READS * settings.cadence.calmMs))
-    return leaveOut(`its positions were last read ${Math.round(ageMs / 60_000)} min ago`);
+    return leaveOut(`its positions were last read ${Math.round(ageMs / MS_PER_MINUTE)} min ago`);
   if (!positions.value.complete) return leaveOut('records of its positions were not valid');
   const { account, problems, hidden } = accountFromReply({ id, settings }, positions.value);
   return {

@@ -1,6 +1,7 @@
 import { referenceOf } from '../../core/approvals/question.ts';
 import type { LinkTarget } from '../../core/controls/signed-link.ts';
 import type { AnswerReply, OperatorControls } from '../../core/ports/operator-controls.ts';
+import { timeWords } from '../../core/text/time-words.ts';
 import type { AccountView, QuestionLine } from '../../core/view/account-view.ts';
 import { orderWords } from '../../core/view/state-of.ts';
 import type { LinkView } from '../../web/links.ts';
@@ -62,9 +63,8 @@ function linesOf(
   const aimed = targets.map(
     ({ market, sizeBase, targetBase }) => `${market}: at most ${targetBase} of ${sizeBase} is left.`,
   );
-  const until = new Date(untilMs).toISOString().slice(0, 19).replace('T', ' ');
   const then = withoutAnswer === 'act' ? 'it acts' : 'it does not act';
-  const waits = state === 'waiting' ? [`Without an answer until ${until} UTC ${then}.`] : [];
+  const waits = state === 'waiting' ? [`Without an answer until ${timeWords(untilMs)} ${then}.`] : [];
   return [
     `Rule ${ruleId} for ${subject} of account ${accountId}.`,
     ...sent,

@@ -3,6 +3,7 @@ import type { Acknowledgement } from '../../core/controls/controls.ts';
 import type { LinkTarget } from '../../core/controls/signed-link.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { OperatorControls } from '../../core/ports/operator-controls.ts';
+import { timeWords } from '../../core/text/time-words.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import type { LinkView } from '../../web/links.ts';
 import { answerLinks, type LinkResult } from './answer-links.ts';
@@ -104,11 +105,6 @@ function accountWords(open: readonly Open[]): string {
 function seenTo(by: readonly Pick<Acknowledgement, 'author' | 'atMs'>[]): readonly string[] {
   const words = by.map(({ author, atMs }) => `Acknowledged by ${author} at ${timeWords(atMs)}.`);
   return [...new Set(words)].slice(0, MOST_ACCOUNTS);
-}
-
-/** To the second, in UTC. */
-export function timeWords(atMs: number): string {
-  return `${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
 async function acknowledge(

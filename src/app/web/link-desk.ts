@@ -1,7 +1,8 @@
 import type { FoundUse, LinkSigner, LinkUses } from '../../core/controls/signed-link.ts';
 import type { Conceal } from '../../core/redaction/conceal.ts';
+import { timeWords } from '../../core/text/time-words.ts';
 import type { LinkDesk, LinkView } from '../../web/links.ts';
-import { type LinkParts, linkActions, timeWords } from './link-actions.ts';
+import { type LinkParts, linkActions } from './link-actions.ts';
 
 export interface LinkDeskParts extends LinkParts {
   readonly signer: LinkSigner;

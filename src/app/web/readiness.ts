@@ -1,3 +1,4 @@
+import { EVERY_POLL } from '../../core/fields/field-catalogue.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { StoredAccount } from '../../core/ports/state-store.ts';
 import type { WatchedAccount } from '../../pipeline/pipeline-context.ts';
@@ -178,7 +179,6 @@ function whyStale(
   });
 }
 
-const EVERY_POLL = ['positions', 'creditLine'] as const;
 const WORDS = { positions: 'positions', creditLine: 'credit lines' } as const;
 
 function seconds(ms: number): number {

@@ -82,7 +82,7 @@ export async function orderByHand(io: CliIo, flags: OrderFlags, wanted: Wanted):
     const missing = missingPosition(meant, view);
     if (missing !== undefined) throw new UsageError(missing.words, missing.cure);
     const gaps = operations.accounts?.find(({ id }) => id === flags.account)?.gapOf;
-    const lines = planLines(meant, view, (market) => gaps?.(market));
+    const lines = planLines(meant, view, gaps);
     showPlan(io, flags, { lines, key, unless: closesWhen(meant) });
     const expected = await requireTaker(operations, flags.account, flags.slippage);
     const proof = expected.kind === 'nobody' ? operations.orderProof : undefined;

@@ -1,4 +1,4 @@
-import { actionsOf } from '../../core/rules/rule-parts.ts';
+import { actionsOf, modeOf } from '../../core/rules/rule-parts.ts';
 import type { UncheckedAccount, UncheckedConfig } from '../compile-config.ts';
 import type { Path, Problem, ProblemCode } from '../problem.ts';
 import { problemAt, warningAt } from '../shape/read.ts';
@@ -30,7 +30,7 @@ export function sharedKeys(config: UncheckedConfig): readonly Problem[] {
  * orders act in such an account.
  */
 export function mayAct({ settings, rules }: Pick<UncheckedAccount, 'settings' | 'rules'>): boolean {
-  return rules.some((rule) => (rule.mode ?? settings.mode) !== 'observe');
+  return rules.some((rule) => modeOf(rule, settings) !== 'observe');
 }
 
 /** Without certificate checks anybody on the path can answer as the exchange; orders must not rely on that. */

@@ -1,6 +1,6 @@
 import { findField } from '../../core/fields/field-catalogue.ts';
 import { type Decimal, decimal, divide, formatDecimal, toDecimal } from '../../core/quantities/decimal.ts';
-import { NO_CURRENCY } from '../../core/quantities/units.ts';
+import { NO_CURRENCY, quoteOf } from '../../core/quantities/units.ts';
 import { isGlob } from '../../core/rules/filter.ts';
 import type { RuleSpec } from '../../core/rules/rule.ts';
 import { actionsOf, comparisonsOf } from '../../core/rules/rule-parts.ts';
@@ -92,7 +92,7 @@ function withoutMoney({ document, markets, accounts }: UncheckedConfig): readonl
     }
   }
   return Object.entries(markets).flatMap(([market, { money }]) => {
-    const after = market.slice(market.lastIndexOf('_') + 1);
+    const after = quoteOf(market);
     if (money !== undefined || after !== NO_CURRENCY) return [];
     const asked = [...askedBy].filter(([asset]) => asset !== after);
     if (asked.length === 0) return [];

@@ -1,7 +1,8 @@
 import { fieldsOf } from '../../core/fields/field-catalogue.ts';
+import { MS_PER_MINUTE } from '../../core/quantities/units.ts';
 import { actingMs, WORST_MINUTE_MOVE, worstCaseMs } from '../../core/risk/time-left.ts';
 import type { ActionSpec, ReduceTarget, RuleSpec } from '../../core/rules/rule.ts';
-import { actionsOf, comparisonsOf } from '../../core/rules/rule-parts.ts';
+import { actionsOf, comparisonsOf, modeOf } from '../../core/rules/rule-parts.ts';
 import type { UncheckedAccount } from '../compile-config.ts';
 import type { Path, Problem, ProblemCode } from '../problem.ts';
 import type { UsedRule } from '../rules/use.ts';
@@ -154,7 +155,7 @@ function actionWarnings(
   const { target } = action;
   const left =
     target.kind === 'to' ? target.fraction : target.kind === 'by' ? 1 - target.fraction : undefined;
-  if (left === 0 && rule.limits.cooldownMs === undefined && (rule.mode ?? settings.mode) !== 'observe') {
+  if (left === 0 && rule.limits.cooldownMs === undefined && modeOf(rule, settings) !== 'observe') {
     warn(
       'close-without-cooldown',
       'expected limits.cooldown on a rule that closes positions in enforce mode, got none: it closes again whatever is opened next, at once',
@@ -178,7 +179,7 @@ function neverWaits(
   warn: Warn,
 ): void {
   const { approval } = settings;
-  if (approval === undefined || (rule.mode ?? settings.mode) !== 'approve') return;
+  if (approval === undefined || modeOf(rule, settings) !== 'approve') return;
   if (!actionsOf(rule).some(({ kind }) => kind === 'reduce' || kind === 'cancelAll')) return;
   const neededMs = approval.withinMs + actingMs(settings);
   for (const { condition, path } of placed) {
@@ -189,7 +190,7 @@ function neverWaits(
     warn(
       path,
       'never-waits',
-      `expected at least ${percentInWords((WORST_MINUTE_MOVE * neededMs) / 60_000)} for an approval within ${durationInWords(approval.withinMs)}, got ${percentInWords(comparison.threshold)}: at the speed of the worst minutes on record that lasts ${durationInWords(Math.floor(leftMs / 1_000) * 1_000)}, so it acts without asking`,
+      `expected at least ${percentInWords((WORST_MINUTE_MOVE * neededMs) / MS_PER_MINUTE)} for an approval within ${durationInWords(approval.withinMs)}, got ${percentInWords(comparison.threshold)}: at the speed of the worst minutes on record that lasts ${durationInWords(Math.floor(leftMs / 1_000) * 1_000)}, so it acts without asking`,
     );
   }
 }

@@ -1,5 +1,4 @@
 import { LOG_CHANNEL } from '../../core/ports/delivery.ts';
-import type { AccountSettings } from '../../core/quantities/settings.ts';
 import type {
   ActionSpec,
   ActiveWindow,
@@ -31,10 +30,6 @@ export function ruleInWords(rule: RuleSpec): string {
   ];
   const sentence = `${active}when ${subjectInWords(rule)} ${whole}${held}: ${stages.join('; ')}`;
   return [sentence, keptInWords(rule), limitsInWords(rule)].filter((part) => part !== '').join('. ');
-}
-
-export function modeOf(rule: RuleSpec, settings: Pick<AccountSettings, 'mode'>): RuleSpec['mode'] & string {
-  return rule.mode ?? settings.mode;
 }
 
 function subjectInWords({ on, where }: RuleSpec): string {

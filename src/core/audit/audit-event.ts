@@ -192,3 +192,12 @@ export function recorder(accountId: string, market: string | undefined, atMs: nu
     },
   };
 }
+
+/** A rejection that answers whether an order of ours stands: it does, its id is taken. */
+export function showsOrderStands({
+  kind,
+  reason,
+  alarm,
+}: Pick<AuditEvent, 'kind' | 'reason' | 'alarm'>): boolean {
+  return kind === 'rejected' && reason === 'duplicateId' && !alarm;
+}

@@ -20,7 +20,7 @@ export interface PlanLine {
 }
 
 /** `reduce by 50 % of its size`; `close every open position in ETH_PERP`. */
-export function orderWords({ target, flatten, markets }: MeantOrder): string {
+function operatorOrderWords({ target, flatten, markets }: MeantOrder): string {
   if (!flatten) return `reduce ${targetWords(target, null)}${isShare(target) ? ' of its size' : ''}`;
   const isAll = markets === undefined || markets.includes('*');
   return `close every open position in ${isAll ? 'every market' : markets.join(', ')}`;
@@ -52,20 +52,20 @@ export function missingPosition(
   };
 }
 
-/** Default `basisAllowance` of a market in the config. */
-const DEFAULT_GAP = 0.001;
+/** Returns the distance of an activation from the mark, a fraction; undefined: the market has no entry. */
+type GapOf = (market: string) => number | undefined;
 
-/** @param gapOf distance of an activation from the mark, a fraction; undefined: the market has no entry */
+/** @param gapOf undefined: the config is not known here */
 export function planLines(
   order: MeantOrder,
   view: AccountView,
-  gapOf: (market: string) => number | undefined,
+  gapOf: GapOf | undefined,
 ): readonly PlanLine[] {
   const meant = meantBy(order, view);
   const steps = order.slippageSteps.map((step) => `${Number((step * 100).toPrecision(6))} %`);
   return [
     { label: 'account', text: view.accountId },
-    { label: 'order', text: orderWords(order) },
+    { label: 'order', text: operatorOrderWords(order) },
     ...meant.map((position) => ({
       label: 'position',
       text: `${position.positionId} ${positionWords(position, view)}`,
@@ -73,25 +73,31 @@ export function planLines(
     ...(meant.length === 0 ? [{ label: 'position', text: 'none that the daemon has seen' }] : []),
     ...meant.map((position) => ({
       label: 'will send',
-      text: howWords(position, gapOf(position.market) ?? DEFAULT_GAP, order.urgent === true),
+      text: howWords(position, gapOf, order.urgent === true),
     })),
     { label: 'slippage', text: steps.join(', then ') },
   ];
 }
 
 /** Says what is sent and what must happen before it closes anything: it is a stop, not a market order. */
-function howWords(position: PositionLine, gap: number, isUrgent: boolean): string {
+function howWords(position: PositionLine, gapOf: GapOf | undefined, isUrgent: boolean): string {
   const { direction, markPrice, market } = position;
+  const gap = gapOf?.(market);
+  if (gapOf !== undefined && gap === undefined)
+    return `${market}: nothing: the config has no \`markets\` entry for it`;
   if (direction === null || markPrice === null)
     return `${market}: nothing before direction and mark are known`;
   const [side, way, sign] = direction === 'long' ? ['sell', 'falls', -1] : ['buy', 'rises', 1];
+  const stops = isUrgent ? `two reduce-only ${side} stops` : `a reduce-only ${side} stop`;
+  if (gap === undefined)
+    return `${market}: ${stops}; the price depends on the config of the daemon, and without a \`markets\` entry there nothing is sent`;
   const priceAt = (towards: number): number =>
     Number((Number(markPrice) * (1 + towards * gap)).toPrecision(PRICE_DIGITS));
   const at = priceAt(sign);
   const share = `${Number((gap * 100).toPrecision(3))} %`;
   if (isUrgent)
-    return `${market}: two reduce-only ${side} stops at about ${at} and ${priceAt(-sign)}; it closes when the price moves ${share} from ${markPrice}, whichever way, or a little more while the market is fast; reduce-only takes the rest of the second one away`;
-  return `${market}: a reduce-only ${side} stop at about ${at}; it closes only when the price ${way} ${share} from ${markPrice}`;
+    return `${market}: ${stops} at about ${at} and ${priceAt(-sign)}; it closes when the price moves ${share} from ${markPrice}, whichever way, or a little more while the market is fast; reduce-only takes the rest of the second one away`;
+  return `${market}: ${stops} at about ${at}; it closes only when the price ${way} ${share} from ${markPrice}`;
 }
 
 const PRICE_DIGITS = 6;

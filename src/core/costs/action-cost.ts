@@ -92,5 +92,3 @@ export function costFigures(cost: ActionCost): ActionFigures {
     kept: lost(cost.nextHour?.markPrice),
   };
 }
-
-export const HOUR_MS = 3_600_000;

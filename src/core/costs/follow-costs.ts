@@ -10,7 +10,8 @@ import {
   writtenDecimalPlaces,
   ZERO,
 } from '../quantities/decimal.ts';
-import { type ActionCost, HOUR_MS, type PendingCost } from './action-cost.ts';
+import { MS_PER_HOUR } from '../quantities/units.ts';
+import type { ActionCost, PendingCost } from './action-cost.ts';
 import { costWords } from './cost-words.ts';
 
 export interface CostScene {
@@ -102,8 +103,8 @@ function endOf(
   nowMs: number,
 ): ActionCost | undefined {
   const sinceMs = nowMs - cost.filledMs;
-  const isLate = sinceMs > HOUR_MS + LATE_MS;
-  if (sinceMs < HOUR_MS || (mark === undefined && !isLate)) return undefined;
+  const isLate = sinceMs > MS_PER_HOUR + LATE_MS;
+  if (sinceMs < MS_PER_HOUR || (mark === undefined && !isLate)) return undefined;
   const markPrice = mark === undefined || isLate ? null : mark;
   // A mark between two reads may have passed it too.
   const isKnown = passedLiquidation || (markPrice !== null && cost.liquidationPrice !== null);

@@ -2,6 +2,7 @@ import type { ChainedRecord } from '../audit/audit-record.ts';
 import { waitsForFall } from '../orders/outstanding.ts';
 import type { ReduceOnlyStopRequest } from '../ports/exchange.ts';
 import type { HistoryPoint } from '../ports/history-reader.ts';
+import { stockOf } from '../quantities/units.ts';
 import type { SubjectKey } from '../rules/subject.ts';
 import { positionKey } from '../rules/subjects.ts';
 import { moneyText } from './cost-words.ts';
@@ -107,13 +108,12 @@ export function wouldHaveWords({ order }: WouldBeOrder, outcome: WouldHave, mone
     case 'notFilled':
       return `would not have filled: the price leapt past the limit ${order.price}; the mark is ${outcome.mark} now`;
     case 'closed': {
-      const base = order.market.slice(0, order.market.indexOf('_'));
       const amount = moneyText(Math.abs(outcome.gained), money);
       const worth =
         outcome.gained === 0
           ? 'neither cost nor saved anything'
           : `${outcome.gained < 0 ? 'cost' : 'saved'} ${amount}`;
-      return `would have closed ${order.amount} ${base} at about ${outcome.price}; the mark is ${outcome.mark} now: that would have ${worth}`;
+      return `would have closed ${order.amount} ${stockOf(order.market)} at about ${outcome.price}; the mark is ${outcome.mark} now: that would have ${worth}`;
     }
   }
 }

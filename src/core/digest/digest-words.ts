@@ -170,13 +170,13 @@ function namesWords(names: readonly string[]): string {
 
 function totalItems(accounts: readonly AccountDigest[], costs: readonly CostTotal[]): readonly string[] {
   const acting = accounts.filter((account) => account.costs.length > 0);
-  return acting.length < 2 ? [] : costs.map((total) => `all accounts together: ${costWords(total)}`);
+  return acting.length < 2 ? [] : costs.map((total) => `all accounts together: ${costTotalWords(total)}`);
 }
 
 function doneItems({ costs, requests: { orders, cancels } }: AccountDigest): readonly string[] {
   const sent = [...sentWords('order', 'placed', orders), ...sentWords('cancel', 'made', cancels)];
   return [
-    ...costs.map((row) => `${row.ruleId} in ${row.market}: ${costWords(row)}`),
+    ...costs.map((row) => `${row.ruleId} in ${row.market}: ${costTotalWords(row)}`),
     ...(sent.length === 0 ? [] : [sent.join(', ')]),
   ];
 }
@@ -194,7 +194,7 @@ function sentWords(
 }
 
 /** `2 orders closed something: slippage 12.3 USDT (1 not known), fees 4.1 USDT, 120 USDT kept an hour later`. */
-function costWords({ orders, money, slippage, fees, kept, averted }: CostTotal): string {
+function costTotalWords({ orders, money, slippage, fees, kept, averted }: CostTotal): string {
   const later = sumText({ ...kept, known: Math.abs(kept.known) }, orders, money);
   const keptWords =
     kept.unknown === orders

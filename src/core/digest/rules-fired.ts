@@ -1,5 +1,6 @@
 import type { Transition } from '../rules/decision.ts';
-import type { Severity } from '../rules/rule.ts';
+import { creditLineParts } from '../rules/memory.ts';
+import { SEVERITY_RANKS } from '../rules/rule.ts';
 import type { SubjectKey } from '../rules/subject.ts';
 import type { RuleLine } from '../view/account-view.ts';
 import type { RuleDigest } from './digest.ts';
@@ -30,7 +31,9 @@ export function rulesIn({ transitions, lines, names, toMs }: RulesScene): readon
       ? [...last.values()].filter(({ to }) => to === 'firing')
       : lines.filter(({ phase, sinceMs }) => phase === 'firing' && (sinceMs ?? 0) < toMs);
   for (const { ruleId, mode, severity, subject } of firing) {
-    const rule = ruleIn(found, { ruleId, mode, severity: severity ?? 'info' });
+    // A rule that the config lacks keeps the severity it fired with, or counts as critical, as in views.
+    const counted = severity ?? found.get(ruleId)?.severity ?? 'critical';
+    const rule = ruleIn(found, { ruleId, mode, severity: counted });
     rule.isFiring = true;
     addTo(rule, subjectWords(subject, names));
   }
@@ -42,10 +45,8 @@ export function rulesIn({ transitions, lines, names, toMs }: RulesScene): readon
 /** Negative if `a` comes first. */
 export function compareRules(a: RuleDigest, b: RuleDigest): number {
   const byName = Number(a.ruleId > b.ruleId) - Number(a.ruleId < b.ruleId);
-  return RANKS[a.severity] - RANKS[b.severity] || b.fired - a.fired || byName;
+  return SEVERITY_RANKS[b.severity] - SEVERITY_RANKS[a.severity] || b.fired - a.fired || byName;
 }
-
-const RANKS: Readonly<Record<Severity, number>> = { critical: 0, warning: 1, info: 2 };
 
 function ruleIn(
   found: Map<string, Counting>,
@@ -72,7 +73,7 @@ function addTo(rule: Counting, subject: string): void {
 /** `BTC_PERP`, `credit line in BTC`, `the account`; a subject without a name is called by its key. */
 export function subjectWords(subject: SubjectKey, names: ReadonlyMap<SubjectKey, string>): string {
   if (subject === 'account') return 'the account';
-  const [, asset] = /^creditLine:(.*)@\d+$/.exec(subject) ?? [];
-  if (asset !== undefined) return `credit line in ${asset}`;
+  const creditLine = creditLineParts(subject);
+  if (creditLine !== undefined) return `credit line in ${creditLine.asset}`;
   return names.get(subject) ?? subject.replace(':', ' ');
 }

@@ -4,7 +4,7 @@ import { AccountQuantities } from '../quantities/account.ts';
 import { valueOf } from '../quantities/quantity.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { unconfirmedZeros } from '../rules/balances.ts';
-import { creditLineKey } from '../rules/memory.ts';
+import { creditLineKey, creditLineParts } from '../rules/memory.ts';
 import type { SubjectKey } from '../rules/subject.ts';
 import { positionKey, unseenPositions } from '../rules/subjects.ts';
 
@@ -25,8 +25,6 @@ export interface Sighting {
 /** Subject of the account as a whole in the history: how far all markets may move together. */
 export const ALL_MARKETS: SubjectKey = 'account';
 
-const CREDIT_LINE = /^creditLine:(.*)@\d+$/;
-
 /** Sightings of one stored moment; the history shows margin calls of credit lines only. */
 export function sightingsInHistory({ atMs, samples }: HistoryMoment): readonly Sighting[] {
   return samples.flatMap((sample) => sightingOf(sample, atMs));
@@ -39,11 +37,11 @@ function sightingOf({ subject, values }: HistorySample, atMs: number): readonly 
       ? [{ subject, of: 'allMarkets', name: '', atMs, distance, called: null }]
       : [];
   }
-  const [, asset] = CREDIT_LINE.exec(subject) ?? [];
-  if (asset !== undefined) {
+  const creditLine = creditLineParts(subject);
+  if (creditLine !== undefined) {
     const { currentLtv, marginCallLtv } = values;
     if (typeof currentLtv !== 'number' || typeof marginCallLtv !== 'number' || marginCallLtv <= 0) return [];
-    return [creditLineSighting(subject, asset, atMs, 1 - currentLtv / marginCallLtv)];
+    return [creditLineSighting(subject, creditLine.asset, atMs, 1 - currentLtv / marginCallLtv)];
   }
   const { market, liquidationDistance: distance } = values;
   return typeof market === 'string' && typeof distance === 'number'

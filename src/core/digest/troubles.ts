@@ -1,4 +1,4 @@
-import type { AuditEvent } from '../audit/audit-event.ts';
+import { type AuditEvent, showsOrderStands } from '../audit/audit-event.ts';
 import type { TroubleDigest, TroubleKind } from './digest.ts';
 
 /** Refusals, failures and alarms, grouped by kind and reason, gravest first. */
@@ -34,12 +34,12 @@ const KINDS: Partial<Readonly<Record<AuditEvent['kind'], TroubleKind>>> = {
 };
 
 /** Events of observe mode are excluded: the digest reports them as what would have been done. */
-function troubleOf({ kind, reason, alarm }: AuditEvent): TroubleKind | undefined {
+function troubleOf(event: AuditEvent): TroubleKind | undefined {
+  const { kind, reason, alarm } = event;
   if (reason === 'observeMode' || reason.endsWith(':observeMode')) return undefined;
   // Asking people, or being vetoed, is no trouble.
   if (reason === 'awaitingApproval' || reason.endsWith('vetoed')) return undefined;
-  // A duplicate id is the expected answer when the lane checks whether its order stands.
-  if (kind === 'rejected' && reason === 'duplicateId' && !alarm) return undefined;
+  if (showsOrderStands(event)) return undefined;
   const known = KINDS[kind];
   if (known !== undefined) return known;
   if (!alarm) return undefined;

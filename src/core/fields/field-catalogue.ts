@@ -15,7 +15,7 @@ export type {
   ParameterSpec,
   SourceName,
 } from './field-spec.ts';
-export { SOURCE_NAMES } from './field-spec.ts';
+export { EVERY_POLL, isEveryPoll, SOURCE_NAMES } from './field-spec.ts';
 export type { PositionFieldName } from './position-fields.ts';
 
 /**

@@ -1,9 +1,17 @@
+import { MS_PER_DAY, MS_PER_MINUTE } from '../quantities/units.ts';
 import type { SubjectKind } from '../rules/rule.ts';
 
 /** The parts of an account that are read from the exchange, each with its own age and completeness. */
 export const SOURCE_NAMES = ['positions', 'creditLine', 'mainBalance', 'transfers', 'spotOrders'] as const;
 
 export type SourceName = (typeof SOURCE_NAMES)[number];
+
+/** Sources read at every poll; the others only as often as their age matters. */
+export const EVERY_POLL = ['positions', 'creditLine'] as const satisfies readonly SourceName[];
+
+export function isEveryPoll(source: SourceName): boolean {
+  return EVERY_POLL.some((one) => one === source);
+}
 
 /**
  * `ratio` is a fraction (5 % is 0.05). `money` is in the market's money currency, `baseAmount` in its stock currency.
@@ -72,23 +80,20 @@ export interface PlainField extends FieldBase {
 /** One row of the field catalogue. */
 export type FieldSpec = NumberField | EnumField | PlainField;
 
-const MINUTE_MS = 60_000;
-const DAY_MS = 86_400_000;
-
 export const HORIZON_PARAMETER: ParameterSpec = {
   name: 'windowMs',
   required: true,
   description: 'how far ahead to look',
   minimum: 1_000,
-  maximum: 30 * DAY_MS,
+  maximum: 30 * MS_PER_DAY,
 };
 
 export const WINDOW_PARAMETER: ParameterSpec = {
   name: 'windowMs',
   required: true,
   description: 'how far back to look',
-  minimum: MINUTE_MS,
-  maximum: 30 * DAY_MS,
+  minimum: MS_PER_MINUTE,
+  maximum: 30 * MS_PER_DAY,
 };
 
 export function assetParameter(description: string): ParameterSpec {

@@ -1,5 +1,6 @@
 import { type ApprovalQuestion, approvalRefusal, stageKeyOf } from '../approvals/question.ts';
 import type { GateReason } from '../audit/audit-event.ts';
+import { MS_PER_HOUR } from '../quantities/units.ts';
 import { type Mode, type RuleLimits, unaskedMode } from '../rules/rule.ts';
 import type { ActionRequest } from '../rules/subject.ts';
 
@@ -101,8 +102,6 @@ export interface AdmittedEpisode {
 
 export const EMPTY_LEDGER: LimitLedger = { version: 1, admitted: [] };
 
-const HOUR_MS = 3_600_000;
-
 export function episodeKeyOf(
   request: Pick<ActionRequest, 'ruleId' | 'ruleChecksum' | 'subject' | 'episode'>,
 ): string {
@@ -182,7 +181,7 @@ function closeEnded(
       return hasEnded ? { ...episode, endedMs: nowMs } : episode;
     })
     .filter((episode) => {
-      const keepMs = Math.max(HOUR_MS, inputs.limitsOf(episode.ruleId).cooldownMs ?? 0);
+      const keepMs = Math.max(MS_PER_HOUR, inputs.limitsOf(episode.ruleId).cooldownMs ?? 0);
       return episode.endedMs === null || nowMs - Math.max(episode.endedMs, episode.atMs) < keepMs;
     });
 }
@@ -198,6 +197,6 @@ function limitOf(
   const isHot = ({ endedMs }: AdmittedEpisode): boolean =>
     cooldownMs !== undefined && nowMs - (endedMs ?? nowMs) < cooldownMs;
   if (earlier.some(isHot)) return 'cooldown';
-  const recent = earlier.filter((episode) => nowMs - episode.atMs < HOUR_MS);
+  const recent = earlier.filter((episode) => nowMs - episode.atMs < MS_PER_HOUR);
   return perHour !== undefined && recent.length >= perHour ? 'perHour' : null;
 }

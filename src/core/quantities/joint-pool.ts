@@ -2,7 +2,7 @@ import { toNumber } from './decimal.ts';
 import type { PositionQuantities } from './position.ts';
 import { known, NONE, type Quantity, unknown } from './quantity.ts';
 import type { AccountSettings } from './settings.ts';
-import { moneyOf, reported } from './units.ts';
+import { moneyOf, reported, stockOf } from './units.ts';
 
 /** The settings that describe the account's shared collateral. */
 export type PoolSettings = Pick<AccountSettings, 'marginModel' | 'holdings' | 'marketSettings'>;
@@ -334,10 +334,4 @@ function poolMarket(side: MarketSide, buffer: Quantity<number>): Quantity<PoolMa
   const { distance, pull, buffer: own } = liquidation;
   const pullPerBase = own > 0 ? (leverPerBase * markPrice) / own : 0;
   return known({ market, positions, pull, pullPerBase, distance: known(distance) });
-}
-
-/** The traded asset: the part of a market's name before the underscore. */
-export function stockOf(market: string): string {
-  const end = market.indexOf('_');
-  return end < 0 ? market : market.slice(0, end);
 }

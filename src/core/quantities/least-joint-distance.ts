@@ -1,15 +1,8 @@
 import type { AccountQuantities } from './account.ts';
-import {
-  byMarket,
-  jointPool,
-  marketSide,
-  type PoolSettings,
-  stockOf,
-  uniformDistance,
-} from './joint-pool.ts';
+import { byMarket, jointPool, marketSide, type PoolSettings, uniformDistance } from './joint-pool.ts';
 import type { PositionQuantities } from './position.ts';
 import { NONE } from './quantity.ts';
-import { moneyOf } from './units.ts';
+import { moneyOf, stockOf } from './units.ts';
 
 /**
  * The nearest that liquidation may be, for scheduling the next poll: the minimum of the known, last read and least

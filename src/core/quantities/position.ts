@@ -198,7 +198,7 @@ function signOf(direction: Quantity<Direction>): number {
 }
 
 /** The direction for which the liquidation price lies on the losing side of the entry price. */
-function liquidationSide(record: PositionRecord): Direction | undefined {
+function directionByLiquidation(record: PositionRecord): Direction | undefined {
   const { basePrice, liquidationPrice } = record;
   if (basePrice === undefined || liquidationPrice === undefined || liquidationPrice === null)
     return undefined;
@@ -230,7 +230,7 @@ function directionOf(
   if (side === 'SHORT') return known('short');
   if (amount === 0) return unknown('zeroSize');
   if (amount > 0 && record.sideDoubtful === true) return unknown('directionUnknown');
-  const byLiquidation = liquidationSide(record);
+  const byLiquidation = directionByLiquidation(record);
   if (amount > 0 && bothSign === 'unsigned') {
     return byLiquidation === undefined ? unknown('directionUnknown') : known(byLiquidation);
   }

@@ -52,3 +52,9 @@ export const NO_CURRENCY = 'PERP';
 export function moneyUnit(money: string): string {
   return money === NO_CURRENCY ? '' : ` ${money}`;
 }
+
+/** The traded asset: what precedes the last underscore of a market's name. */
+export function stockOf(market: string): string {
+  const end = market.lastIndexOf('_');
+  return end <= 0 ? market : market.slice(0, end);
+}

@@ -1,5 +1,5 @@
-/** Length of the rolling hash in characters; shorter values cannot be found. */
-const SHORTEST = 6;
+/** Length of the rolling hash in characters. Shorter values are not looked for: they would hide half of the text. */
+export const SHORTEST_HIDDEN = 6;
 /** Size of the filter that rules out nearly every position of a text. */
 const FILTER_BITS = 16;
 const MULTIPLIER = 31;
@@ -10,12 +10,12 @@ export const REDACTED = '[redacted]';
 /** Replaces every value to hide; overlapping values become one replacement. */
 export type Conceal = (text: string) => string;
 
-/** Finds all values in one pass. Values of fewer than six characters are ignored: they would hide half of the text. */
+/** Finds all values in one pass; values shorter than `SHORTEST_HIDDEN` are ignored. */
 export function concealer(values: Iterable<string>): Conceal {
   const byHash = new Map<number, string[]>();
   const filter = new Uint8Array(1 << FILTER_BITS);
   for (const value of new Set(values)) {
-    if (value.length < SHORTEST) continue;
+    if (value.length < SHORTEST_HIDDEN) continue;
     const hash = hashAt(value, 0);
     filter[slotOf(hash)] = 1;
     const same = byHash.get(hash);
@@ -52,7 +52,7 @@ function conceal(text: string, { byHash, filter }: Known): string {
   let shownTo = 0;
   let from = -1;
   let to = -1;
-  const last = text.length - SHORTEST;
+  const last = text.length - SHORTEST_HIDDEN;
   let hash = last < 0 ? 0 : hashAt(text, 0);
   for (let at = 0; at <= last; at++) {
     if (filter[slotOf(hash)] === 1) {
@@ -68,21 +68,21 @@ function conceal(text: string, { byHash, filter }: Known): string {
         to = Math.max(to, at + value.length);
       }
     }
-    hash = rolled(hash, text.charCodeAt(at), text.charCodeAt(at + SHORTEST));
+    hash = rolled(hash, text.charCodeAt(at), text.charCodeAt(at + SHORTEST_HIDDEN));
   }
   return to < 0 ? text : shown + text.slice(shownTo, from) + REDACTED + text.slice(to);
 }
 
 function hashAt(text: string, at: number): number {
   let hash = 0;
-  for (let index = at; index < at + SHORTEST; index++) {
+  for (let index = at; index < at + SHORTEST_HIDDEN; index++) {
     hash = (Math.imul(hash, MULTIPLIER) + text.charCodeAt(index)) | 0;
   }
   return hash;
 }
 
-/** `MULTIPLIER` to the power of `SHORTEST`: the weight of the character that leaves the window. */
-const LEAVING = MULTIPLIER ** SHORTEST;
+/** `MULTIPLIER` to the power of `SHORTEST_HIDDEN`: the weight of the character that leaves the window. */
+const LEAVING = MULTIPLIER ** SHORTEST_HIDDEN;
 
 function rolled(hash: number, leaves: number, enters: number): number {
   return (Math.imul(hash, MULTIPLIER) + enters - Math.imul(leaves, LEAVING)) | 0;

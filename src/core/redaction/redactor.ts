@@ -1,4 +1,4 @@
-import { concealer, REDACTED } from './conceal.ts';
+import { concealer, REDACTED, SHORTEST_HIDDEN } from './conceal.ts';
 
 /** Keeps secrets out of logs: known ones by value, others by form and context. */
 export interface Redactor {
@@ -9,8 +9,6 @@ export interface Redactor {
   line(text: string): string;
 }
 
-/** Shorter values would hide half of the text. */
-const SHORTEST = 6;
 /** A path segment of at least this length is not a name. */
 const SHORTEST_TOKEN = 16;
 const MAX_TEXT = 8000;
@@ -41,7 +39,7 @@ export function createRedactor(): Redactor {
   return {
     add(more) {
       for (const secret of more) {
-        if (secret.length >= SHORTEST) for (const form of formsOf(secret)) known.add(form);
+        if (secret.length >= SHORTEST_HIDDEN) for (const form of formsOf(secret)) known.add(form);
       }
       conceal = concealer(known);
     },
@@ -64,7 +62,7 @@ function formsOf(secret: string): readonly string[] {
   const tokens = [...pathname.split('/'), ...searchParams.values()].filter(
     (part) => part.length >= SHORTEST_TOKEN,
   );
-  return [...forms, ...parts.filter((part) => part.length >= SHORTEST + 2), ...tokens];
+  return [...forms, ...parts.filter((part) => part.length >= SHORTEST_HIDDEN + 2), ...tokens];
 }
 
 function decoded(text: string): string {

@@ -61,7 +61,7 @@ const STILL: Motion = { variancePerMs: 0, driftPerMs: 0 };
 export const REACHED: Crossing = { logDistance: 0, motion: STILL, dangerous: 'fall' };
 
 /** Time in which a sample's weight falls to 1/e: for the hour, the minutes and the seconds. */
-export const FORECAST_DECAY_MS = 3_600_000;
+const HOUR_DECAY_MS = 3_600_000;
 const MINUTES_DECAY_MS = 300_000;
 const SECONDS_DECAY_MS = 15_000;
 /** Minimum number of returns and of observed time. */
@@ -93,7 +93,6 @@ export function observe(
   state: ForecastState | undefined,
   value: number,
   sinceLastMs: number | undefined,
-  decayMs: number = FORECAST_DECAY_MS,
 ): ForecastState | undefined {
   if (!(value > 0) || value === Number.POSITIVE_INFINITY) return state;
   const log = Math.log(value);
@@ -107,7 +106,7 @@ export function observe(
   const left = Math.exp(-sinceLastMs / SECONDS_DECAY_MS);
   // The expected square of a walk's stray is its variance per time, times the interval over (1 - left^2).
   const square = stray * stray * (1 - left * left);
-  const keep = Math.exp(-sinceLastMs / decayMs);
+  const keep = Math.exp(-sinceLastMs / HOUR_DECAY_MS);
   const keepMinutes = Math.exp(-sinceLastMs / MINUTES_DECAY_MS);
   return {
     lastLog: log,

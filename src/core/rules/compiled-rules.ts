@@ -6,6 +6,7 @@ import { compileActiveWindow, type WindowJudge } from './active-window.ts';
 import { type CompiledCondition, compileCondition, type Latches } from './condition.ts';
 import { compileFilter, compileGlobs, type FilterJudge, type GlobJudge } from './filter.ts';
 import type { ActionSpec, Mode, RuleSpec, SubjectFilter, SubjectKind } from './rule.ts';
+import { modeOf } from './rule-parts.ts';
 
 /** A rule compiled to closures, once per account and config. */
 export interface CompiledRule {
@@ -60,11 +61,11 @@ export function compileRules(specs: readonly RuleSpec[], settings: AccountSettin
   const position = new FieldCache('position');
   const creditLine = new FieldCache('creditLine');
   const account = new FieldCache('account');
-  const registersOf = { position, creditLine, account };
+  const fieldCaches = { position, creditLine, account };
   const filters = new Map<string, FilterJudge>();
   const all = specs.map((spec, index) => {
-    const own = { index, mode: spec.mode ?? settings.mode, filter: sharedFilter(spec.where, filters) };
-    return compileRule(spec, own, registersOf[spec.on]);
+    const own = { index, mode: modeOf(spec, settings), filter: sharedFilter(spec.where, filters) };
+    return compileRule(spec, own, fieldCaches[spec.on]);
   });
   return {
     settings,

@@ -80,7 +80,7 @@ export function compileCondition(spec: ConditionSpec, fieldCache: FieldReader): 
   return { tree, leaves, latchCount, judge: tree.judge };
 }
 
-function negate(truth: Truth): Truth {
+export function negate(truth: Truth): Truth {
   return truth === UNKNOWN ? UNKNOWN : truth === TRUE ? FALSE : TRUE;
 }
 

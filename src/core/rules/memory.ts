@@ -174,6 +174,14 @@ export function creditLineKey({
   return `${keysOfAsset(asset)}${createdAt}`;
 }
 
+/** The reverse of `creditLineKey`; undefined for other subjects. */
+export function creditLineParts(
+  subject: SubjectKey,
+): Pick<CreditLineRecord, 'asset' | 'createdAt'> | undefined {
+  const [, asset, createdAt] = /^creditLine:(.*)@(\d+)$/.exec(subject) ?? [];
+  return asset === undefined ? undefined : { asset, createdAt: Number(createdAt) };
+}
+
 /** Common prefix of the keys of all credit lines in an asset. */
 function keysOfAsset(asset: string): string {
   return `creditLine:${asset}@`;

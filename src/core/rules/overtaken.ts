@@ -22,7 +22,7 @@ export function withoutOvertaken(
   const judgedAgeMs = laneNowMs - state.positionsReadMs;
   // A read from the future was stamped before the shared clock stepped back: then the order of the two reads is
   // unknown.
-  const isOvertaken = judgedAgeMs < 0 ? !isNew : judgedAgeMs + SAME_READ_MS < positions.ageMs;
+  const isOvertaken = judgedAgeMs < 0 ? !isNew : judgedAgeMs + AGE_ROUNDING_MS < positions.ageMs;
   if (!isOvertaken) return snapshot;
   const ageMs = judgedAgeMs < 0 ? positions.ageMs : judgedAgeMs;
   return { ...snapshot, sources: { ...snapshot.sources, positions: { kind: 'notRead', ageMs } } };
@@ -38,4 +38,4 @@ export function positionsReadMs(
 }
 
 /** Tolerance for rounding the age of one read. */
-const SAME_READ_MS = 2;
+const AGE_ROUNDING_MS = 2;

@@ -1,4 +1,4 @@
-import type { ActionSpec, ConditionSpec, RuleSpec } from './rule.ts';
+import type { ActionSpec, ConditionSpec, Mode, RuleSpec } from './rule.ts';
 
 export function* comparisonsOf(
   condition: ConditionSpec,
@@ -19,4 +19,9 @@ export function* comparisonsOf(
 /** All actions of a rule, those of its escalation stages included. */
 export function actionsOf(rule: RuleSpec): readonly ActionSpec[] {
   return [...rule.actions, ...rule.escalate.flatMap((stage) => stage.actions)];
+}
+
+/** A rule's own mode, else that of its account. */
+export function modeOf({ mode }: Pick<RuleSpec, 'mode'>, settings: { readonly mode: Mode }): Mode {
+  return mode ?? settings.mode;
 }

@@ -2,6 +2,10 @@
 export type SubjectKind = 'position' | 'creditLine' | 'account';
 
 export type Severity = 'info' | 'warning' | 'critical';
+
+/** Larger is more severe. */
+export const SEVERITY_RANKS: Readonly<Record<Severity, number>> = { info: 1, warning: 2, critical: 3 };
+
 /** `approve`: a person is asked before a rule acts; actions that need no approval act as in `enforce`. */
 export type Mode = 'observe' | 'approve' | 'enforce';
 

@@ -111,9 +111,10 @@ export type PositionFigures = Omit<
   'sizeBase' | 'basePrice' | 'markPrice' | 'liquidationPrice' | 'minutesToLiquidation' | 'marks'
 >;
 
-/** Both sides of its market are open. */
+/** Whether both sides of its market are open. An unknown direction is no other side: nothing wrong may hide behind it. */
 export function isHedged({ market, direction }: PositionFigures, all: readonly PositionFigures[]): boolean {
-  return all.some((other) => other.market === market && other.direction !== direction);
+  const isOther = (side: PositionFigures['direction']): boolean => side !== null && side !== direction;
+  return direction !== null && all.some((other) => other.market === market && isOther(other.direction));
 }
 
 export type CreditLineFigures = Omit<

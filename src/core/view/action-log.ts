@@ -1,4 +1,4 @@
-import type { AuditEvent } from '../audit/audit-event.ts';
+import { type AuditEvent, showsOrderStands } from '../audit/audit-event.ts';
 import type { AuditContent } from '../audit/audit-record.ts';
 import { actionWords } from './record-words.ts';
 
@@ -127,7 +127,7 @@ function begunBy({ kind, market, order, reason }: AuditEvent): Begun | undefined
 function endOf(
   event: AuditEvent,
 ): { readonly key: string | null; readonly outcome: ActionOutcome } | undefined {
-  const { kind, market, order, cancel, reason, alarm } = event;
+  const { kind, market, order, cancel, reason } = event;
   const key = order === undefined ? cancelKey(market) : orderKey(order);
   switch (kind) {
     case 'accepted':
@@ -136,8 +136,7 @@ function endOf(
     case 'rejected':
       // A rejection without an order was found later, by a read.
       if (order === undefined) return undefined;
-      // A duplicate id answers whether the order stands: its id is taken.
-      return { key, outcome: reason === 'duplicateId' && !alarm ? 'accepted' : 'rejected' };
+      return { key, outcome: showsOrderStands(event) ? 'accepted' : 'rejected' };
     case 'cancelRejected':
       return { key, outcome: 'rejected' };
     case 'unknown':

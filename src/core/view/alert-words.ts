@@ -11,9 +11,9 @@ import {
 } from '../fields/field-words.ts';
 import {
   type ConditionTree,
-  FALSE,
   type Latches,
   type Leaf,
+  negate,
   TRUE,
   type Truth,
   UNKNOWN,
@@ -79,18 +79,13 @@ function deciding(
   latches: Latches,
 ): readonly string[] {
   if (node.kind === 'field') return [leafWords(node, truth, fieldCache, latches)];
-  if (node.kind === 'not') return deciding(node.child, negated(truth), fieldCache, latches);
+  if (node.kind === 'not') return deciding(node.child, negate(truth), fieldCache, latches);
   const words: string[] = [];
   for (const child of node.children) {
     const own = child.judge(latches.slice());
     if (own === truth) words.push(...deciding(child, own, fieldCache, latches));
   }
   return words.length > 0 ? words : [`"${node.kind}" is empty`];
-}
-
-function negated(truth: Truth): Truth {
-  if (truth === UNKNOWN) return UNKNOWN;
-  return truth === TRUE ? FALSE : TRUE;
 }
 
 function leafWords(leaf: Leaf, truth: Truth, fieldCache: FieldReader, latches: Latches): string {

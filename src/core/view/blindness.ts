@@ -1,6 +1,7 @@
+import { isEveryPoll, type SourceName } from '../fields/field-catalogue.ts';
 import type { Severity } from '../rules/rule.ts';
 import { type AccountFigures, isHedged, type PositionFigures, type SourceView } from './account-view.ts';
-import { causeOfFailure, EVERY_POLL, failureWords } from './read-failures.ts';
+import { causeOfFailure, failureWords } from './read-failures.ts';
 import { type Found, line, type StateLine } from './state-line.ts';
 import type { ReadFailure } from './stored-figures.ts';
 
@@ -35,7 +36,7 @@ export function blindness(inputs: SightInputs): StateLine | undefined {
   if (refused !== null) return blind({ cause: 'stateRefused', detail: refused.document });
   if (judgedAtMs === null) return blind({ cause: 'notPolled' }, 'info');
   if (nowMs - judgedAtMs > overdueAfterMs) return blind({ cause: 'overdue', sinceMs: judgedAtMs });
-  const [failure] = inputs.failures.toSorted((a, b) => rankOf(a.source) - rankOf(b.source));
+  const [failure] = inputs.failures.toSorted((a, b) => failureRank(a.source) - failureRank(b.source));
   if (failure !== undefined) {
     const cause = causeOfFailure(failure);
     return blind({ cause, detail: failureWords(failure), sinceMs: failure.sinceMs });
@@ -49,8 +50,8 @@ export function blindness(inputs: SightInputs): StateLine | undefined {
   return partBlindness(inputs);
 }
 
-function rankOf(source: string): number {
-  return EVERY_POLL.has(source) ? 0 : 1;
+function failureRank(source: SourceName): number {
+  return isEveryPoll(source) ? 0 : 1;
 }
 
 function partBlindness({ sources, positions }: SightInputs): StateLine | undefined {

@@ -15,9 +15,6 @@ function named(cause: StateCause, names: readonly string[]): Readonly<Record<str
   return Object.fromEntries(names.map((name) => [name, cause]));
 }
 
-/** Sources read at every poll. */
-export const EVERY_POLL: ReadonlySet<string> = new Set(['positions', 'creditLine']);
-
 export function causeOfFailure({ error }: Pick<ReadFailure, 'error'>): StateCause {
   return CAUSES[error] ?? 'exchangeFails';
 }

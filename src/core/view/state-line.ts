@@ -1,7 +1,6 @@
 import type { BlockReason, GateReason } from '../audit/audit-event.ts';
 import { GATE_WORDS } from '../intents/gate.ts';
 import { BLOCK_WORDS } from '../intents/intent.ts';
-import { MS_PER_HOUR, MS_PER_MINUTE, MS_PER_SECOND } from '../quantities/units.ts';
 import type { Severity } from '../rules/rule.ts';
 
 /** States of an account, worst first. Closed list, also a metric label. */
@@ -190,22 +189,4 @@ function groupWords(members: readonly InState[]): string {
   if (members.length === 1) return `${first.accountId} ${words}`;
   const what = kind === 'calm' ? 'calm' : `${kindWordsOfMany(kind)}: ${causeWords(cause)}`;
   return `${members.length} accounts ${what}`;
-}
-
-/** `14:30:05 UTC`. */
-export function clockWords(ms: number): string {
-  const two = (value: number): string => String(Math.floor(value)).padStart(2, '0');
-  const seconds = Math.floor((ms % MS_PER_DAY) / MS_PER_SECOND);
-  return `${two(seconds / 3_600)}:${two((seconds % 3_600) / 60)}:${two(seconds % 60)} UTC`;
-}
-
-const MS_PER_DAY = 24 * MS_PER_HOUR;
-
-/** `14:30 UTC`, with the number of days from now if it is not today. */
-export function timeWords(ms: number, nowMs: number): string {
-  const minutes = Math.floor((ms % MS_PER_DAY) / MS_PER_MINUTE);
-  const two = (value: number): string => String(value).padStart(2, '0');
-  const days = Math.floor(ms / MS_PER_DAY) - Math.floor(nowMs / MS_PER_DAY);
-  const later = days <= 0 ? '' : ` in ${days} ${days === 1 ? 'day' : 'days'}`;
-  return `${two(Math.floor(minutes / 60))}:${two(minutes % 60)} UTC${later}`;
 }

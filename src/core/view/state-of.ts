@@ -1,7 +1,8 @@
 import type { Pause } from '../controls/controls.ts';
 import type { Cover, Intent, LaneState } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
-import type { Mode, Severity } from '../rules/rule.ts';
+import { type Mode, SEVERITY_RANKS, type Severity } from '../rules/rule.ts';
+import { clockWords, soonWords } from '../text/time-words.ts';
 import {
   isHedged,
   type OrderLine,
@@ -13,7 +14,7 @@ import { endingWords } from './action-alarm-words.ts';
 import { figure } from './alert-words.ts';
 import { blindness, type SightInputs } from './blindness.ts';
 import { targetWords } from './lane-lines.ts';
-import { clockWords, type Found, KIND_WORDS, line, type StateLine, timeWords } from './state-line.ts';
+import { type Found, KIND_WORDS, line, type StateLine } from './state-line.ts';
 
 /** Inputs of a state: the stored account, and facts that only the viewing process knows. */
 export interface StateInputs extends SightInputs {
@@ -66,15 +67,15 @@ function needsPerson({ rules }: StateInputs): boolean {
 
 /** Something is requested and not done. */
 function hindrance(inputs: StateInputs): StateLine | undefined {
-  const severity = atLeast('warning', worstFiring(inputs));
+  const severity = atLeast('warning', worstFiring(inputs.rules));
   const blocked = (found: Omit<Found, 'severity'>): StateLine => line('blocked', { ...found, severity });
   const { pause, lanes } = inputs;
   if (pause !== null) {
-    const until = pause.expiresAtMs === null ? 'it is lifted' : timeWords(pause.expiresAtMs, inputs.nowMs);
-    const firing = worstFiring(inputs) === null ? '' : '; rules fire, and nothing is done';
+    const until = pause.expiresAtMs === null ? 'it is lifted' : soonWords(pause.expiresAtMs, inputs.nowMs);
+    const firing = worstFiring(inputs.rules) === null ? '' : '; rules fire, and nothing is done';
     const words = `by ${pause.author} until ${until}: ${pause.reason}${firing}`;
     return {
-      ...line('paused', { cause: 'paused', words, severity: worstFiring(inputs) ?? 'info' }),
+      ...line('paused', { cause: 'paused', words, severity: worstFiring(inputs.rules) ?? 'info' }),
       words: `paused ${words}`,
       sinceMs: pause.atMs,
     };
@@ -165,7 +166,7 @@ function asking(inputs: StateInputs): StateLine | undefined {
   return {
     ...line('asking', {
       cause: 'awaitingApproval',
-      severity: atLeast('warning', worstFiring(inputs)),
+      severity: atLeast('warning', worstFiring(inputs.rules)),
       sinceMs: askedMs,
     }),
     words: `${KIND_WORDS.asking} until ${clockWords(untilMs)}, ${then} (${reference ?? ''}): ${about}${more}`,
@@ -174,7 +175,7 @@ function asking(inputs: StateInputs): StateLine | undefined {
 
 /** Orders at work or waiting; in observe mode, those it would send. */
 function doing(inputs: StateInputs): StateLine | undefined {
-  const severity = atLeast('info', worstFiring(inputs));
+  const severity = atLeast('info', worstFiring(inputs.rules));
   const open = inputs.lanes.flatMap((lane) =>
     lane.intents.filter(({ end }) => end === null).map((intent) => ({ lane, intent })),
   );
@@ -247,7 +248,7 @@ function watching(inputs: StateInputs): StateLine | undefined {
     const words = `the exchange reports ${called.liquidationState ?? ''} in ${called.market}`;
     return line('watching', { cause: 'exchangeCalls', words, severity: 'critical' });
   }
-  const worst = worstFiring(inputs);
+  const worst = worstFiring(inputs.rules);
   const firing = rules.find(
     ({ phase, severity }) => phase === 'firing' && (severity ?? 'critical') === worst,
   );
@@ -286,10 +287,8 @@ function calm({ positions }: StateInputs): StateLine {
   return line('calm', { cause: 'nothing', words, severity: null });
 }
 
-const RANKS: Readonly<Record<Severity, number>> = { info: 1, warning: 2, critical: 3 };
-
-/** A rule missing from the config counts as critical. */
-function worstFiring({ rules }: StateInputs): Severity | null {
+/** Highest severity of the firing rules. A rule missing from the config counts as critical. */
+export function worstFiring(rules: readonly Pick<RuleLine, 'severity' | 'phase'>[]): Severity | null {
   let worst: Severity | null = null;
   for (const { phase, severity } of rules) {
     if (phase === 'firing') worst = atLeast(severity ?? 'critical', worst);
@@ -298,5 +297,5 @@ function worstFiring({ rules }: StateInputs): Severity | null {
 }
 
 function atLeast(severity: Severity, other: Severity | null): Severity {
-  return other !== null && RANKS[other] > RANKS[severity] ? other : severity;
+  return other !== null && SEVERITY_RANKS[other] > SEVERITY_RANKS[severity] ? other : severity;
 }

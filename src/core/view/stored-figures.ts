@@ -3,6 +3,7 @@ import type { CreditLineRecord, PositionList, RecordList } from '../ports/exchan
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { Instant, Snapshot, SourceReading } from '../quantities/snapshot.ts';
 import type { Evaluation } from '../rules/evaluate.ts';
+import { creditLineKey } from '../rules/memory.ts';
 
 /**
  * The last read of positions and credit lines, unprocessed: polls compute nothing for pages that are not open, and
@@ -89,7 +90,7 @@ function sinceMs(before: Instant, now: Instant): number {
 function hasSameSubjects(before: StoredFigures, { sources }: Snapshot): boolean {
   return (
     isSameList(before.positions, sources.positions, ({ positionId }) => positionId) &&
-    isSameList(before.creditLine, sources.creditLine, ({ asset, createdAt }) => `${asset}@${createdAt}`)
+    isSameList(before.creditLine, sources.creditLine, creditLineKey)
   );
 }
 

@@ -6,13 +6,11 @@ import { type DecimalString, isDecimalString, toDecimal, ZERO } from '../quantit
 import { countSetAside } from '../quantities/snapshot.ts';
 import { moneyOf } from '../quantities/units.ts';
 import type { CompiledRules } from '../rules/compiled-rules.ts';
-import type { Severity } from '../rules/rule.ts';
 import {
   type AccountFigures,
   type AccountView,
   emptyView,
   type PositionFigures,
-  type RuleLine,
   type SourceView,
 } from './account-view.ts';
 import { atRiskOf, nearestOf } from './at-risk.ts';
@@ -27,7 +25,7 @@ import { doubtLines, intentLines, orderLines, questionLines } from './lane-lines
 import { noticeLines } from './notice-lines.ts';
 import { ruleLines } from './rule-lines.ts';
 import { type Scene, sceneOf } from './scene.ts';
-import { type StateInputs, stateOf } from './state-of.ts';
+import { type StateInputs, stateOf, worstFiring } from './state-of.ts';
 
 export interface ViewInputs {
   readonly load: AccountLoad;
@@ -62,7 +60,7 @@ export function viewAccount(inputs: ViewInputs): AccountView {
     epoch: stored.version === 0 ? null : stored.epoch,
     nextDueAtMs: passage === undefined ? null : Math.round(passage.at.wallMs + passage.plannedMs),
     figuresAtMs: figures?.at.wallMs ?? null,
-    worst: worstOf(shared.rules),
+    worst: worstFiring(shared.rules),
     positions,
     failures: figures?.failures ?? [],
     creditLines,
@@ -72,7 +70,6 @@ export function viewAccount(inputs: ViewInputs): AccountView {
     notices: noticeLines(alerts, shared.rules, scene.inForce),
     orders: orderLines(lanes),
     inbox: inbox?.orders ?? [],
-    questions: shared.questions,
     doubts: doubtLines(lanes),
   };
 }
@@ -179,17 +176,6 @@ export function lostView(accountId: string): AccountView {
 }
 
 const LOST = stateOf({ ...NOTHING_SEEN, refused: null, storeLink: 'lost', nowMs: 0 });
-
-const RANKS: Readonly<Record<Severity, number>> = { info: 1, warning: 2, critical: 3 };
-
-function worstOf(lines: readonly RuleLine[]): Severity | null {
-  let worst: Severity | null = null;
-  for (const { phase, severity } of lines) {
-    if (phase !== 'firing' || severity === null) continue;
-    if (worst === null || RANKS[severity] > RANKS[worst]) worst = severity;
-  }
-  return worst;
-}
 
 function sourceViews({ account, nowMs }: Scene): readonly SourceView[] {
   const { sources } = account.snapshot;

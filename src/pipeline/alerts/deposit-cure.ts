@@ -6,6 +6,7 @@ import { isSuccessfulDeposit } from '../../core/quantities/transfer.ts';
 import type { AccountState } from '../../core/rules/account-state.ts';
 import type { Transition } from '../../core/rules/decision.ts';
 import { creditLineKey } from '../../core/rules/memory.ts';
+import { timeWords } from '../../core/text/time-words.ts';
 import { figure } from '../../core/view/alert-words.ts';
 
 /** A rule about a credit line that no longer fires, and the deposits that arrived while it fired. */
@@ -57,10 +58,9 @@ function depositsSince({ sources }: Snapshot, sinceMs: number): DepositCure['dep
 const MOST_NAMED = 3;
 
 function depositWords(deposits: DepositCure['deposits']): string {
-  const named = deposits.slice(0, MOST_NAMED).map(({ ticker, amount, atMs }) => {
-    const at = new Date(atMs).toISOString().slice(0, 19).replace('T', ' ');
-    return `a deposit of ${amount} ${ticker} arrived at ${at} UTC`;
-  });
+  const named = deposits
+    .slice(0, MOST_NAMED)
+    .map(({ ticker, amount, atMs }) => `a deposit of ${amount} ${ticker} arrived at ${timeWords(atMs)}`);
   const more = deposits.length - named.length;
   return more === 0 ? named.join(', ') : `${named.join(', ')}, and ${more} more`;
 }

@@ -4,7 +4,7 @@ import { type Notice, type NoticeEnding, type NoticeFigures, RESOLVED } from '..
 import { CreditLineQuantities } from '../../core/quantities/credit-line.ts';
 import { valueOf } from '../../core/quantities/quantity.ts';
 import { creditLineKey } from '../../core/rules/memory.ts';
-import type { Severity } from '../../core/rules/rule.ts';
+import { SEVERITY_RANKS } from '../../core/rules/rule.ts';
 import { actionsOf } from '../../core/rules/rule-parts.ts';
 import { positionKey } from '../../core/rules/subjects.ts';
 import { figure } from '../../core/view/alert-words.ts';
@@ -52,7 +52,7 @@ function isPosition(subject: string): boolean {
 }
 
 /** A read shows a fill a moment later, and the rule may have fired on the same read. */
-const SAME_READ_MS = 5_000;
+const READ_DELAY_MS = 5_000;
 
 /** What our orders have closed since the episode began, and what is left; undefined: nothing was closed. */
 function doneWords({ subject, sinceMs }: Notice, scene: AlertScene): string | undefined {
@@ -60,7 +60,7 @@ function doneWords({ subject, sinceMs }: Notice, scene: AlertScene): string | un
   const closings = closingsOf(lanes).filter(
     ({ positionId, cost }) =>
       (!isPosition(subject) || positionKey(positionId) === subject) &&
-      cost.filledMs + nowMs - laneNowMs >= sinceMs - SAME_READ_MS,
+      cost.filledMs + nowMs - laneNowMs >= sinceMs - READ_DELAY_MS,
   );
   if (closings.length === 0) return undefined;
   const position = scene.view().positions.find((one) => one.subject === subject);
@@ -123,14 +123,12 @@ function lastFigures({ subject }: Notice, { figuresBefore, account }: AlertScene
   };
 }
 
-const WORST_FIRST: readonly Severity[] = ['critical', 'warning', 'info'];
-
 /** Several rules may have fired for the same subject: people get one alarm, as severe as the worst of them. */
 export function goneAlarms(gone: readonly AlertEntry[], scene: AlertScene): readonly Notice[] {
   const bySubject = Map.groupBy(gone, ({ notice }) => notice.subject);
   return [...bySubject.values()].flatMap((entries): readonly Notice[] => {
     const all = entries.map((entry) => ({ ...entry.notice, channels: entry.told ?? entry.notice.channels }));
-    const [worst] = all.toSorted((a, b) => WORST_FIRST.indexOf(a.severity) - WORST_FIRST.indexOf(b.severity));
+    const [worst] = all.toSorted((a, b) => SEVERITY_RANKS[b.severity] - SEVERITY_RANKS[a.severity]);
     if (worst === undefined) return [];
     const isForAll = all.some(({ channels }) => channels.length === 0);
     const channels = isForAll ? [] : [...new Set(all.flatMap((one) => one.channels))];

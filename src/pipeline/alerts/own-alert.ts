@@ -1,10 +1,11 @@
+import { isEveryPoll } from '../../core/fields/field-catalogue.ts';
 import { AccountQuantities } from '../../core/quantities/account.ts';
 import type { Snapshot } from '../../core/quantities/snapshot.ts';
 import type { CompiledRules } from '../../core/rules/compiled-rules.ts';
 import { OWN_RULES } from '../../core/rules/own-rules.ts';
 import { actionsOf, comparisonsOf } from '../../core/rules/rule-parts.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
-import { causeOfFailure, EVERY_POLL, failureWords } from '../../core/view/read-failures.ts';
+import { causeOfFailure, failureWords } from '../../core/view/read-failures.ts';
 import { causeWords } from '../../core/view/state-line.ts';
 import type { ReadFailure } from '../../core/view/stored-figures.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
@@ -43,7 +44,7 @@ export function ownAlert(
   };
   // Sources that are read seldom are always old.
   const lastedMs = (one: ReadFailure): number =>
-    EVERY_POLL.has(one.source) ? ageMs(one) : Math.min(ageMs(one), nowMs - one.sinceMs);
+    isEveryPoll(one.source) ? ageMs(one) : Math.min(ageMs(one), nowMs - one.sinceMs);
   const [failure] = failures.toSorted((a, b) => lastedMs(b) - lastedMs(a));
   if (failure === undefined) return undefined;
   // One outage is one episode, even if the exchange's error changes.

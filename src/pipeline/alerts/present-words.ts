@@ -1,6 +1,6 @@
 import type { ActionRequest } from '../../core/rules/subject.ts';
+import { clockWords } from '../../core/text/time-words.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
-import { clockWords } from '../../core/view/state-line.ts';
 
 interface PresentScene {
   readonly view: () => AccountView;

@@ -1,4 +1,4 @@
-import type { SourceName } from '../../core/fields/field-catalogue.ts';
+import { EVERY_POLL, isEveryPoll, type SourceName } from '../../core/fields/field-catalogue.ts';
 import type { ReadOutcome, RecordList, TransferRecord } from '../../core/ports/exchange.ts';
 import type { AccountDocuments } from '../../core/ports/state-store.ts';
 import { countSetAside, elapsedMs, type Instant } from '../../core/quantities/snapshot.ts';
@@ -6,14 +6,11 @@ import { knownTransfers } from '../../core/quantities/transfer.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
 import { aged, type KeptReading, type ReadMemory } from './read-memory.ts';
 
-/** Read at every poll; other sources only as often as their age matters. */
-const EVERY_POLL: ReadonlySet<SourceName> = new Set(['positions', 'creditLine']);
-
 /** A seldom-read source is read again after this share of the age at which it can no longer decide. */
 const SELDOM_SHARE = 1 / 3;
 
 /** Sources that rules act on: a reply that no poll waits for any more is still judged. */
-export const JUDGED_LATE: readonly SourceName[] = [...EVERY_POLL];
+export const JUDGED_LATE: readonly SourceName[] = EVERY_POLL;
 
 /** Share of the alert cadence: a poll does not wait longer for replies, so that it has ended at the next tick. */
 const PATIENCE_SHARE = 0.9;
@@ -28,7 +25,7 @@ const MOST_UNDER_WAY = 4;
 const APART_SHARE = 0.8;
 
 export function isSeldom(source: SourceName): boolean {
-  return !EVERY_POLL.has(source);
+  return !isEveryPoll(source);
 }
 
 /** The last reading of a source: from this process's memory, else from the store. */

@@ -1,5 +1,6 @@
+import { minuteWords, utcSecond } from '../../core/text/time-words.ts';
 import { figures, type OutcomeTable, texts } from '../outcome-table.ts';
-import { counted, moment, span } from '../words.ts';
+import { counted, span } from '../words.ts';
 import type { AccountHistory, HistoryRecord, RuleHistory } from './judge-history.ts';
 
 /** What each rule would have done, as a table for the terminal and the page. */
@@ -40,7 +41,7 @@ export function episodeTable({ accounts }: HistoryRecord): OutcomeTable {
         return {
           firedMs,
           row: [
-            second(firedMs),
+            utcSecond(firedMs),
             account.id,
             id,
             subject,
@@ -57,21 +58,17 @@ export function episodeTable({ accounts }: HistoryRecord): OutcomeTable {
   };
 }
 
-function second(atMs: number): string {
-  return new Date(atMs).toISOString().slice(0, 19).replace('T', ' ');
-}
-
 /** Sentences about the time over which an account was judged, and the gaps in it. */
 export function coverage({ id, moments, fromMs, toMs, everyMs, gaps }: AccountHistory): readonly string[] {
   const often = everyMs === 0 ? 'moments at which something changed' : `samples, one every ${span(everyMs)}`;
-  const whole = `Account ${id}: ${moments} ${often}, from ${moment(fromMs)} to ${moment(toMs)}.`;
+  const whole = `Account ${id}: ${moments} ${often}, from ${minuteWords(fromMs)} to ${minuteWords(toMs)}.`;
   const longest = gaps.toSorted((a, b) => b.toMs - b.fromMs - (a.toMs - a.fromMs))[0];
   if (longest === undefined) return [whole];
   const many = gaps.length === 1 ? 'a gap' : `${gaps.length} gaps, the longest`;
   const { fromMs: gapMs, toMs: endMs } = longest;
   return [
     whole,
-    `Account ${id}: ${many} of ${span(endMs - gapMs)} from ${moment(gapMs)}: nothing is known of that time.`,
+    `Account ${id}: ${many} of ${span(endMs - gapMs)} from ${minuteWords(gapMs)}: nothing is known of that time.`,
   ];
 }
 

@@ -8,6 +8,7 @@ import {
 } from '../../core/quantities/decimal.ts';
 import type { Instant } from '../../core/quantities/snapshot.ts';
 import type { CompiledRules } from '../../core/rules/compiled-rules.ts';
+import { creditLineParts } from '../../core/rules/memory.ts';
 import type { SubjectKind } from '../../core/rules/rule.ts';
 import type { RecordedMoment } from './judge-history.ts';
 
@@ -97,10 +98,10 @@ function isDecimal(value: number | string | undefined): value is DecimalString {
 }
 
 function creditLineOf({ subject, values }: HistorySample): readonly CreditLineRecord[] {
-  const [, asset, createdAt] = /^creditLine:(.*)@(\d+)$/.exec(subject) ?? [];
+  const key = creditLineParts(subject);
   const { amount, currentLtv } = values;
-  if (asset === undefined || !isDecimal(amount)) return [];
+  if (key === undefined || !isDecimal(amount)) return [];
   const ltv =
     typeof currentLtv === 'number' ? { currentLtv: formatDecimal(decimalFromNumber(currentLtv)) } : {};
-  return [{ asset, amount, createdAt: Number(createdAt), ...ltv }];
+  return [{ ...key, amount, ...ltv }];
 }

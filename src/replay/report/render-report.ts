@@ -1,5 +1,6 @@
+import { minuteWords } from '../../core/text/time-words.ts';
 import { accountIds, type ReplayRecord, type RunRecord } from '../record.ts';
-import { counted, moment, percent, signedPercent, span } from '../words.ts';
+import { counted, percent, signedPercent, span } from '../words.ts';
 import { accountSection } from './account-section.ts';
 import { comparison, pathRanges } from './comparison.ts';
 import { type Html, markup } from './html.ts';
@@ -43,14 +44,14 @@ function facts({ fromMs, toMs, runs }: ReplayRecord): Html {
     }
     return `${market} between ${signedPercent(lowest / first - 1)} and ${signedPercent(highest / first - 1)}`;
   });
-  const time = `${moment(fromMs)} to ${moment(toMs)} (${span(toMs - fromMs)})`;
+  const time = `${minuteWords(fromMs)} to ${minuteWords(toMs)} (${span(toMs - fromMs)})`;
   return markup`${time}; ${moves.join('; ')}; ${counted(accountIds(runs).length, 'account')}.`;
 }
 
 function stopped({ stoppedAtMs, fromMs, toMs }: ReplayRecord): Html {
   if (stoppedAtMs === undefined) return markup``;
   const part = percent((stoppedAtMs - fromMs) / (toMs - fromMs));
-  return markup`<p class="warning">Stopped at ${moment(stoppedAtMs)}, after ${part} of the time: what follows is incomplete.</p>`;
+  return markup`<p class="warning">Stopped at ${minuteWords(stoppedAtMs)}, after ${part} of the time: what follows is incomplete.</p>`;
 }
 
 function verdictCard(id: string, { level, title, text }: Verdict, index: number): Html {

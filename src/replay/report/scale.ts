@@ -1,3 +1,4 @@
+import { MS_PER_MINUTE } from '../../core/quantities/units.ts';
 import { type Track, valueAt } from '../record.ts';
 
 /** A part of the picture, in drawing units; y grows downwards. */
@@ -52,13 +53,12 @@ function roundStep(least: number): number {
   return factor * power;
 }
 
-const MINUTE_MS = 60_000;
 const TIME_STEPS_MS = [
   1_000,
   5_000,
   15_000,
   30_000,
-  ...[1, 2, 5, 10, 30, 60, 120, 240, 480, 720, 1440, 2880, 10_080].map((minutes) => minutes * MINUTE_MS),
+  ...[1, 2, 5, 10, 30, 60, 120, 240, 480, 720, 1440, 2880, 10_080].map((minutes) => minutes * MS_PER_MINUTE),
 ];
 
 /** Round moments within a range, at most `most`. */

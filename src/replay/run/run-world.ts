@@ -1,8 +1,9 @@
 import type { CompiledAccount } from '../../config/compiled-config.ts';
-import { HOUR_MS } from '../../core/costs/action-cost.ts';
 import type { KnownSum } from '../../core/costs/cost-report.ts';
 import { known } from '../../core/quantities/quantity.ts';
+import { MS_PER_HOUR } from '../../core/quantities/units.ts';
 import { compileRules } from '../../core/rules/compiled-rules.ts';
+import { actionsOf } from '../../core/rules/rule-parts.ts';
 import { marksOf } from '../../core/view/marks.ts';
 import { readFault } from '../../simulator/control/fault-routes.ts';
 import type { LedgerEntry } from '../../simulator/model/ledger-entry.ts';
@@ -230,7 +231,7 @@ function nextHourOf(
   endMs: number,
 ): KnownSum {
   const values = fills.map(({ market = '', atMs, side, price, amount }) => {
-    const after = atMs + HOUR_MS > endMs ? null : valueAt(prices[market] ?? [], atMs + HOUR_MS);
+    const after = atMs + MS_PER_HOUR > endMs ? null : valueAt(prices[market] ?? [], atMs + MS_PER_HOUR);
     if (after === null || price === undefined || amount === undefined) return null;
     return (side === 'sell' ? Number(price) - after : after - Number(price)) * Number(amount);
   });
@@ -262,9 +263,8 @@ function thresholdsOf(account: CompiledAccount | undefined, positions: StartingA
 
 function reducingRules(account: CompiledAccount | undefined): ReadonlySet<string> {
   const rules = account?.rules ?? [];
-  const reduces = ({ actions, escalate }: (typeof rules)[number]) =>
-    [...actions, ...escalate.flatMap((stage) => stage.actions)].some(({ kind }) => kind === 'reduce');
-  return new Set(rules.filter(reduces).map(({ id }) => id));
+  const reducing = rules.filter((rule) => actionsOf(rule).some(({ kind }) => kind === 'reduce'));
+  return new Set(reducing.map(({ id }) => id));
 }
 
 function subjectWords(subject: string): string {

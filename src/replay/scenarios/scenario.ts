@@ -5,9 +5,9 @@ import {
   roundToStep,
   toNumber,
 } from '../../core/quantities/decimal.ts';
+import { MS_PER_MINUTE, stockOf } from '../../core/quantities/units.ts';
 import { type PricePoint, type PriceSource, sourceFromPoints } from '../../simulator/prices/price-source.ts';
 import { straightLine, tickFor } from '../../simulator/prices/straight-line.ts';
-import { coinOf } from '../exposure.ts';
 
 /** Minutes from the start, and percent away from the first price; two points in the same minute form a jump. */
 export type ScenarioPoint = readonly [minute: number, percent: number];
@@ -34,7 +34,7 @@ export interface Scenario {
 }
 
 export function durationMsOf({ majors }: Scenario): number {
-  return Math.round((majors.at(-1)?.[0] ?? 0) * 60_000);
+  return Math.round((majors.at(-1)?.[0] ?? 0) * MS_PER_MINUTE);
 }
 
 const MAJORS = new Set(['BTC', 'XBT', 'WBTC', 'ETH', 'WETH']);
@@ -44,7 +44,7 @@ const OTHER_BETA = 1.4;
 
 /** Usual move of a market, as a multiple of the majors' move. */
 export function usualBeta(market: string): number {
-  return MAJORS.has(coinOf(market)) ? MAJOR_BETA : OTHER_BETA;
+  return MAJORS.has(stockOf(market)) ? MAJOR_BETA : OTHER_BETA;
 }
 
 /** A rise is multiplied by beta. A fall is compounded, (1 + move) ** beta - 1, so that no coin falls below zero. */
@@ -86,11 +86,11 @@ function tickBetween(from: PricePoint, to: PricePoint): number {
 }
 
 function movesIn({ majors, others }: Scenario, { market, startMs, beta: ownBeta }: ScenarioMarket) {
-  const isMajor = MAJORS.has(coinOf(market));
+  const isMajor = MAJORS.has(stockOf(market));
   const isDecoupled = others !== undefined && !isMajor;
   const beta = isDecoupled ? MAJOR_BETA : (ownBeta ?? usualBeta(market));
   return (isDecoupled ? others : majors).map(([minute, percent]) => ({
-    atMs: startMs + Math.round(minute * 60_000),
+    atMs: startMs + Math.round(minute * MS_PER_MINUTE),
     move: movedBy(percent, beta),
   }));
 }
@@ -112,7 +112,7 @@ function firstMoveOf(points: readonly ScenarioPoint[], percent: number): number 
     // Negative where the line comes from the other side of the first price.
     const wentBefore = from * Math.sign(move);
     const share = (percent - wentBefore) / (Math.abs(move) - wentBefore || 1);
-    return Math.round((before + (minute - before) * share) * 60_000);
+    return Math.round((before + (minute - before) * share) * MS_PER_MINUTE);
   }
-  return Math.round((points.at(-1)?.[0] ?? 0) * 60_000);
+  return Math.round((points.at(-1)?.[0] ?? 0) * MS_PER_MINUTE);
 }

@@ -1,8 +1,9 @@
 import { decimal, toNumber } from '../../core/quantities/decimal.ts';
+import { stockOf } from '../../core/quantities/units.ts';
 import { pathSource } from '../../simulator/prices/price-path.ts';
 import { type PriceSource, walkSource } from '../../simulator/prices/price-source.ts';
 import { openWorld, type World } from '../../world/open-world.ts';
-import { coinOf, movedMarkets, netCoins, REFERENCE } from '../exposure.ts';
+import { movedMarkets, netCoins, REFERENCE } from '../exposure.ts';
 import { AccountTracks } from '../run/account-tracks.ts';
 import { type ConfigText, priceStepOf } from '../run/plan.ts';
 import type { BareOutcome, CaseOutcome, TuneCase, TunePrices } from './tune-case.ts';
@@ -203,5 +204,5 @@ function sourceOf(one: TuneCase, market: string, from: TunePrices) {
 
 /** Markets of one coin move together, others independently: the first priced market of a coin names its walk. */
 function walkNameOf({ prices }: TuneCase, { market }: TunePrices): string {
-  return prices.find((other) => coinOf(other.market) === coinOf(market))?.market ?? market;
+  return prices.find((other) => stockOf(other.market) === stockOf(market))?.market ?? market;
 }

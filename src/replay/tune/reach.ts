@@ -1,6 +1,7 @@
 import { known } from '../../core/quantities/quantity.ts';
 import { compileRules } from '../../core/rules/compiled-rules.ts';
 import type { RuleSpec } from '../../core/rules/rule.ts';
+import { actionsOf } from '../../core/rules/rule-parts.ts';
 import { marksOf } from '../../core/view/marks.ts';
 import { loadWorldConfig } from '../../world/config.ts';
 import type { ConfigText } from '../run/plan.ts';
@@ -23,7 +24,7 @@ export function reachOf(base: ConfigText, candidate: Candidate): Candidate['reac
   let [way, distance] = [1, 0];
   for (const { rules, settings } of accounts) {
     for (const spec of rules) {
-      const actions = [...spec.actions, ...spec.escalate.flatMap((stage) => stage.actions)];
+      const actions = actionsOf(spec);
       const closing = actions.filter(({ kind }) => kind === 'reduce' || kind === 'cancelAll');
       for (const action of actions) way = Math.min(way, firstStop(action));
       if (closing.length === 0 || isForSeveral(spec)) continue;

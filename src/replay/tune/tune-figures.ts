@@ -1,3 +1,4 @@
+import { MS_PER_DAY, MS_PER_HOUR } from '../../core/quantities/units.ts';
 import type { BareOutcome, CaseOutcome, TuneCase } from './tune-case.ts';
 
 /** A case without rules and under some rules. */
@@ -10,9 +11,6 @@ export interface ComparedCase {
 /** Effect of rules over many cases. Shares are fractions; null: no case of that kind. */
 export type TuneFigures = ReturnType<typeof figuresOf>;
 
-const HOUR_MS = 3_600_000;
-const DAYS_MS = 24 * HOUR_MS;
-
 export function figuresOf(cases: readonly ComparedCase[]) {
   const markets = cases.filter(({ of }) => of.kind === 'market');
   const doomed = markets.filter(({ bare }) => bare.liquidated);
@@ -23,7 +21,7 @@ export function figuresOf(cases: readonly ComparedCase[]) {
     .map(({ bare, ruled }) => (bare.equityEnd - ruled.equityEnd) / bare.equityEnd)
     .toSorted((a, b) => a - b);
   const playedMs = sum(cases.map(({ ruled }) => ruled.playedMs));
-  const positionDays = sum(quiet.map(({ of }) => (of.account.positions.length * of.durationMs) / DAYS_MS));
+  const positionDays = sum(quiet.map(({ of }) => (of.account.positions.length * of.durationMs) / MS_PER_DAY));
   return {
     cases: cases.length,
     /** Cases that were liquidated without rules, and how many of them were not with rules. */
@@ -39,7 +37,8 @@ export function figuresOf(cases: readonly ComparedCase[]) {
     /** Survivors without rules that were liquidated with them. */
     harmed: survivors.filter(({ ruled }) => ruled.liquidated).length,
     /** Orders accepted by the exchange, per hour with anything open. */
-    ordersPerHour: playedMs === 0 ? 0 : (sum(cases.map(({ ruled }) => ruled.orders)) * HOUR_MS) / playedMs,
+    ordersPerHour:
+      playedMs === 0 ? 0 : (sum(cases.map(({ ruled }) => ruled.orders)) * MS_PER_HOUR) / playedMs,
     /** Position days in quiet markets, and closing orders per 1,000 of them. */
     quietDays: positionDays,
     falseActions:

@@ -1,9 +1,8 @@
 import { formatDecimal } from '../../core/quantities/decimal.ts';
+import { MS_PER_DAY } from '../../core/quantities/units.ts';
 import { firstPrice, type PriceSeries } from '../../simulator/prices/price-file.ts';
 import { cutTo } from '../price-files.ts';
 import type { TunePrices } from './tune-case.ts';
-
-const DAY_MS = 86_400_000;
 
 /** The same stretch of time in one or more markets. */
 export interface PriceWindow {
@@ -48,7 +47,7 @@ export function windowsOf(
       .toSorted((a, b) => a.fromMs - b.fromMs)
       .flatMap(({ fromMs }) => windowAt(id, markets, fromMs, lengthMs) ?? []);
   const wild = windows(moves.toSorted((a, b) => b.size - a.size));
-  const calmMove = CALM_MOVE_PER_DAY * Math.sqrt(lengthMs / DAY_MS);
+  const calmMove = CALM_MOVE_PER_DAY * Math.sqrt(lengthMs / MS_PER_DAY);
   // Without this bound, a file that contains only a crash would yield the crash as calm.
   const calm = windows(moves.filter(({ size }) => size <= calmMove).toSorted((a, b) => a.size - b.size));
   return { wild, calm: calm.map((window) => Object.assign(window, { pace: CALM_PACE })) };
@@ -116,7 +115,7 @@ export function walkWindow(
   return {
     id: `walk ${number} of ${pace}`,
     pace,
-    fromMs: Date.UTC(2026, 0, 1) + number * DAY_MS,
+    fromMs: Date.UTC(2026, 0, 1) + number * MS_PER_DAY,
     durationMs,
     prices: starts.map((one) => ({ ...one, dailyVolatility })),
   };

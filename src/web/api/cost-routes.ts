@@ -5,6 +5,7 @@ import {
   type PricedAction,
   pricedActions,
 } from '../../core/costs/cost-report.ts';
+import { MS_PER_DAY } from '../../core/quantities/units.ts';
 import { byAccount, requireAccount } from './read-routes.ts';
 import { type ApiContext, type ApiRoute, route } from './route.ts';
 import { named, timeMs } from './schemas.ts';
@@ -32,7 +33,6 @@ export const costsReply = named('Costs', () => ({
   ),
 }));
 
-const DAY_MS = 86_400_000;
 /** Bounds the records read for one request. */
 const PAGE = 500;
 const MOST_PAGES = 8;
@@ -46,7 +46,7 @@ const getCosts = route({
   reply: costsReply,
   async answer(context, { params: { id }, query: { days } }) {
     requireAccount(context.views, id);
-    const fromMs = context.nowMs() - days * DAY_MS;
+    const fromMs = context.nowMs() - days * MS_PER_DAY;
     const { actions, isComplete } = await actionsSince(context, id, fromMs);
     return { fromMs, isComplete, totals: costTotals(actions) };
   },

@@ -10,6 +10,7 @@ import {
 } from '../../core/controls/order-plan.ts';
 import type { OperatorOrderDraft } from '../../core/ports/operator-controls.ts';
 import { isDecimalString, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
+import { MS_PER_MINUTE } from '../../core/quantities/units.ts';
 import type { ReduceTarget } from '../../core/rules/rule.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import { operatorOrder } from './account-schema.ts';
@@ -65,7 +66,6 @@ const meant = z.discriminatedUnion('kind', [
   }),
 ]);
 
-const MINUTE_MS = 60_000;
 const shown = {
   plan: z
     .array(z.strictObject({ label: z.string(), text: z.string() }))
@@ -105,8 +105,8 @@ const submit = route({
       .number()
       .int()
       .min(1000)
-      .max(1440 * MINUTE_MS)
-      .default(10 * MINUTE_MS)
+      .max(1440 * MS_PER_MINUTE)
+      .default(10 * MS_PER_MINUTE)
       .describe('Not begun later than this.'),
     key: z
       .string()
@@ -158,7 +158,7 @@ const withdraw = route({
       orderId,
       author: authorOf(caller, said),
       reason,
-      expiresAtMs: context.nowMs() + 10 * MINUTE_MS,
+      expiresAtMs: context.nowMs() + 10 * MS_PER_MINUTE,
     };
     const order = await inForce(() => context.controls.submit(id, draft, `withdraw ${orderId}`));
     return { order, isSeen: openOrders(view).includes(orderId) };

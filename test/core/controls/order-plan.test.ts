@@ -6,7 +6,6 @@ import {
   missingPosition,
   orderObstacles,
   orderProofOf,
-  orderWords,
   planLines,
 } from '../../../src/core/controls/order-plan.ts';
 import type { AccountView } from '../../../src/core/view/account-view.ts';
@@ -46,17 +45,41 @@ const ORDERS: readonly MeantOrder[] = [
 ];
 
 test('the plan of operator orders matches the transcript', async () => {
-  const gaps: Readonly<Record<string, number>> = { BTC_PERP: 0.002_345, ETH_PERP: 0.01 };
+  const gaps: Readonly<Record<string, number>> = { BTC_PERP: 0.002_345, ETH_PERP: 0.01, BTC_USDT: 0.001 };
   const lines: string[] = [];
   for (const one of ORDERS) {
-    lines.push(`-- ${orderWords(one)}: ${closesWhen(one)}`);
-    for (const { label, text: words } of planLines(one, view(), (market) => gaps[market])) {
-      lines.push(`${label}: ${words}`);
-    }
+    const plan = planLines(one, view(), (market) => gaps[market]);
+    lines.push(`-- ${plan.find(({ label }) => label === 'order')?.text}: ${closesWhen(one)}`);
+    for (const { label, text: words } of plan) lines.push(`${label}: ${words}`);
   }
   const file = path.join(import.meta.dirname, 'transcripts', 'order-plan.txt');
   await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot(file);
 });
+
+const sentBy = (one: MeantOrder, gapOf: Parameters<typeof planLines>[2]): readonly string[] =>
+  planLines(one, view(), gapOf).flatMap(({ label, text: words }) => (label === 'will send' ? [words] : []));
+
+test('the plan promised a stop in a market without a `markets` entry, where lanes send nothing', () => {
+  const gaps: Readonly<Record<string, number>> = { BTC_PERP: 0.002 };
+  const [known, ...others] = sentBy(order({ flatten: true }), (market) => gaps[market]);
+  expect(known).toContain('a reduce-only sell stop at about 63872');
+  expect(others).toEqual([
+    'ETH_PERP: nothing: the config has no `markets` entry for it',
+    'BTC_USDT: nothing: the config has no `markets` entry for it',
+  ]);
+});
+
+test.each<[Partial<MeantOrder>, string]>([
+  [{}, 'a reduce-only sell stop'],
+  [{ flatten: true, urgent: true }, 'two reduce-only sell stops'],
+])(
+  'without a config the plan names no price: the allowance of the market may be another one',
+  (more, what) => {
+    expect(sentBy(order({ ...more, markets: ['BTC_PERP'] }), undefined)).toEqual([
+      `BTC_PERP: ${what}; the price depends on the config of the daemon, and without a \`markets\` entry there nothing is sent`,
+    ]);
+  },
+);
 
 test('an order is placed where the market moves against the position, an urgent one on both sides', () => {
   const dice = new Dice(9);

@@ -1,15 +1,11 @@
 import { expect, test } from 'vitest';
-import {
-  type ActionCost,
-  costFigures,
-  HOUR_MS,
-  type PendingCost,
-} from '../../../src/core/costs/action-cost.ts';
+import { type ActionCost, costFigures, type PendingCost } from '../../../src/core/costs/action-cost.ts';
 import { costRows, costTotals, pricedActions } from '../../../src/core/costs/cost-report.ts';
 import { type CostScene, followCosts } from '../../../src/core/costs/follow-costs.ts';
 import { type LaneState, newLane } from '../../../src/core/lanes/lane-state.ts';
 import type { SpotOrderRecord } from '../../../src/core/ports/exchange.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
+import { MS_PER_HOUR } from '../../../src/core/quantities/units.ts';
 
 const text = (value: string): DecimalString => value as DecimalString;
 const FILLED_MS = 1_000_000;
@@ -69,8 +65,8 @@ function told(lane: LaneState, at: CostScene) {
 }
 
 test('the mark one hour after a fill decides what was kept; nothing is reported earlier', () => {
-  expect(followCosts(laneWith(), scene(HOUR_MS - 1, '59000'))).toBeUndefined();
-  const { costs, lane } = told(laneWith(), scene(HOUR_MS, '59000'));
+  expect(followCosts(laneWith(), scene(MS_PER_HOUR - 1, '59000'))).toBeUndefined();
+  const { costs, lane } = told(laneWith(), scene(MS_PER_HOUR, '59000'));
   expect(costs).toMatchObject([
     { reason: 'hourLater', cost: { nextHour: { markPrice: '59000', passedLiquidation: false } } },
   ]);
@@ -85,14 +81,14 @@ test('the mark one hour after a fill decides what was kept; nothing is reported 
 
 test('a short has the opposite signs', () => {
   const short = laneWith({ direction: 'short', limitPrice: text('60600'), liquidationPrice: text('62000') });
-  const { costs } = told(short, scene(HOUR_MS, '59000'));
+  const { costs } = told(short, scene(MS_PER_HOUR, '59000'));
   expect(costFigures(costs[0]?.cost ?? COST)).toMatchObject({ slippageAtMost: 300, kept: -500 });
 });
 
 test('without a mark it waits two minutes, then reports the result as unknown', () => {
-  expect(followCosts(laneWith(), scene(HOUR_MS + 120_000, undefined))).toBeUndefined();
+  expect(followCosts(laneWith(), scene(MS_PER_HOUR + 120_000, undefined))).toBeUndefined();
   for (const mark of [undefined, '59000']) {
-    const { costs } = told(laneWith(), scene(HOUR_MS + 120_001, mark));
+    const { costs } = told(laneWith(), scene(MS_PER_HOUR + 120_001, mark));
     expect(costs).toMatchObject([{ cost: { nextHour: { markPrice: null, passedLiquidation: null } } }]);
     expect(costFigures(costs[0]?.cost ?? COST).kept).toBeNull();
   }
@@ -103,7 +99,7 @@ test('a mark past the old liquidation price is remembered until the end', () => 
   const passed = followCosts(before, scene(60_000, '57999'))?.lane;
   expect(passed?.costs?.[0]?.passedLiquidation).toBe(true);
   expect(followCosts(passed ?? before, scene(120_000, '60000'))).toBeUndefined();
-  const { costs } = told(passed ?? before, scene(HOUR_MS, '60500'));
+  const { costs } = told(passed ?? before, scene(MS_PER_HOUR, '60500'));
   expect(costs).toMatchObject([{ cost: { nextHour: { markPrice: '60500', passedLiquidation: true } } }]);
 });
 

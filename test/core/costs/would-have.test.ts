@@ -31,6 +31,14 @@ const points = (...marks: readonly number[]) =>
 const words = (order: WouldBeOrder, marks: readonly number[]): string =>
   wouldHaveWords(order, wouldHave(order, points(...marks)), 'USD');
 
+test.each([
+  ['A_B_PERP', 'A_B'],
+  ['WHOLE', 'WHOLE'],
+])('the coin of %s was cut at its first underscore, or without one by its last letter', (market, coin) => {
+  const order = { ...SELL, order: { ...SELL.order, market } };
+  expect(words(order, [60_000, 60_000, 59_900, 61_200])).toContain(`would have closed 0.5 ${coin} at about`);
+});
+
 describe('the result an order of observe mode would have had, by later marks', () => {
   test.each([
     // (59,940 - 61,200) * 0.5 = -630

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ApprovalQuestion, Approvals } from '../../../src/core/approvals/question.ts';
 import { NO_QUESTIONS } from '../../../src/core/approvals/question.ts';
-import { HOUR_MS } from '../../../src/core/costs/action-cost.ts';
 import { followCosts } from '../../../src/core/costs/follow-costs.ts';
 import type { LimitLedger } from '../../../src/core/intents/gate.ts';
 import {
@@ -12,6 +11,7 @@ import {
 } from '../../../src/core/lanes/lane-clock.ts';
 import { type LaneState, newLane } from '../../../src/core/lanes/lane-state.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
+import { MS_PER_HOUR } from '../../../src/core/quantities/units.ts';
 import { at, Driver } from './driver.ts';
 import { action, half, MARKET, protect, settings } from './fixtures.ts';
 
@@ -96,14 +96,14 @@ describe("the store's clock steps back an hour", () => {
 
   /** What a driver holds, seen on a clock that is an hour behind. */
   function setBack(driver: Driver): Driver {
-    driver.nowMs -= HOUR_MS;
+    driver.nowMs -= MS_PER_HOUR;
     driver.state = onClock(driver.state, driver.context.settings, { nowMs: driver.nowMs, step: null });
     return driver;
   }
 
   test('a joint limit that no list shows any more bounded stops for an hour longer', () => {
     const driver = new Driver();
-    driver.nowMs += HOUR_MS;
+    driver.nowMs += MS_PER_HOUR;
     setBack(driver.read(pooled))
       .later(61_000)
       .read(at({ liquidation: '400' }))
@@ -114,12 +114,12 @@ describe("the store's clock steps back an hour", () => {
 
   test('what the market did in the hour after a fill was told an hour too late', () => {
     const driver = new Driver();
-    driver.nowMs += HOUR_MS;
+    driver.nowMs += MS_PER_HOUR;
     driver.read(at({})).ask(action(half));
     driver.place();
     driver.later(1_000).read(at({ size: '0.5', mark: '990' }));
     const { state: lane } = setBack(driver);
-    const nowMs = driver.nowMs + HOUR_MS;
+    const nowMs = driver.nowMs + MS_PER_HOUR;
     const markOf = () => '900' as DecimalString;
     const followed = followCosts(lane, { accountId: 'desk', nowMs, markOf, orders: [] });
     expect(followed?.events).toMatchObject([

@@ -13,8 +13,9 @@ import { WINDOW_BUCKETS } from '../../../src/core/ports/rate-limit-store.ts';
 import { BUCKETS, bucketOf, StoreLostError } from '../../../src/core/ports/state-store.ts';
 import { roughly } from '../../../src/core/quantities/roughly.ts';
 import { canonicalJson, orderedJson } from '../../../src/core/text/canonical-json.ts';
+import { clockWords, soonWords } from '../../../src/core/text/time-words.ts';
 import { causeOfFailure, failureWords } from '../../../src/core/view/read-failures.ts';
-import { causeWords, clockWords, STATE_CAUSES, timeWords } from '../../../src/core/view/state-line.ts';
+import { causeWords, STATE_CAUSES } from '../../../src/core/view/state-line.ts';
 
 test.each([
   [-5, 'under 1 s'],
@@ -37,7 +38,7 @@ test.each([
 
 test('times of the day, and in how many days', () => {
   const nowMs = Date.UTC(2026, 0, 1, 23, 59, 59, 999);
-  expect([0, 1, 60_000, 86_400_000, 2 * 86_400_000].map((ms) => timeWords(nowMs + ms, nowMs))).toEqual([
+  expect([0, 1, 60_000, 86_400_000, 2 * 86_400_000].map((ms) => soonWords(nowMs + ms, nowMs))).toEqual([
     '23:59 UTC',
     '00:00 UTC in 1 day',
     '00:00 UTC in 1 day',

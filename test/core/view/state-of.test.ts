@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Intent, type LaneState, newLane } from '../../../src/core/lanes/lane-state.ts';
+import { type Cover, type Intent, type LaneState, newLane } from '../../../src/core/lanes/lane-state.ts';
 import type { OwnOrder } from '../../../src/core/lanes/own-order.ts';
 import { causeWords, headlineOf, STATE_CAUSES } from '../../../src/core/view/state-line.ts';
 import { type StateInputs, stateOf } from '../../../src/core/view/state-of.ts';
@@ -254,6 +254,15 @@ describe('the state of an account', () => {
     const odd = position('1', { direction: 'short', liquidationDistance: null, disagreement: true });
     expect(stateOf(seen({ positions: [odd, position('2')] })).kind).toBe('calm');
     expect(stateOf(seen({ positions: [odd] })).kind).toBe('blind');
+  });
+
+  test('a position of unknown direction passed for the other side of a hedge, and hid a stop that cannot be placed', () => {
+    const unclear = position('2', { direction: null, liquidationDistance: 'none', disagreement: false });
+    const cover = { key: 'c', mode: 'enforce', positionId: '2', blockedBy: 'directionUnknown' } as Cover;
+    const inputs = seen({ positions: [position('1'), unclear], lanes: [lane({ covers: [cover] })] });
+    expect(stateOf(inputs)).toMatchObject({ kind: 'blocked', cause: 'directionUnknown' });
+    const odd = position('1', { liquidationDistance: null, disagreement: true });
+    expect(stateOf(seen({ positions: [odd, unclear] })).kind).toBe('blind');
   });
 });
 

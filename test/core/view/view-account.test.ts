@@ -487,7 +487,13 @@ describe('other parts of the view', () => {
   test('without a config figures are read as they were stored, and rules as remembered', () => {
     const fired = poll([NEAR], [positionsSnapshot([short({ amount: d('2') })])], { bothSign: 'unsigned' });
     const shown = view(fired, { rules: undefined });
-    expect(shown).toMatchObject({ mode: 'enforce', labels: {}, worst: null });
+    // A rule that the config does not have counts as critical, as in `state`: null would say that none fires.
+    expect(shown).toMatchObject({
+      mode: 'enforce',
+      labels: {},
+      worst: 'critical',
+      state: { severity: 'critical' },
+    });
     expect(shown.positions[0]).toMatchObject({ direction: 'short', marks: [] });
     expect(shown.positions[0]?.liquidationDistance).toBeCloseTo(0.1, 12);
     expect(shown.rules).toMatchObject([
