@@ -10,6 +10,7 @@ import {
   type RunningSimulator,
   startSimulatedExchange,
 } from '../../src/simulator/start-simulated-exchange.ts';
+import { isOurs } from '../support/own-orders.ts';
 
 /** The scene of the pictures in docs/images: a real daemon on a real Redis, and the simulated exchange. */
 export interface Desk {
@@ -130,9 +131,7 @@ export async function drift(simulator: RunningSimulator, steps: number, by: numb
 }
 
 function ordersOf(simulator: RunningSimulator, accountId: string): number {
-  return simulator
-    .ledger({ accountId, kinds: ['order_placed'] })
-    .filter(({ clientOrderId }) => clientOrderId?.startsWith('bw') === true).length;
+  return simulator.ledger({ accountId, kinds: ['order_placed'] }).filter(isOurs).length;
 }
 
 /** Stops once the rule must fire, so that the order that follows stays open. */

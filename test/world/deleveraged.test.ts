@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { PriceSpec, TimedEvent, WorldSpec } from '../../src/world/spec.ts';
+import { isOurs } from '../support/own-orders.ts';
 import { sliceOf } from '../support/slice.ts';
 
 /** The exchange deleverages positions, including healthy ones: the daemon's reaction, by the exchange's ledger. */
@@ -80,7 +81,7 @@ const sizeOf = ({ exchange }: World): number =>
 const soldByUs = ({ exchange }: World): number =>
   exchange.model
     .ledger({ accountId: 'desk-1', kinds: ['fill'] })
-    .filter(({ clientOrderId }) => clientOrderId?.startsWith('bw') === true)
+    .filter(isOurs)
     .reduce((sum, { amount }) => sum + Number(amount), 0);
 
 test.each(sliceOf(['0.1', '0.2', '0.25'], 3, 'amounts that are taken away'))(

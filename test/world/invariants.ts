@@ -3,9 +3,7 @@ import { type Decimal, decimal, formatDecimal, ZERO } from '../../src/core/quant
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import type { World } from '../../src/world/open-world.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
-
-/** Prefix of the daemon's order ids. */
-const OURS = 'bw';
+import { isOurs } from '../support/own-orders.ts';
 
 interface OpenOrder {
   readonly positionId: number;
@@ -137,10 +135,6 @@ function followOrder(
   else if (kind === 'order_cancelled' && orderId !== undefined) book.orders.delete(orderId);
   else if (kind === 'order_placed') place(book, entry, targets, say);
   else if (kind === 'fill') fill(book, entry, targets, say);
-}
-
-function isOurs({ clientOrderId }: LedgerEntry): boolean {
-  return clientOrderId?.startsWith(OURS) === true;
 }
 
 function place(

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
+import { isOurs } from '../support/own-orders.ts';
 
 /** An owner who works against a rule, and a config with wrong rates of a market; checked by the exchange's ledger. */
 
@@ -35,9 +36,7 @@ async function alarms({ audit }: World): Promise<readonly AuditEvent[]> {
 }
 
 const ours = ({ exchange }: World) =>
-  exchange.model
-    .ledger({ accountId: 'desk-1', kinds: ['fill'] })
-    .filter(({ clientOrderId }) => clientOrderId?.startsWith('bw') === true);
+  exchange.model.ledger({ accountId: 'desk-1', kinds: ['fill'] }).filter(isOurs);
 
 test('the owner, or a bot, adds after each reduction: the churn is bounded, and the owner notified', async () => {
   const world = openWorld({
