@@ -5,6 +5,7 @@ import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { AccountSpec, TimedEvent, TimedFault, WorldSpec } from '../../src/world/spec.ts';
 import { isOurs } from '../support/own-orders.ts';
 import { sliceOf } from '../support/slice.ts';
+import { longAccount } from './long-account.ts';
 
 /** Cancels make way for reductions: their effect on orders of the daemon and of the owner, by the exchange's ledger. */
 
@@ -31,11 +32,7 @@ const CANCEL_THEN_HALVE =
   '[{ cancelAll: { types: [margin, futures], scope: market } }, { reduce: { by: 50%, slippage: 1% } }]';
 const HALVE = '[{ reduce: { by: 50%, slippage: 1% } }]';
 
-const LONG: AccountSpec = {
-  id: 'desk-1',
-  collateral: { USDT: '4500' },
-  positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.500' }],
-};
+const LONG: AccountSpec = longAccount('4500');
 
 interface Scene {
   readonly config: string;

@@ -3,6 +3,7 @@ import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { PriceSpec, TimedEvent, WorldSpec } from '../../src/world/spec.ts';
 import { isOurs } from '../support/own-orders.ts';
 import { sliceOf } from '../support/slice.ts';
+import { longAccount } from './long-account.ts';
 
 /** The exchange deleverages positions, including healthy ones: the daemon's reaction, by the exchange's ledger. */
 
@@ -56,13 +57,7 @@ async function play(price: PriceSpec, atMs: number, amount?: string): Promise<Wo
     seed: 9,
     durationMs: BREACH_MS + 240_000,
     exchange: {
-      accounts: [
-        {
-          id: 'desk-1',
-          collateral: { USDT: '4500' },
-          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.500' }],
-        },
-      ],
+      accounts: [longAccount('4500')],
       depth: '5',
     },
     prices: [price],

@@ -6,6 +6,7 @@ import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { TimedEvent, TimedFault } from '../../src/world/spec.ts';
 import { isOurs } from '../support/own-orders.ts';
 import { sliceOf } from '../support/slice.ts';
+import { longAccount } from './long-account.ts';
 
 /** Ladders of standing stops, by the exchange's ledger. */
 
@@ -48,14 +49,7 @@ function worldOf({
     seed: 21,
     durationMs,
     exchange: {
-      accounts: [
-        {
-          id: 'desk-1',
-          collateral: { USDT: '6000' },
-          leverage: 10,
-          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.500' }],
-        },
-      ],
+      accounts: [longAccount('6000', { leverage: 10 })],
       depth: '5',
       readings,
     },
