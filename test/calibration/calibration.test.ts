@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { PATH_MODELS } from '../../src/simulator/prices/price-path.ts';
+import { CANDLES } from '../support/candles.ts';
 import { sliceOf } from '../support/slice.ts';
-import { CANDLES, freshFiles, measureFiles } from './files.ts';
+import { freshFiles, measureFiles } from './files.ts';
 import { BOUNDS, baseScore } from './measure.ts';
 
 const FILES = freshFiles();

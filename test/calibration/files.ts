@@ -1,13 +1,9 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import process from 'node:process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parsePrices, priceFaultText } from '../../src/simulator/prices/price-file.ts';
 import { PATH_MODELS } from '../../src/simulator/prices/price-path.ts';
+import { CANDLE_FILES, CANDLES } from '../support/candles.ts';
 import { measure, newTallies, type Tallies } from './measure.ts';
-
-/** Candles of real crashes: a folder beside the checkout, or the one that the environment names. */
-export const CANDLES =
-  process.env['BREAKWATER_CANDLES'] ?? resolve(import.meta.dirname, '../../../shared/data/crashes');
 
 /** The constants of forecasts were fitted to these; all figures are of the others. */
 const FITTED: ReadonlySet<string> = new Set([
@@ -19,8 +15,7 @@ const FITTED: ReadonlySet<string> = new Set([
 
 /** Files that nothing was fitted to. */
 export function freshFiles(): readonly string[] {
-  if (!existsSync(CANDLES)) return [];
-  return readdirSync(CANDLES).filter((file) => file.endsWith('.csv') && !FITTED.has(file));
+  return CANDLE_FILES.filter((file) => !FITTED.has(file));
 }
 
 export type Model = (typeof PATH_MODELS)[number];

@@ -2,7 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { withGenerated } from '../../scripts/documents/config-tables.ts';
-import { CANDLES, freshFiles, measureFiles } from './files.ts';
+import { CANDLES } from '../support/candles.ts';
+import { freshFiles, measureFiles } from './files.ts';
 import { asMarkdown } from './render.ts';
 
 const HELP = `Compares forecasts of liquidation with what happened in real crashes, on files that nothing was fitted to.

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { AccountView } from '../../src/core/view/account-view.ts';
 import { json, openOperatorWorld } from '../cli/operator.ts';
+import { valueOf } from '../telemetry/parts.ts';
 import { drift, hasFilled, ours, polls, sizeOf } from './scene.ts';
 import { eventually, troubles } from './world.ts';
 
@@ -40,18 +41,11 @@ test('page, status and metrics agree about an account, and match the ledger, bef
     size: view.positions[0] === undefined ? undefined : Number(view.positions[0].sizeBase),
     openIntents: view.intents.filter(({ ended }) => !ended).length,
   });
-  const inMetrics = async (): Promise<{ positions: number; openIntents: number }> => {
+  const inMetrics = async () => {
     const text = await (await fetch(`${daemon.webUrl()}/metrics`)).text();
-    const valueOf = (series: string): number =>
-      Number(
-        text
-          .split('\n')
-          .find((line) => line.startsWith(`breakwater_${series} `))
-          ?.split(' ')[1],
-      );
     return {
-      positions: valueOf('account_positions{account="long"}'),
-      openIntents: valueOf('intents_open{account="long",mode="enforce"}'),
+      positions: valueOf(text, 'breakwater_account_positions{account="long"}'),
+      openIntents: valueOf(text, 'breakwater_intents_open{account="long",mode="enforce"}'),
     };
   };
   const expectAll = async (size: number, openIntents: number): Promise<void> => {

@@ -3,6 +3,7 @@ import { decimal } from '../../src/core/quantities/decimal.ts';
 import type { RunningSimulator, SimulatorOptions } from '../../src/simulator/start-simulated-exchange.ts';
 import { closeAfterTest, openExchange } from '../contract/support/world.ts';
 import { eventually } from '../pipeline/world.ts';
+import { isOurs } from '../support/own-orders.ts';
 import { type DaemonWorld, troubles } from './world.ts';
 
 export const d = decimal;
@@ -11,8 +12,8 @@ export const d = decimal;
 export async function openScene(options: SimulatorOptions = {}): Promise<RunningSimulator> {
   const simulator = await openExchange({ speed: 1, ...options });
   closeAfterTest(async () => {
-    for (const { details, clientOrderId } of simulator.ledger({ kinds: ['order_placed'] })) {
-      if (clientOrderId?.startsWith('bw') === true) expect(details).toMatchObject({ reduceOnly: true });
+    for (const order of simulator.ledger({ kinds: ['order_placed'] }).filter(isOurs)) {
+      expect(order.details).toMatchObject({ reduceOnly: true });
     }
   });
   return simulator;
@@ -29,9 +30,7 @@ export function hasFilled(simulator: RunningSimulator, accountId: string, below:
 }
 
 export function ours(simulator: RunningSimulator, accountId: string) {
-  return simulator
-    .ledger({ accountId, kinds: ['order_placed'] })
-    .filter(({ clientOrderId }) => clientOrderId?.startsWith('bw') === true);
+  return simulator.ledger({ accountId, kinds: ['order_placed'] }).filter(isOurs);
 }
 
 export function priceOf(simulator: RunningSimulator, market = 'BTC_PERP'): number {

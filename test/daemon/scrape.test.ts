@@ -3,7 +3,7 @@ import { EVENT_METRICS } from '../../src/telemetry/metrics/event-metrics.ts';
 import type { MetricSpec } from '../../src/telemetry/metrics/metric-spec.ts';
 import { STATE_METRICS } from '../../src/telemetry/metrics/state-metrics.ts';
 import { ACCOUNTS } from '../contract/support/world.ts';
-import { promtool } from '../support/promtool.ts';
+import { checkMetrics } from '../support/programs.ts';
 import { d, drift, openScene, polls, sizeOf } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
 
@@ -128,7 +128,7 @@ test('a scrape during activity has every metric, promtool finds no fault, and cl
     /^breakwater_credit_line_ltv_ratio\{account="borrower",asset="USDT",loan="\d+"\} 0\.\d+$/m,
   );
   expect(text).toMatch(/^breakwater_actions_total\{kind="place",outcome="accepted",reason=""\} [1-9]/m);
-  const found = await promtool(text);
+  const found = await checkMetrics(text);
   if (found === undefined) await annotate('promtool is not installed: the scrape was not checked by it');
   else expect(found).toEqual({ code: 0, output: '' });
 

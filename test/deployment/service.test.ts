@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { run } from '../prometheus/promtool.ts';
 import { runCommandLine } from '../support/cli.ts';
+import { run } from '../support/programs.ts';
 import { ROOT, read } from './files.ts';
 
 const UNIT = 'config/systemd/breakwater.service';

@@ -8,18 +8,8 @@ import {
 } from '../../src/simulator/start-simulated-exchange.ts';
 import { configText, environment, type RedisPart } from '../daemon/config.ts';
 import { ledgerViolations } from '../faults/ledger-check.ts';
+import type { Closers } from '../support/closers.ts';
 import { until } from '../support/until.ts';
-
-/** Closers, run in reverse order; a failed one does not stop the others. */
-export class Closers {
-  readonly #closers: (() => Promise<unknown>)[] = [];
-
-  readonly add = (close: () => Promise<unknown>): void => void this.#closers.push(close);
-
-  async close(): Promise<void> {
-    for (const close of this.#closers.splice(0).reverse()) await close().catch(() => undefined);
-  }
-}
 
 export const ACCOUNT = 'long';
 const MARKET = 'BTC_PERP';

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Daemon, startDaemon } from '../../src/app/daemon.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
+import { Closers } from '../support/closers.ts';
 import { until } from '../support/until.ts';
-import { ACCOUNT, Closers, type Crash, openCrash } from './crash.ts';
+import { ACCOUNT, type Crash, openCrash } from './crash.ts';
 import type { FailoverCase } from './failover-case.ts';
 import { openServers, PREFIX, type Servers } from './servers.ts';
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Closers } from '../support/closers.ts';
 import { openClusterScene } from '../support/clusters.ts';
 import { openSentinelScene, PRIMARY } from '../support/sentinels.ts';
 import { until } from '../support/until.ts';
-import type { Closers } from './crash.ts';
 import type { FailoverCase } from './failover-case.ts';
 
 export const PREFIX = 'bw';

@@ -53,7 +53,7 @@ export interface AuditedWorld extends Pick<World, 'audit' | 'startMs'> {
   };
 }
 
-export async function auditTrailOf(world: AuditedWorld): Promise<AuditTrail> {
+export async function auditTrailOf(world: AuditedWorld, clockErrorMs = CLOCK_ERROR_MS): Promise<AuditTrail> {
   const read = await Promise.all(world.spec.exchange.accounts.map(({ id }) => recordsOf(world, id)));
   const attached = eventsIn(read.flatMap((records) => records.attached));
   const events = [...eventsIn(read.flatMap((records) => records.chained)), ...attached];
@@ -67,7 +67,7 @@ export async function auditTrailOf(world: AuditedWorld): Promise<AuditTrail> {
     covers: idsOf(events, (event) => event.kind === 'placing' && isOfCover(event)),
     overshoots: idsOf(events, ({ kind }) => kind === 'overshoot'),
     sentFromMs: (clientOrderId, arrivedMs) => {
-      const earlierMs = CLOCK_ERROR_MS + storeAheadMs(world, arrivedMs);
+      const earlierMs = clockErrorMs + storeAheadMs(world, arrivedMs);
       const sentMs = (sent.get(clientOrderId) ?? [])
         .map(({ atMs }) => atMs - earlierMs)
         .filter((atMs) => atMs <= arrivedMs);
@@ -76,7 +76,7 @@ export async function auditTrailOf(world: AuditedWorld): Promise<AuditTrail> {
     alone: idsOf(attached, ({ kind }) => kind === 'placing'),
     lowestTarget: (positionId, atMs) => {
       let lowest: Decimal | undefined;
-      const untilMs = atMs + storeAheadMs(world, atMs) + CLOCK_ERROR_MS;
+      const untilMs = atMs + storeAheadMs(world, atMs) + clockErrorMs;
       for (const target of targets.get(positionId) ?? []) {
         if (target.atMs <= untilMs && (lowest === undefined || target.base.lt(lowest))) lowest = target.base;
       }

@@ -6,6 +6,7 @@ import type { RequestRecord } from '../../src/simulator/http/request-log.ts';
 import type { SimulatedExchange } from '../../src/simulator/simulated-exchange.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { TimedEvent, WorldSpec } from '../../src/world/spec.ts';
+import { isOurs } from '../support/own-orders.ts';
 import { type AuditTrail, auditTrailOf } from './audit-trail.ts';
 import { breachSince, isBreached } from './breach.ts';
 import { type Hosts, ledgerViolations } from './ledger-check.ts';
@@ -129,9 +130,7 @@ export async function judgePlayed(
     seed: spec.seed,
     violations,
     polls,
-    orders: entries.filter(
-      ({ kind, clientOrderId }) => kind === 'order_placed' && clientOrderId?.startsWith('bw'),
-    ).length,
+    orders: entries.filter((entry) => entry.kind === 'order_placed' && isOurs(entry)).length,
     hits: log.filter(({ faults }) => faults.length > 0).length,
     pairs: pairs.filter(([fault, endpoint]) => {
       const { kind = '' } = FAULTS[fault] ?? {};
@@ -208,7 +207,7 @@ function endViolations(
     const closing = direction === 'long' ? 'sell' : 'buy';
     const ordered = exchange.model
       .openOrders(accountId, market)
-      .filter(({ side, clientOrderId }) => side === closing && clientOrderId.startsWith('bw'))
+      .filter((order) => order.side === closing && isOurs(order))
       .reduce((sum, order) => sum.plus(order.left), ZERO);
     const allowed = target.plus(amount.times(TOLERANCE));
     return amount.minus(ordered).lte(allowed)
@@ -362,9 +361,7 @@ function sparedViolations(played: Played, trail: AuditTrail): readonly string[] 
     own.filter(({ reason }) => reason === 'failed:hedged').map(({ positionId }) => positionId),
   );
   if (meant.length > 0 && meant.every((positionId) => hedges.has(positionId))) return [];
-  const first = exchange.model
-    .ledger({ accountId: second, kinds: ['order_placed'] })
-    .find(({ clientOrderId }) => clientOrderId?.startsWith('bw'));
+  const first = exchange.model.ledger({ accountId: second, kinds: ['order_placed'] }).find(isOurs);
   const waitedMs = first === undefined ? Number.POSITIVE_INFINITY : first.atMs - startMs - breachMs;
   return waitedMs <= UNTROUBLED_REACTION_MS
     ? []

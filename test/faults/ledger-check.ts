@@ -1,9 +1,8 @@
 import { type Decimal, decimal, formatDecimal, ZERO } from '../../src/core/quantities/decimal.ts';
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
+import { isOurs } from '../support/own-orders.ts';
 import type { AuditTrail } from './audit-trail.ts';
 
-/** Client order ids of the daemon begin with it. */
-const OURS = 'bw';
 const OWN_REDUCTIONS: ReadonlySet<string> = new Set(['auto_deleverage', 'settlement', 'liquidation']);
 
 interface HeldPosition {
@@ -105,10 +104,6 @@ function followCancelled({ orders, overshoots, filled, hosts }: Books, { orderId
 
 function isExcused({ disturbed, overshoots }: Books, positionId: number): boolean {
   return disturbed.has(positionId) || [...overshoots.values()].includes(positionId);
-}
-
-function isOurs({ clientOrderId }: LedgerEntry): boolean {
-  return clientOrderId?.startsWith(OURS) === true;
 }
 
 function adopt({ positions }: Books, entry: LedgerEntry): { readonly positionId: number } | undefined {

@@ -1,9 +1,9 @@
-import { once } from 'node:events';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
+import { ask } from '../support/threads.ts';
 import { faultWorld, PRESSING_FROM } from './fault-world.ts';
 import { REMOVED_GUARDS } from './guards.ts';
 import { type Judged, judge } from './judge.ts';
@@ -180,12 +180,9 @@ function playsInWorlds(seeds: Iterable<number>, count: number): Plays {
 }
 
 async function playedBy(worker: Worker, seed: number): Promise<Answer | undefined> {
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
-  worker.postMessage(seed);
   const given = AbortSignal.timeout(LONGEST_WORLD_MS);
   try {
-    const [answer] = (await once(worker, 'message', { signal: given })) as [Answer];
-    return answer;
+    return await ask<Answer>(worker, seed, given);
   } catch (error) {
     if (given.aborted) return undefined;
     throw error;

@@ -7,8 +7,8 @@ import process from 'node:process';
 import { killWithUs } from '../../src/redis-server/kill-with-us.ts';
 import type { LinkEnd, LinkState } from '../../src/world/machine.ts';
 import type { DaemonSpec } from '../../src/world/spec.ts';
-import type { Closers } from '../failovers/crash.ts';
 import { type Link, openLink } from '../outages/link.ts';
+import type { Closers } from '../support/closers.ts';
 import { until } from '../support/until.ts';
 
 export const PREFIX = 'bw';

@@ -13,7 +13,7 @@ import { openExchange } from '../../src/world/exchange.ts';
 import { People } from '../../src/world/people.ts';
 import type { PriceSpec, WorldEvent } from '../../src/world/spec.ts';
 import { OPERATORS_KEY } from '../daemon/config.ts';
-import { Closers } from '../failovers/crash.ts';
+import { Closers } from '../support/closers.ts';
 import { startRedisServer } from '../support/redis.ts';
 import { breachSince, isBreached } from './breach.ts';
 import { faultWorld } from './fault-world.ts';

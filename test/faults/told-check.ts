@@ -2,6 +2,7 @@ import type { Notice } from '../../src/core/ports/notifier.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 import type { LedgerDetail, LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import type { World } from '../../src/world/open-world.ts';
+import { isOurs } from '../support/own-orders.ts';
 import type { AuditTrail } from './audit-trail.ts';
 
 interface Told {
@@ -20,7 +21,6 @@ interface Accepted {
   readonly key: string | undefined;
 }
 
-const OURS = 'bw';
 /** The ledger rounds to whole milliseconds. */
 const ROUNDING_MS = 1;
 /** Matches every `sell 0.25 BTC_PERP once the price is 59940 or less, limit 59600`. */
@@ -101,7 +101,7 @@ function acceptedOrders(
   );
   return placed.flatMap((entry): Accepted[] => {
     const { accountId, market = '', clientOrderId = '', side = 'sell', amount = '', details = {} } = entry;
-    if (accountId === null || !clientOrderId.startsWith(OURS)) return [];
+    if (accountId === null || !isOurs(entry)) return [];
     const requests = asked.get(clientOrderId) ?? [];
     const wordsOf = (one: string, activation: LedgerDetail | undefined, limit = ''): readonly string[] =>
       ['less', 'more'].map(

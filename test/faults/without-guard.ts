@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { answerOf, ask } from '../support/threads.ts';
 import type { RemovedGuard } from './guards.ts';
 
 /** The violations of the first world that shows the lack of a guard; `undefined`: no seed shows it. */
@@ -11,11 +12,9 @@ export interface Shown {
 export async function playWithout(guard: RemovedGuard, seeds: Iterable<number>): Promise<Shown | undefined> {
   const worker = new Worker(new URL('./guard-worker.ts', import.meta.url), { workerData: guard });
   try {
-    await answer(worker);
+    await answerOf(worker);
     for (const seed of seeds) {
-      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
-      worker.postMessage(seed);
-      const { violations } = (await answer(worker)) as { readonly violations: readonly string[] };
+      const { violations } = await ask<{ readonly violations: readonly string[] }>(worker, seed);
       const violation = violations.find((words) => words.startsWith(guard.shows));
       if (violation !== undefined) return { seed, violation };
     }
@@ -23,14 +22,4 @@ export async function playWithout(guard: RemovedGuard, seeds: Iterable<number>):
   } finally {
     await worker.terminate();
   }
-}
-
-function answer(worker: Worker): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    worker.once('message', (message) => {
-      worker.removeListener('error', reject);
-      resolve(message);
-    });
-    worker.once('error', reject);
-  });
 }

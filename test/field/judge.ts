@@ -1,5 +1,6 @@
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
+import { isOurs } from '../support/own-orders.ts';
 import { type Baseline, liquidatedMs, playUnprotected, runUntilLiquidated } from './baseline.ts';
 import type { Levels } from './factors.ts';
 import type { FieldCase } from './field-case.ts';
@@ -61,13 +62,10 @@ interface Crossing {
   readonly breachMs: number;
 }
 
-/** Prefix of the daemon's order ids. */
-const OURS = 'bw';
-
 function daemonResult(world: World, fieldCase: FieldCase, { baseline, breachMs }: Crossing): DaemonResult {
   const entries = world.exchange.model.ledger({ accountId: ACCOUNT });
   const at = ({ atMs }: LedgerEntry): number => atMs - world.startMs;
-  const ours = entries.filter(({ clientOrderId = '' }) => clientOrderId.startsWith(OURS));
+  const ours = entries.filter(isOurs);
   const fill = ours.find(({ kind }) => kind === 'fill');
   const lostMs = liquidatedMs(world) ?? null;
   const order = ours.find(({ kind, orderId }) => kind === 'order_placed' && orderId === fill?.orderId);
@@ -115,7 +113,7 @@ function failureOf(
   { exchange, startMs }: World,
   breachMs: number,
 ): Failure {
-  const ours = entries.filter(({ clientOrderId = '' }) => clientOrderId.startsWith(OURS));
+  const ours = entries.filter(isOurs);
   const of = (kind: LedgerEntry['kind']): readonly LedgerEntry[] =>
     ours.filter((entry) => entry.kind === kind);
   const fills = of('fill');

@@ -1,16 +1,12 @@
+import { Dice } from '../support/dice.ts';
+
 /** Random changes of valid inputs: structure first, then the text itself. All randomness comes from one seed. */
 
 export type Draw = () => number;
 
-/** Mulberry32: small, fast, and the same everywhere. Returns values in [0, 1). */
 export function drawFrom(seed: number): Draw {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
+  const dice = new Dice(seed);
+  return () => dice.next();
 }
 
 export const below = (draw: Draw, count: number): number => Math.floor(draw() * count);

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { CONTROL_TOKEN, type Desk, drift, openDesk, play, untilWell } from '../page/desk.ts';
 import { withPalette } from '../page/png.ts';
 import { launchBrowser, openPage } from '../support/browser.ts';
+import { Closers } from '../support/closers.ts';
 import { DASHBOARDS, type Dashboard, type Panel, type Target, type Variable } from './dashboards.ts';
 import {
   type Cell,
@@ -296,7 +297,7 @@ async function happen(desk: Desk): Promise<void> {
   await untilWell(desk);
 }
 
-const closers: (() => Promise<unknown>)[] = [];
+const closers = new Closers();
 try {
   const dashboard = DASHBOARDS.find(({ uid }) => uid === 'breakwater-overview');
   if (dashboard === undefined) throw new Error('there is no dashboard Overview');
@@ -304,18 +305,18 @@ try {
   const desk = await openDesk(closers);
   const target = new URL(desk.daemon.webUrl() ?? '').host;
   const prometheus = await startPrometheus({ target, token: CONTROL_TOKEN });
-  closers.push(() => prometheus.stop());
+  closers.add(() => prometheus.stop());
   // After the first scrape.
   const startS = Math.ceil(Date.now() / 1000) + 1;
   await happen(desk);
   const source = { url: prometheus.url, startS, endS: Math.floor(Date.now() / 1000) };
   const html = await htmlOf(source, dashboard);
   const browser = await launchBrowser();
-  closers.push(() => browser.close());
+  closers.add(() => browser.close());
   const { page, complaints } = await openPage(browser, { viewport: { width: WIDTH, height: 800 } });
   await page.setContent(html);
   if (complaints.length > 0) throw new Error(complaints.join('\n'));
   await writeFile(FILE, withPalette(await page.screenshot({ fullPage: true })));
 } finally {
-  for (const close of closers.reverse()) await close();
+  await closers.close();
 }

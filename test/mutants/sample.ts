@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { Dice } from '../support/dice.ts';
 import { type Mutant, mutantsOf } from './operators.ts';
 import { ROOMS, ROOT, type Room, sourceFiles } from './rooms.ts';
 
@@ -29,22 +30,11 @@ export function drawSample(
 ): readonly Sampled[] {
   const weights = rooms.reduce((sum, { weight }) => sum + weight, 0);
   return rooms.flatMap((room) => {
-    const random = generator(seed);
+    const dice = new Dice(seed);
     const drawn = mutants
       .filter((mutant) => mutant.room === room)
-      .map((mutant) => ({ mutant, rank: random() }))
+      .map((mutant) => ({ mutant, rank: dice.next() }))
       .toSorted((a, b) => a.rank - b.rank);
     return drawn.slice(0, Math.ceil((count * room.weight) / weights)).map(({ mutant }) => mutant);
   });
-}
-
-/** Mulberry32: small, and the same everywhere. */
-function generator(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

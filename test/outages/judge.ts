@@ -1,6 +1,7 @@
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import { auditTrailOf } from '../faults/audit-trail.ts';
 import { ledgerViolations } from '../faults/ledger-check.ts';
+import { isOurs } from '../support/own-orders.ts';
 import { isCalm, MOMENTS, nameOf, type Outage } from './outage.ts';
 import { ACCOUNT, LATE_ARRIVAL_MS, type Scene, type Times } from './scene.ts';
 
@@ -102,9 +103,7 @@ function noticed(heard: Scene['heard'], { lostMs }: Times): number | null {
 }
 
 function placedBy(ledger: readonly LedgerEntry[]): readonly LedgerEntry[] {
-  return ledger.filter(
-    ({ kind, clientOrderId }) => kind === 'order_placed' && clientOrderId?.startsWith('bw') === true,
-  );
+  return ledger.filter((entry) => entry.kind === 'order_placed' && isOurs(entry));
 }
 
 /** Whether an order of the daemon stands or the target is reached, over time from `fromMs` on. */

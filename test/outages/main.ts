@@ -1,6 +1,7 @@
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
+import { ask } from '../support/threads.ts';
 import type { Judged } from './judge.ts';
 import {
   killedOutages,
@@ -99,23 +100,16 @@ async function playAll(
     for (const worker of workers) worker.postMessage('stop');
   };
   process.once('SIGINT', stop);
-  const work = (): Promise<void> =>
-    new Promise((resolve, reject) => {
-      const worker = new Worker(new URL('./worker.ts', import.meta.url));
-      workers.add(worker);
-      const feed = (): void => {
-        const next = isStopped ? undefined : left.shift();
-        if (next === undefined) void worker.terminate().then(() => resolve(), reject);
-        // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
-        else worker.postMessage(next);
-      };
-      worker.on('message', (answer: Answer) => {
-        if (!('broken' in answer && answer.isStopped)) take(answer);
-        feed();
-      });
-      worker.once('error', reject);
-      feed();
-    });
+  const next = (): Outage | undefined => (isStopped ? undefined : left.shift());
+  const work = async (): Promise<void> => {
+    const worker = new Worker(new URL('./worker.ts', import.meta.url));
+    workers.add(worker);
+    for (let outage = next(); outage !== undefined; outage = next()) {
+      const answer = await ask<Answer>(worker, outage);
+      if (!('broken' in answer && answer.isStopped)) take(answer);
+    }
+    await worker.terminate();
+  };
   await Promise.all(Array.from({ length: Math.min(atOnce, outages.length) }, work));
   process.removeListener('SIGINT', stop);
   return isStopped;

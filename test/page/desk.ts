@@ -4,12 +4,15 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Daemon, startDaemon } from '../../src/app/daemon.ts';
 import { decimal as d } from '../../src/core/quantities/decimal.ts';
-import { startPrivateRedis } from '../../src/redis-server/private-redis.ts';
+import { type PrivateRedis, startPrivateRedis } from '../../src/redis-server/private-redis.ts';
 import type { SeedAccount } from '../../src/simulator/model/types.ts';
 import {
   type RunningSimulator,
   startSimulatedExchange,
 } from '../../src/simulator/start-simulated-exchange.ts';
+import { environment } from '../daemon/config.ts';
+import type { Closers } from '../support/closers.ts';
+import { isOurs } from '../support/own-orders.ts';
 
 /** The scene of the pictures in docs/images: a real daemon on a real Redis, and the simulated exchange. */
 export interface Desk {
@@ -17,11 +20,16 @@ export interface Desk {
   readonly daemon: Daemon;
 }
 
+interface Parts {
+  readonly redis: PrivateRedis;
+  readonly simulator: RunningSimulator;
+}
+
 export const CONTROL_TOKEN = 'a-control-token-for-pictures';
 
 const WITHIN_MS = 90_000;
 
-function seed(
+export function seed(
   id: string,
   collateral: string,
   ...positions: readonly (readonly [string, 'long' | 'short', string])[]
@@ -70,28 +78,36 @@ const RULES = `  - id: near-liquidation
     severity: critical
 `;
 
-function config(
-  simulator: RunningSimulator,
-  redis: { readonly url: string; readonly prefix: string },
-): string {
+/** The first sections of a config. */
+export function configHead(mode: string, { simulator, redis }: Parts): string {
+  return `mode: ${mode}
+exchange: { baseUrls: ["${simulator.baseUrl}"], lateArrival: 200ms }
+redis: { url: "${redis.url}", prefix: "${redis.prefix.replace(/:$/, '')}" }
+insecure: [redis]
+web: { port: 0, controlToken: { env: CONTROL_TOKEN } }
+`;
+}
+
+/** Where an account has its keys: `environment`. */
+export function accountHead(id: string): string {
+  const name = id.replaceAll('-', '_');
+  return `  - id: ${id}
+    apiKey: { env: KEY_${name} }
+    apiSecret: { env: SECRET_${name} }
+`;
+}
+
+function config(parts: Parts): string {
   const rules: Readonly<Record<string, string>> = {
     treasury: 'ltv-high',
     momentum: 'near-liquidation, thin-cushion, standing-stop',
   };
   const accounts = ACCOUNTS.map(
-    ({ id }) => `  - id: ${id}
-    apiKey: { env: KEY_${id.replaceAll('-', '_')} }
-    apiSecret: { env: SECRET_${id.replaceAll('-', '_')} }
-    rules: [${rules[id] ?? 'near-liquidation, thin-cushion'}]
+    ({ id }) => `${accountHead(id)}    rules: [${rules[id] ?? 'near-liquidation, thin-cushion'}]
     labels: { desk: ${id === 'treasury' ? 'finance' : 'derivatives'} }
 ${id === 'sandbox' ? '    mode: observe\n' : ''}`,
   );
-  return `mode: enforce
-exchange: { baseUrls: ["${simulator.baseUrl}"], lateArrival: 200ms }
-redis: { url: "${redis.url}", prefix: "${redis.prefix.replace(/:$/, '')}" }
-insecure: [redis]
-web: { port: 0, controlToken: { env: CONTROL_TOKEN } }
-cadence: { calm: 500ms, alert: 200ms }
+  return `${configHead('enforce', parts)}cadence: { calm: 500ms, alert: 200ms }
 acting: { fillWithin: 120s }
 markets:
   BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
@@ -130,9 +146,7 @@ export async function drift(simulator: RunningSimulator, steps: number, by: numb
 }
 
 function ordersOf(simulator: RunningSimulator, accountId: string): number {
-  return simulator
-    .ledger({ accountId, kinds: ['order_placed'] })
-    .filter(({ clientOrderId }) => clientOrderId?.startsWith('bw') === true).length;
+  return simulator.ledger({ accountId, kinds: ['order_placed'] }).filter(isOurs).length;
 }
 
 /** Stops once the rule must fire, so that the order that follows stays open. */
@@ -170,12 +184,40 @@ export async function untilWell({ daemon }: Desk): Promise<void> {
   await until(isWell, 'a daemon that is well');
 }
 
-/** Each part registers its close at once, so that a later failure does not leave it open. */
-export async function openDesk(closers: (() => Promise<unknown>)[]): Promise<Desk> {
-  const redis = await startPrivateRedis({ env: process.env, name: 'images' });
-  closers.push(() => redis.stop());
-  const simulator = await startSimulatedExchange({ accounts: ACCOUNTS, speed: 1, limits: [] });
-  closers.push(() => simulator.close());
+/** Redis and exchange of a daemon. Each registers its close at once, so that a later failure does not leave it open. */
+export async function openParts(
+  {
+    accounts,
+    ...server
+  }: Parameters<typeof startPrivateRedis>[0] & { readonly accounts: readonly SeedAccount[] },
+  closers: Closers,
+): Promise<Parts> {
+  const redis = await startPrivateRedis(server);
+  closers.add(() => redis.stop());
+  const simulator = await startSimulatedExchange({ accounts, speed: 1, limits: [] });
+  closers.add(() => simulator.close());
+  return { redis, simulator };
+}
+
+export async function startOn(
+  simulator: RunningSimulator,
+  text: string,
+  closers: Closers,
+  secrets: Readonly<Record<string, string>> = {},
+): Promise<Daemon> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-images-'));
+  closers.add(() => rm(folder, { recursive: true, force: true }));
+  const configFile = path.join(folder, 'breakwater.yaml');
+  await writeFile(configFile, text, { mode: 0o600 });
+  const env = { ...process.env, ...environment(simulator), CONTROL_TOKEN, ...secrets };
+  const daemon = await startDaemon({ configFile, env });
+  closers.add(() => daemon.stop('the pictures are taken', 10_000));
+  return daemon;
+}
+
+export async function openDesk(closers: Closers): Promise<Desk> {
+  const parts = await openParts({ env: process.env, name: 'images', accounts: ACCOUNTS }, closers);
+  const { simulator } = parts;
   const creditLine = simulator.model.openLoan('treasury', {
     asset: 'USDT',
     amount: d('58500'),
@@ -184,16 +226,5 @@ export async function openDesk(closers: (() => Promise<unknown>)[]): Promise<Des
     initialLtv: d('0.7'),
   });
   if (!creditLine.ok) throw new Error(`the credit line was refused: ${creditLine.message}`);
-  const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-images-'));
-  closers.push(() => rm(folder, { recursive: true, force: true }));
-  const configFile = path.join(folder, 'breakwater.yaml');
-  await writeFile(configFile, config(simulator, redis), { mode: 0o600 });
-  const keys = simulator.accounts.flatMap(({ id, apiKey, apiSecret }) => [
-    [`KEY_${id.replaceAll('-', '_')}`, apiKey],
-    [`SECRET_${id.replaceAll('-', '_')}`, apiSecret],
-  ]);
-  const env = { ...process.env, ...Object.fromEntries(keys), CONTROL_TOKEN };
-  const daemon = await startDaemon({ configFile, env });
-  closers.push(() => daemon.stop('the pictures are taken', 10_000));
-  return { simulator, daemon };
+  return { simulator, daemon: await startOn(simulator, config(parts), closers) };
 }

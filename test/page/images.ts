@@ -2,6 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Browser } from 'playwright-core';
 import { launchBrowser, openPage } from '../support/browser.ts';
+import { Closers } from '../support/closers.ts';
 import { ACCOUNTS, openDesk, play, untilWell } from './desk.ts';
 import { withPalette } from './png.ts';
 
@@ -35,15 +36,15 @@ async function shoot(browser: Browser, url: string): Promise<void> {
   }
 }
 
-const closers: (() => Promise<unknown>)[] = [];
+const closers = new Closers();
 try {
   await mkdir(FOLDER, { recursive: true });
   const desk = await openDesk(closers);
   await play(desk);
   await untilWell(desk);
   const browser = await launchBrowser();
-  closers.push(() => browser.close());
+  closers.add(() => browser.close());
   await shoot(browser, desk.daemon.webUrl() ?? '');
 } finally {
-  for (const close of closers.reverse()) await close();
+  await closers.close();
 }

@@ -1,37 +1,24 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import process from 'node:process';
-import { type Daemon, startDaemon } from '../../src/app/daemon.ts';
-import { decimal as d } from '../../src/core/quantities/decimal.ts';
-import { type PrivateRedis, startPrivateRedis } from '../../src/redis-server/private-redis.ts';
+import type { Daemon } from '../../src/app/daemon.ts';
+import type { PrivateRedis } from '../../src/redis-server/private-redis.ts';
 import type { SeedAccount } from '../../src/simulator/model/types.ts';
-import {
-  type RunningSimulator,
-  startSimulatedExchange,
-} from '../../src/simulator/start-simulated-exchange.ts';
+import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 import type { PageOverview } from '../../src/web/page/contract.d.ts';
 import { startReceiver } from '../notify/receiver.ts';
-import { CONTROL_TOKEN, drift, until } from './desk.ts';
+import type { Closers } from '../support/closers.ts';
+import { accountHead, configHead, drift, openParts, seed, startOn, until } from './desk.ts';
 
 /** The pictures of all states: how to reach each one, and what the page must say then. */
 
 /** Every fifth is short and every third far from liquidation, so that a crash hits most but not all. */
 function seeds(mode: Mode, count: number): readonly SeedAccount[] {
-  return Array.from({ length: count }, (_, index) => ({
-    id: `desk-${String(index + 1).padStart(3, '0')}`,
-    hedgeMode: false,
-    leverage: 10,
-    collateral: { USDT: d(mode === 'approve' || index % 3 === 2 ? '25000' : '4600') },
-    main: { USDT: d('2500') },
-    positions: [
-      {
-        market: 'BTC_PERP',
-        direction: index % 5 === 4 ? ('short' as const) : ('long' as const),
-        amount: d('0.5'),
-      },
-    ],
-  }));
+  return Array.from({ length: count }, (_, index) =>
+    seed(
+      `desk-${String(index + 1).padStart(3, '0')}`,
+      mode === 'approve' || index % 3 === 2 ? '25000' : '4600',
+      ['BTC_PERP', index % 5 === 4 ? 'short' : 'long', '0.5'],
+    ),
+  );
 }
 
 const HOOK = 'a-secret-of-a-receiver-for-pictures';
@@ -60,54 +47,25 @@ export interface Scene {
   readonly daemon: Daemon;
 }
 
-export type Closers = (() => Promise<unknown>)[];
-
-/** Each part registers its close at once, so that a later failure does not leave it open. */
 export async function openScene(mode: Mode, count: number, closers: Closers): Promise<Scene> {
-  // A separate Redis for this scene: it is stopped while the daemon uses it.
-  const redis = await startPrivateRedis({ env: { ...process.env, REDIS_URL: undefined }, name: 'states' });
-  closers.push(() => redis.stop());
-  const simulator = await startSimulatedExchange({ accounts: seeds(mode, count), speed: 1, limits: [] });
-  closers.push(() => simulator.close());
-  const receiver = await startReceiver();
-  closers.push(() => receiver.close());
-  const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-states-'));
-  closers.push(() => rm(folder, { recursive: true, force: true }));
-  const configFile = path.join(folder, 'breakwater.yaml');
-  const names = simulator.accounts.map(({ id, apiKey, apiSecret }) => ({
-    id,
-    key: `KEY_${id.replaceAll('-', '_')}`,
-    secret: `SECRET_${id.replaceAll('-', '_')}`,
-    apiKey,
-    apiSecret,
-  }));
-  const accounts = names.map(
-    ({ id, key, secret }) =>
-      `  - { id: ${id}, apiKey: { env: ${key} }, apiSecret: { env: ${secret} }, rules: [${mode === 'enforce' ? 'near-liquidation' : 'halve'}] }\n`,
+  const parts = await openParts(
+    // A separate Redis for this scene: it is stopped while the daemon uses it.
+    { env: { ...process.env, REDIS_URL: undefined }, name: 'states', accounts: seeds(mode, count) },
+    closers,
   );
+  const { simulator, redis } = parts;
+  const receiver = await startReceiver();
+  closers.add(() => receiver.close());
+  const rule = mode === 'enforce' ? 'near-liquidation' : 'halve';
+  const accounts = simulator.accounts.map(({ id }) => `${accountHead(id)}    rules: [${rule}]\n`);
   // With a longer wait or `fillWithin` too little time would be left to ask: the rule would act at once.
-  const text = `mode: ${mode}
-exchange: { baseUrls: ["${simulator.baseUrl}"], lateArrival: 200ms }
-redis: { url: "${redis.url}", prefix: "${redis.prefix.replace(/:$/, '')}" }
-insecure: [redis]
-web: { port: 0, controlToken: { env: CONTROL } }
-cadence: { calm: 2s, alert: 1s }
+  const text = `${configHead(mode, parts)}cadence: { calm: 2s, alert: 1s }
 ${mode === 'enforce' ? 'acting: { fillWithin: 120s }\n' : `approval: { within: 5m, withoutAnswer: hold }\nchannels: { hook: { type: webhook, url: "${receiver.url}/hook", secret: { env: HOOK } } }\n`}markets:
   BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
 accounts:
 ${accounts.join('')}rules:
 ${RULES[mode]}`;
-  await writeFile(configFile, text, { mode: 0o600 });
-  const keys = names.flatMap(({ key, secret, apiKey, apiSecret }) => [
-    [key, apiKey],
-    [secret, apiSecret],
-  ]);
-  const daemon = await startDaemon({
-    configFile,
-    env: { ...process.env, ...Object.fromEntries(keys), HOOK, CONTROL: CONTROL_TOKEN },
-  });
-  closers.push(() => daemon.stop('the pictures are taken', 10_000));
-  return { count, simulator, redis, daemon };
+  return { count, simulator, redis, daemon: await startOn(simulator, text, closers, { HOOK }) };
 }
 
 /** Waits until the API reports the expected states and failures. */

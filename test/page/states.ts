@@ -4,8 +4,9 @@ import path from 'node:path';
 import process from 'node:process';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { launchBrowser, openPage } from '../support/browser.ts';
+import { Closers } from '../support/closers.ts';
 import { axeFindings } from './axe.ts';
-import { type Closers, openScene, type Scene, STATES, type State } from './state-scenes.ts';
+import { openScene, type Scene, STATES, type State } from './state-scenes.ts';
 
 /**
  * Takes pictures of the page in every state that people must tell apart, for 1, 20 and 200 accounts, on a desk and a
@@ -75,18 +76,18 @@ async function shoot(browser: Browser, scene: Scene, state: State): Promise<read
 }
 
 async function withClosers<T>(run: (closers: Closers) => Promise<T>): Promise<T> {
-  const closers: Closers = [];
+  const closers = new Closers();
   try {
     return await run(closers);
   } finally {
-    for (const close of closers.reverse()) await close();
+    await closers.close();
   }
 }
 
 await mkdir(folder, { recursive: true });
 const flaws = await withClosers(async (outer) => {
   const browser = await launchBrowser();
-  outer.push(() => browser.close());
+  outer.add(() => browser.close());
   const found: string[] = [];
   for (const count of counts.split(',').map(Number)) {
     for (const mode of MODES) {

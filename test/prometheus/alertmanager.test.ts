@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { RULE_FILES, run } from './promtool.ts';
+import { run } from '../support/programs.ts';
+import { RULE_FILES } from './rule-files.ts';
 
 interface Route {
   readonly receiver: string;

@@ -7,7 +7,7 @@ import { createMetrics } from '../../src/telemetry/metrics/registry.ts';
 import { STATE_METRICS } from '../../src/telemetry/metrics/state-metrics.ts';
 import { DASHBOARDS, type Dashboard, panelsOf, queryOf } from '../grafana/dashboards.ts';
 import { CASES } from './cases.ts';
-import { RULE_FILES } from './promtool.ts';
+import { RULE_FILES } from './rule-files.ts';
 
 const SPECS: readonly MetricSpec[] = [...Object.values(EVENT_METRICS), ...Object.values(STATE_METRICS)];
 /** Labels by metric: the daemon's own table, and the library's for process metrics. */

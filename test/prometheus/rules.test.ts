@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
+import { type Ran, run, withFolder, writeFiles } from '../support/programs.ts';
 import { sliceOf } from '../support/slice.ts';
 import { type AlertCase, CASES } from './cases.ts';
-import { type Ran, RULE_FILES, run, withFolder, writeFiles } from './promtool.ts';
+import { RULE_FILES } from './rule-files.ts';
 
 interface Rule {
   readonly alert?: string;

@@ -9,7 +9,7 @@ import { parseDuration } from '../../src/config/shape/units.ts';
 import { type CandidateSpace, USUAL_LADDERS, USUAL_SPACE } from '../../src/replay/tune/candidates.ts';
 import { searchFront } from '../../src/replay/tune/search.ts';
 import { PATH_MODELS } from '../../src/simulator/prices/price-path.ts';
-import { CANDLES } from '../calibration/files.ts';
+import { CANDLES } from '../support/candles.ts';
 import { crashPrices, type Part } from './files.ts';
 import { booksNamed, COARSE_SPACE, SHIPPED, setPlan, WALKS } from './plan.ts';
 import { PAGE, PICTURE, pictureFile, recordLines, tableLines } from './render.ts';

@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { expect, test } from 'vitest';
 import { openTunePool } from '../../src/app/tune/tune-pool.ts';
 import { searchFront } from '../../src/replay/tune/search.ts';
-import { CANDLES } from '../calibration/files.ts';
+import { CANDLES } from '../support/candles.ts';
 import { FULL, sliceOf } from '../support/slice.ts';
 import { crashPrices } from './files.ts';
 import { booksNamed, SHIPPED, setPlan } from './plan.ts';

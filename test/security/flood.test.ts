@@ -175,7 +175,7 @@ describe('/metrics asked 600 times at once', () => {
     expect((await ask(server, '/metrics')).body).toBe(whole);
   });
 
-  test('uses at most a quarter of the time under repeated requests', async () => {
+  test('uses less than 40 % of the time under repeated requests', async () => {
     let busyMs = 0;
     const { server } = await start({
       metrics: {
@@ -193,6 +193,7 @@ describe('/metrics asked 600 times at once', () => {
       for (let count = 0; count < 8; count += 1) expect((await ask(server, '/metrics')).status).toBe(200);
     });
     await Promise.all(askers);
+    // A quarter is intended; timers of a busy machine are late.
     expect(busyMs).toBeLessThan(0.4 * (performance.now() - beganMs));
   });
 

@@ -3,6 +3,7 @@ import { decimal, ZERO } from '../../src/core/quantities/decimal.ts';
 import type { FaultSpec } from '../../src/simulator/http/faults.ts';
 import { createRandom } from '../../src/simulator/scenarios/random.ts';
 import { startSimulatedExchange } from '../../src/simulator/start-simulated-exchange.ts';
+import { isOurs } from '../support/own-orders.ts';
 import type { ExchangeAnswer, ExchangeQuestion } from './messages.ts';
 
 /**
@@ -76,9 +77,8 @@ let liquidated = 0;
 function follow(): void {
   for (const entry of simulator.ledger({ afterSeq: lastLedgerSeq })) {
     lastLedgerSeq = entry.seq;
-    const isOurs = entry.clientOrderId?.startsWith('bw') === true;
     if (entry.kind === 'liquidation_started') liquidated += 1;
-    if (!isOurs) continue;
+    if (!isOurs(entry)) continue;
     if (entry.kind === 'order_placed') {
       placed += 1;
       if (entry.details?.['reduceOnly'] !== true) opening += 1;

@@ -10,8 +10,8 @@ import { createTelemetry, type DaemonTelemetry } from '../../src/telemetry/telem
 import { startWebServer } from '../../src/web/server.ts';
 import { AT, message } from '../notify/receiver.ts';
 import { type ManualClock, manualClock } from '../state/support/manual-clock.ts';
-import { promtool } from '../support/promtool.ts';
-import { textOf } from './parts.ts';
+import { checkMetrics } from '../support/programs.ts';
+import { textOf, valueOf } from './parts.ts';
 import { seriesOf, viewOf } from './views.ts';
 
 // A separate registry: the process's one is used by the following files.
@@ -28,12 +28,6 @@ function setUp(): { telemetry: DaemonTelemetry; clock: ManualClock; log: () => s
     return all;
   };
   return { telemetry: createTelemetry({ logger, version: '9.9.9', clock }), clock, log };
-}
-
-/** The scraped value of one series; undefined if there is none. */
-function valueOf(text: string, series: string): number | undefined {
-  const line = text.split('\n').find((one) => one.startsWith(`${series} `));
-  return line === undefined ? undefined : Number(line.slice(series.length + 1));
 }
 
 type EventOf<K extends DaemonEvent['kind']> = Extract<DaemonEvent, { readonly kind: K }>;
@@ -562,7 +556,7 @@ describe('the text of a scrape', () => {
     expect(scraped.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
     const text = await scraped.body.text();
     await server.close();
-    const found = await promtool(text);
+    const found = await checkMetrics(text);
     if (found === undefined) skip('promtool is not installed');
     expect(found).toEqual({ code: 0, output: '' });
   });

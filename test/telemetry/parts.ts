@@ -3,3 +3,9 @@ export function textOf(parts: Iterable<Uint8Array>): string {
   // A part is valid only until the next one is requested.
   return Buffer.concat(Array.from(parts, (part) => Buffer.from(part))).toString();
 }
+
+/** The scraped value of one series; undefined if there is none. */
+export function valueOf(text: string, series: string): number | undefined {
+  const line = text.split('\n').find((one) => one.startsWith(`${series} `));
+  return line === undefined ? undefined : Number(line.slice(series.length + 1));
+}

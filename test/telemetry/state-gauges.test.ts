@@ -10,7 +10,7 @@ import type {
 import { MOST_SUBJECTS, stateGaugesText } from '../../src/telemetry/metrics/state-gauges.ts';
 import { STATE_METRICS } from '../../src/telemetry/metrics/state-metrics.ts';
 import { d } from '../core/rules/fixtures.ts';
-import { promtool } from '../support/promtool.ts';
+import { checkMetrics } from '../support/programs.ts';
 import { textOf } from './parts.ts';
 import { seriesOf, viewOf } from './views.ts';
 
@@ -313,7 +313,7 @@ test('names are escaped if necessary, and no name breaks the format', async ({ s
     }),
     { numRuns: 50 },
   );
-  const found = await promtool(text(views));
+  const found = await checkMetrics(text(views));
   if (found === undefined) skip('promtool is not installed');
   expect(found).toEqual({ code: 0, output: '' });
   const [first] = views;

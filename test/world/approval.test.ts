@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Notice } from '../../src/core/ports/notifier.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { PriceSpec, TimedEvent, WorldSpec } from '../../src/world/spec.ts';
+import { longAccount } from './long-account.ts';
 
 /** People are asked before a rule acts: their answers, and the exchange's ledger afterwards. */
 
@@ -71,14 +72,7 @@ function open({ config, events = [], further, durationMs = 60_000, spec = {} }: 
     seed: 11,
     durationMs,
     exchange: {
-      accounts: [
-        {
-          id: 'desk',
-          collateral: { USDT: '3700' },
-          leverage: 30,
-          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.5' }],
-        },
-      ],
+      accounts: [longAccount('3700', { id: 'desk', leverage: 30 })],
     },
     prices: prices(further),
     daemons: [{ name: 'north', config: configOf(config) }],
@@ -412,14 +406,7 @@ describe('a margin call asks nobody', () => {
   const fallsTo = (price: string): Partial<WorldSpec> => ({
     exchange: {
       ...CALLED,
-      accounts: [
-        {
-          id: 'desk',
-          collateral: { USDT: '7320' },
-          leverage: 5,
-          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.5' }],
-        },
-      ],
+      accounts: [longAccount('7320', { id: 'desk', leverage: 5 })],
     },
     prices: [
       {

@@ -3,6 +3,7 @@ import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
 import { createRandom, type SeededRandom } from '../../src/simulator/scenarios/random.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { TimedEvent } from '../../src/world/spec.ts';
+import { longAccount } from './long-account.ts';
 
 /** An answer, and the state of the exchange at that time. Times are milliseconds since the start. */
 interface Given {
@@ -137,14 +138,7 @@ export async function playAsked(seed: number): Promise<AskedWorld> {
     seed,
     durationMs: DURATION_MS,
     exchange: {
-      accounts: [
-        {
-          id: 'desk',
-          collateral: { USDT: '3900' },
-          leverage: 30,
-          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.5' }],
-        },
-      ],
+      accounts: [longAccount('3900', { id: 'desk', leverage: 30 })],
     },
     prices,
     daemons: NAMES.slice(0, count).map((name) => ({ name, config })),

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { auditTrailOf } from '../faults/audit-trail.ts';
 import { ledgerViolations } from '../faults/ledger-check.ts';
+import { isOurs } from '../support/own-orders.ts';
 import { FULL, sliceOf } from '../support/slice.ts';
 import { type AskedWorld, asksIn, isWithin, playAsked, stagesOfOrders } from './asked-world.ts';
 
@@ -42,7 +43,7 @@ function placedIn({ world }: AskedWorld, stages: ReadonlyMap<string, string>): r
       if (rest > 1e-9) open.set(orderId, rest);
       else open.delete(orderId);
     }
-    if (kind !== 'order_placed' || !clientOrderId.startsWith('bw')) continue;
+    if (kind !== 'order_placed' || !isOurs({ clientOrderId })) continue;
     open.set(orderId, Number(amount));
     const stageKey = stages.get(clientOrderId);
     if (stageKey === undefined) throw new Error('an order that nothing was written down of');

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { openWorld } from '../../src/world/open-world.ts';
 import type { TimedEvent, WorldSpec } from '../../src/world/spec.ts';
 import { sliceOf } from '../support/slice.ts';
+import { longAccount } from './long-account.ts';
 
 /** A machine that sleeps, or a throttled processor: the daemon's process is suspended for a while. */
 
@@ -28,13 +29,7 @@ function sleepingWorld(durationMs: number, points: Points, events: readonly Time
     seed: 33,
     durationMs,
     exchange: {
-      accounts: [
-        {
-          id: 'desk-1',
-          collateral: { USDT: '4500' },
-          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.500' }],
-        },
-      ],
+      accounts: [longAccount('4500')],
       depth: '5',
     },
     prices: [{ market: 'BTC_USDT', points, tickMs: 100 }],

@@ -3,7 +3,9 @@ import { readFault } from '../../src/simulator/control/fault-routes.ts';
 import type { FaultSpec } from '../../src/simulator/http/faults.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { AccountSpec, TimedEvent, TimedFault, WorldSpec } from '../../src/world/spec.ts';
+import { isOurs } from '../support/own-orders.ts';
 import { sliceOf } from '../support/slice.ts';
+import { longAccount } from './long-account.ts';
 
 /** Cancels make way for reductions: their effect on orders of the daemon and of the owner, by the exchange's ledger. */
 
@@ -30,11 +32,7 @@ const CANCEL_THEN_HALVE =
   '[{ cancelAll: { types: [margin, futures], scope: market } }, { reduce: { by: 50%, slippage: 1% } }]';
 const HALVE = '[{ reduce: { by: 50%, slippage: 1% } }]';
 
-const LONG: AccountSpec = {
-  id: 'desk-1',
-  collateral: { USDT: '4500' },
-  positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.500' }],
-};
+const LONG: AccountSpec = longAccount('4500');
 
 interface Scene {
   readonly config: string;
@@ -96,9 +94,6 @@ function entries(world: World, kind: Kind) {
     .ledger({ kinds: [kind], accountId: 'desk-1' })
     .map((entry) => Object.assign({}, entry, { atMs: entry.atMs - startMs }));
 }
-
-const isOurs = ({ clientOrderId }: { clientOrderId?: string | undefined }): boolean =>
-  clientOrderId?.startsWith('bw') === true;
 
 /** When the first read after the breach reached the exchange; the breach is sudden, so nobody foresees it. */
 function shownMs({ exchange, startMs }: World): number {

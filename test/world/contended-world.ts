@@ -1,6 +1,7 @@
 import type { Readings } from '../../src/simulator/model/readings.ts';
 import { createRandom, type SeededRandom } from '../../src/simulator/scenarios/random.ts';
 import type { TimedEvent, TimedFault, WorldSpec } from '../../src/world/spec.ts';
+import { longAccount } from './long-account.ts';
 
 /** Requests arrive no later than this. */
 const LATE_ARRIVAL_MS = 3_000;
@@ -27,13 +28,7 @@ export function contendedWorld(
     seed,
     durationMs,
     exchange: {
-      accounts: [
-        {
-          id: 'desk-1',
-          collateral: { USDT: '12000' },
-          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.500' }],
-        },
-      ],
+      accounts: [longAccount('12000')],
       depth: '0.02',
       readings: { nonceRule, lateArrivalMs: random.below(2) * random.below(2_500), ...readings },
     },

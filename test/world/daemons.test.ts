@@ -3,6 +3,7 @@ import { toNumber } from '../../src/core/quantities/decimal.ts';
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { DaemonSpec, TimedEvent, WorldSpec } from '../../src/world/spec.ts';
+import { longAccount } from './long-account.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -27,13 +28,7 @@ function scene(events: readonly TimedEvent[], daemons?: readonly DaemonSpec[]): 
     seed: 7,
     durationMs: 5 * MINUTE_MS,
     exchange: {
-      accounts: [
-        {
-          id: 'desk-1',
-          collateral: { USDT: '4000' },
-          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.500' }],
-        },
-      ],
+      accounts: [longAccount('4000')],
     },
     daemons: daemons ?? [{ name: 'north', config: CONFIG }],
     events: [{ atMs: MINUTE_MS, kind: 'setPrice', market: 'BTC_USDT', price: '54800' }, ...events],

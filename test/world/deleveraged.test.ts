@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { PriceSpec, TimedEvent, WorldSpec } from '../../src/world/spec.ts';
+import { isOurs } from '../support/own-orders.ts';
 import { sliceOf } from '../support/slice.ts';
+import { longAccount } from './long-account.ts';
 
 /** The exchange deleverages positions, including healthy ones: the daemon's reaction, by the exchange's ledger. */
 
@@ -55,13 +57,7 @@ async function play(price: PriceSpec, atMs: number, amount?: string): Promise<Wo
     seed: 9,
     durationMs: BREACH_MS + 240_000,
     exchange: {
-      accounts: [
-        {
-          id: 'desk-1',
-          collateral: { USDT: '4500' },
-          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.500' }],
-        },
-      ],
+      accounts: [longAccount('4500')],
       depth: '5',
     },
     prices: [price],
@@ -80,7 +76,7 @@ const sizeOf = ({ exchange }: World): number =>
 const soldByUs = ({ exchange }: World): number =>
   exchange.model
     .ledger({ accountId: 'desk-1', kinds: ['fill'] })
-    .filter(({ clientOrderId }) => clientOrderId?.startsWith('bw') === true)
+    .filter(isOurs)
     .reduce((sum, { amount }) => sum + Number(amount), 0);
 
 test.each(sliceOf(['0.1', '0.2', '0.25'], 3, 'amounts that are taken away'))(

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
 import { sliceOf } from '../support/slice.ts';
+import { longAccount } from './long-account.ts';
 
 const FALL_MS = 60_000;
 const PRICE_STEP = '0.1';
@@ -51,13 +52,7 @@ function fallingWorld(
     seed: 5,
     durationMs: FALL_MS + fallS * 1_000 + 20_000,
     exchange: {
-      accounts: [
-        {
-          id: 'desk-1',
-          collateral: { USDT: '4500' },
-          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.500' }],
-        },
-      ],
+      accounts: [longAccount('4500')],
       markets: { BTC_PERP: { basis: String(START * basis), priceStep } },
       readings,
       depth: '5',

@@ -1,11 +1,9 @@
-import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
 import { type Decimal, decimal, formatDecimal, ZERO } from '../../src/core/quantities/decimal.ts';
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import type { World } from '../../src/world/open-world.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
-
-/** Prefix of the daemon's order ids. */
-const OURS = 'bw';
+import { type AuditTrail, auditTrailOf } from '../faults/audit-trail.ts';
+import { isOurs } from '../support/own-orders.ts';
 
 interface OpenOrder {
   readonly positionId: number;
@@ -13,10 +11,7 @@ interface OpenOrder {
 }
 
 interface Book {
-  /** Client order ids of orders audited as overshoot when they were sent: they may add up with others. */
-  readonly addedUp: ReadonlySet<string>;
-  /** The smallest orders, far from the market, which test before a cancel whether the exchange accepts orders. */
-  readonly trials: ReadonlySet<string>;
+  readonly trail: AuditTrail;
   /** Positions with an audited overshoot. */
   readonly mayOvershoot: Set<number>;
   readonly sizes: Map<number, Decimal>;
@@ -36,25 +31,22 @@ export async function violationsOf(
   world: World,
   { graceMs }: { readonly graceMs: number },
 ): Promise<readonly string[]> {
-  const events = await actionsOf(world);
   const book: Book = {
-    addedUp: idsOf(events, ({ kind }) => kind === 'overshoot'),
-    // No rule of these worlds protects.
-    trials: idsOf(events, ({ kind, reason }) => kind === 'placing' && reason === 'cover'),
+    // In virtual time audit and ledger have one clock.
+    trail: await auditTrailOf(world, 0),
     mayOvershoot: new Set(),
     sizes: new Map(),
     orders: new Map(),
     disturbed: new Set(tradedBy(world.spec)),
     violations: [],
   };
-  const targets = targetsOf(events);
   const closed = closedTimes(world, graceMs);
   for (const entry of world.exchange.model.ledger()) {
     const say = (words: string): void => {
       book.violations.push(`${entry.atMs - world.startMs} ms, ${entry.accountId ?? '-'}: ${words}`);
     };
     if (entry.kind === 'request') checkRequest(entry, closed, say);
-    else followOrder(book, entry, targets, say);
+    else followOrder(book, entry, say);
   }
   return [...book.violations, ...churnOf(world)];
 }
@@ -78,55 +70,7 @@ function tradedBy({ events = [] }: WorldSpec): readonly string[] {
   return events.flatMap((event) => (event.kind === 'trade' ? [event.account] : []));
 }
 
-interface Target {
-  readonly atMs: number;
-  readonly accountId: string;
-  readonly positionId: number;
-  readonly base: Decimal;
-}
-
-/** Committed targets hold whatever happened to the daemon that set them. */
-function targetsOf(events: readonly AuditEvent[]): readonly Target[] {
-  return events.flatMap(({ kind, atMs, accountId, positionId, targetBase }): Target[] =>
-    kind === 'targetSet' && positionId !== undefined && targetBase !== undefined
-      ? [{ atMs, accountId, positionId: Number(positionId), base: decimal(targetBase) }]
-      : [],
-  );
-}
-
-async function actionsOf({ audit, spec }: World): Promise<readonly AuditEvent[]> {
-  const chains = await Promise.all(spec.exchange.accounts.map(({ id }) => audit.tail(id, MOST_RECORDS)));
-  return chains
-    .flat()
-    .flatMap(({ record: { content } }) => (content.kind === 'action' ? [content.event] : []));
-}
-
-function idsOf(events: readonly AuditEvent[], isMeant: (event: AuditEvent) => boolean): ReadonlySet<string> {
-  return new Set(events.flatMap((event) => (isMeant(event) ? (event.order?.clientOrderId ?? []) : [])));
-}
-
-const MOST_RECORDS = 1_000_000;
-
-function lowestTarget(
-  targets: readonly Target[],
-  entry: LedgerEntry,
-  positionId: number,
-): Decimal | undefined {
-  let lowest: Decimal | undefined;
-  for (const target of targets) {
-    if (target.accountId !== entry.accountId || target.positionId !== positionId || target.atMs > entry.atMs)
-      continue;
-    if (lowest === undefined || target.base.lt(lowest)) lowest = target.base;
-  }
-  return lowest;
-}
-
-function followOrder(
-  book: Book,
-  entry: LedgerEntry,
-  targets: readonly Target[],
-  say: (words: string) => void,
-): void {
+function followOrder(book: Book, entry: LedgerEntry, say: (words: string) => void): void {
   const { kind, positionId, orderId, accountId } = entry;
   if (accountId === null) return;
   if (kind === 'position_seeded' && positionId !== undefined) {
@@ -135,33 +79,25 @@ function followOrder(
     book.sizes.set(positionId, decimal(String(entry.details?.['sizeAfter'] ?? '0')));
   } else if (kind === 'liquidation_started') book.disturbed.add(accountId);
   else if (kind === 'order_cancelled' && orderId !== undefined) book.orders.delete(orderId);
-  else if (kind === 'order_placed') place(book, entry, targets, say);
-  else if (kind === 'fill') fill(book, entry, targets, say);
+  else if (kind === 'order_placed') place(book, entry, say);
+  else if (kind === 'fill') fill(book, entry, say);
 }
 
-function isOurs({ clientOrderId }: LedgerEntry): boolean {
-  return clientOrderId?.startsWith(OURS) === true;
-}
-
-function place(
-  book: Book,
-  entry: LedgerEntry,
-  targets: readonly Target[],
-  say: (words: string) => void,
-): void {
+function place(book: Book, entry: LedgerEntry, say: (words: string) => void): void {
   const { orderId, accountId, details, amount = '0' } = entry;
   if (!isOurs(entry) || orderId === undefined || accountId === null) return;
   if (details?.['reduceOnly'] !== true) say(`order ${orderId} is not reduce-only`);
   // In one-way mode an account has one position per market; the tests of worlds use one market.
   const [positionId] = [...book.sizes.keys()];
   if (positionId === undefined) return;
-  if (book.addedUp.has(entry.clientOrderId ?? '')) {
+  if (book.trail.overshoots.has(entry.clientOrderId ?? '')) {
     book.mayOvershoot.add(positionId);
     return;
   }
-  if (book.trials.has(entry.clientOrderId ?? '')) return;
+  // No rule of these worlds protects: such an order only tests, before a cancel, whether the exchange accepts orders.
+  if (book.trail.covers.has(entry.clientOrderId ?? '')) return;
   book.orders.set(orderId, { positionId, left: decimal(amount) });
-  const target = lowestTarget(targets, entry, positionId);
+  const target = book.trail.lowestTarget(positionId, entry.atMs);
   if (target === undefined || book.disturbed.has(accountId)) return;
   const size = book.sizes.get(positionId) ?? ZERO;
   let open = ZERO;
@@ -173,12 +109,7 @@ function place(
   }
 }
 
-function fill(
-  book: Book,
-  entry: LedgerEntry,
-  targets: readonly Target[],
-  say: (words: string) => void,
-): void {
+function fill(book: Book, entry: LedgerEntry, say: (words: string) => void): void {
   const { orderId, positionId, accountId, details, amount = '0' } = entry;
   if (orderId === undefined || positionId === undefined || accountId === null) return;
   const sizeAfter = decimal(String(details?.['sizeAfter'] ?? '0'));
@@ -190,7 +121,7 @@ function fill(
   }
   if (!isOurs(entry)) return;
   if (details?.['reduced'] !== true) say(`a fill of order ${orderId} opened something`);
-  const target = lowestTarget(targets, entry, positionId);
+  const target = book.trail.lowestTarget(positionId, entry.atMs);
   const isAllowed = book.disturbed.has(accountId) || book.mayOvershoot.has(positionId);
   if (target !== undefined && sizeAfter.lt(target) && !isAllowed) {
     say(

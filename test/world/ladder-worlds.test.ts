@@ -5,6 +5,7 @@ import { readFault } from '../../src/simulator/control/fault-routes.ts';
 import { createRandom, type SeededRandom } from '../../src/simulator/scenarios/random.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { TimedEvent, TimedFault } from '../../src/world/spec.ts';
+import { isOurs } from '../support/own-orders.ts';
 import { sliceOf } from '../support/slice.ts';
 
 /** Random ladders in random markets, checked at the exchange ten times a second. */
@@ -140,9 +141,7 @@ function watch(world: World): readonly string[] {
     const { model } = world.exchange;
     const [position] = model.openPositions('desk-1');
     if (position === undefined) return;
-    const stops = model
-      .openOrders('desk-1')
-      .filter(({ active, clientOrderId }) => !active && clientOrderId.startsWith('bw'));
+    const stops = model.openOrders('desk-1').filter((order) => !order.active && isOurs(order));
     const atMs = world.elapsedMs();
     const side = position.direction;
     const mark = numberOf(position.markPrice);
@@ -175,10 +174,7 @@ function watch(world: World): readonly string[] {
 function cancelledWhileRefused(world: World, faults: readonly TimedFault[]): readonly string[] {
   const cancelled = world.exchange.model.ledger({ kinds: ['order_cancelled'], accountId: 'desk-1' });
   return cancelled
-    .filter(
-      ({ clientOrderId, reason }) =>
-        clientOrderId?.startsWith('bw') === true && reason === 'cancelled by the customer',
-    )
+    .filter((order) => isOurs(order) && order.reason === 'cancelled by the customer')
     .map(({ atMs, orderId }) => ({ atMs: atMs - world.startMs, orderId }))
     .filter(({ atMs }) => faults.some((fault) => atMs > fault.atMs && atMs < (fault.untilMs ?? Infinity)))
     .map(({ atMs, orderId }) => `${atMs} ms: ${orderId} was cancelled while orders were refused`);

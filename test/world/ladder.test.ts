@@ -4,7 +4,9 @@ import { readFault } from '../../src/simulator/control/fault-routes.ts';
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { TimedEvent, TimedFault } from '../../src/world/spec.ts';
+import { isOurs } from '../support/own-orders.ts';
 import { sliceOf } from '../support/slice.ts';
+import { longAccount } from './long-account.ts';
 
 /** Ladders of standing stops, by the exchange's ledger. */
 
@@ -47,14 +49,7 @@ function worldOf({
     seed: 21,
     durationMs,
     exchange: {
-      accounts: [
-        {
-          id: 'desk-1',
-          collateral: { USDT: '6000' },
-          leverage: 10,
-          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.500' }],
-        },
-      ],
+      accounts: [longAccount('6000', { leverage: 10 })],
       depth: '5',
       readings,
     },
@@ -191,9 +186,7 @@ test('the ladder follows the size when the owner trades, up and down', async () 
   const world = worldOf({ points: [[0, String(START)]], events });
   await world.run();
   expect(world.errors).toEqual([]);
-  const ours = entriesOf(world, 'order_placed').filter(({ clientOrderId }) =>
-    clientOrderId?.startsWith('bw'),
-  );
+  const ours = entriesOf(world, 'order_placed').filter(isOurs);
   const placed = ours.map(({ amount }) => amount);
   // Grown: first the new stops beside the old, then one ladder instead of both. Shrunk: replaced at once.
   expect(placed.slice(0, 3)).toEqual(['0.15', '0.2', '0.15']);

@@ -4,6 +4,7 @@ import type { FaultEffect } from '../../src/simulator/http/faults.ts';
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { PositionSpec, PriceSpec, TimedEvent, TimedFault, WorldSpec } from '../../src/world/spec.ts';
+import { isOurs } from '../support/own-orders.ts';
 
 /** Lists that are incomplete, or that omit open positions; checked by the exchange's ledger. */
 
@@ -95,7 +96,7 @@ const ledger = ({ exchange }: World, ...kinds: LedgerEntry['kind'][]): readonly 
 
 const soldAfter = (world: World, atMs: number): number =>
   ledger(world, 'fill')
-    .filter((entry) => entry.atMs >= world.startMs + atMs && entry.clientOrderId?.startsWith('bw') === true)
+    .filter((entry) => entry.atMs >= world.startMs + atMs && isOurs(entry))
     .reduce((sum, { amount }) => sum + Number(amount), 0);
 
 const cancels = ({ exchange, startMs }: World): readonly number[] =>
@@ -153,9 +154,7 @@ describe('a list with an invalid record', () => {
       faults: [inPositions({ kind: 'nullRecord' })],
     });
     expect(soldAfter(world, BREACH_MS)).toBeCloseTo(0.25, 9);
-    expect(
-      ledger(world, 'order_cancelled').filter((entry) => !entry.clientOrderId?.startsWith('bw')),
-    ).toEqual([]);
+    expect(ledger(world, 'order_cancelled').filter((entry) => !isOurs(entry))).toEqual([]);
     expect(world.exchange.model.openOrders('desk-1').map(({ price }) => String(price))).toContain('70000');
   });
 

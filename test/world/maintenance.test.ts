@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { TimedEvent, TimedFault, WorldSpec } from '../../src/world/spec.ts';
+import { longAccount } from './long-account.ts';
 
 /** Outages in which stops silently disappear, and markets that end or change their name. */
 
@@ -46,13 +47,7 @@ function worldOf({
     seed: 21,
     durationMs: CRASH_MS + 60_000,
     exchange: {
-      accounts: [
-        {
-          id: 'desk-1',
-          collateral: { USDT: '4500' },
-          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.500' }],
-        },
-      ],
+      accounts: [longAccount('4500')],
       readings,
     },
     prices: [

@@ -2,6 +2,8 @@ import { expect, test } from 'vitest';
 import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
+import { isOurs } from '../support/own-orders.ts';
+import { longAccount } from './long-account.ts';
 
 /** An owner who works against a rule, and a config with wrong rates of a market; checked by the exchange's ledger. */
 
@@ -35,23 +37,14 @@ async function alarms({ audit }: World): Promise<readonly AuditEvent[]> {
 }
 
 const ours = ({ exchange }: World) =>
-  exchange.model
-    .ledger({ accountId: 'desk-1', kinds: ['fill'] })
-    .filter(({ clientOrderId }) => clientOrderId?.startsWith('bw') === true);
+  exchange.model.ledger({ accountId: 'desk-1', kinds: ['fill'] }).filter(isOurs);
 
 test('the owner, or a bot, adds after each reduction: the churn is bounded, and the owner notified', async () => {
   const world = openWorld({
     seed: 7,
     durationMs: 240_000,
     exchange: {
-      accounts: [
-        {
-          id: 'desk-1',
-          collateral: { USDT: '4000' },
-          leverage: 30,
-          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.5' }],
-        },
-      ],
+      accounts: [longAccount('4000', { leverage: 30 })],
     },
     // A saw between the price at which the rule fires and that at which its orders fill.
     prices: [
@@ -87,13 +80,7 @@ test('a maintenance rate other than in the config is inferred, warned of, and th
   const world = await run({
     durationMs: 800_000,
     exchange: {
-      accounts: [
-        {
-          id: 'desk-1',
-          collateral: { USDT: '6000' },
-          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.5' }],
-        },
-      ],
+      accounts: [longAccount('6000')],
       markets: { BTC_PERP: { maintenanceMargin: '0.06' } },
     },
     prices: [

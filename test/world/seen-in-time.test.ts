@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { FaultEffect } from '../../src/simulator/http/faults.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { TimedFault, WorldSpec } from '../../src/world/spec.ts';
+import { longAccount } from './long-account.ts';
 
 const configOf = (hold: string): string => `mode: enforce
 exchange: { baseUrls: ["https://one.example", "https://two.example"] }
@@ -56,13 +57,7 @@ function sceneOf({
     seed: 5,
     durationMs: fallMs + 60_000,
     exchange: {
-      accounts: [
-        {
-          id: 'desk-1',
-          collateral: { USDT: isRich ? '29000' : collateral.toFixed(2) },
-          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.500' }],
-        },
-      ],
+      accounts: [longAccount(isRich ? '29000' : collateral.toFixed(2))],
     },
     prices: [{ market: 'BTC_USDT', points }],
     daemons: [{ name: 'north', config: configOf(hold) }],

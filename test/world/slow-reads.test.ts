@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
 import { sliceOf } from '../support/slice.ts';
+import { longAccount } from './long-account.ts';
 
 const BREACH_MS = 60_000;
 
@@ -32,13 +33,7 @@ function slowWorld(roundTripMs: number): WorldSpec {
     seed: 3,
     durationMs: BREACH_MS + 30_000,
     exchange: {
-      accounts: [
-        {
-          id: 'desk-1',
-          collateral: { USDT: '4000' },
-          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.500' }],
-        },
-      ],
+      accounts: [longAccount('4000')],
     },
     daemons: [{ name: 'north', config: CONFIG }],
     network: { toExchange: roundTripMs / 2, toDaemon: roundTripMs / 2 },

@@ -3,6 +3,7 @@ import { troublesIn } from '../../src/core/digest/troubles.ts';
 import type { FaultSpec } from '../../src/simulator/http/faults.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { TimedEvent, WorldSpec } from '../../src/world/spec.ts';
+import { longAccount } from './long-account.ts';
 
 /** The alarm for a stop that a reduction has left too near, and its removal, by the exchange's ledger. */
 
@@ -28,13 +29,7 @@ async function played(faults: WorldSpec['faults'] = [], to = '54700'): Promise<W
     seed: 11,
     durationMs: 300_000,
     exchange: {
-      accounts: [
-        {
-          id: 'desk-1',
-          collateral: { USDT: '3999.9745' },
-          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.5' }],
-        },
-      ],
+      accounts: [longAccount('3999.9745')],
     },
     daemons: [{ name: 'north', config: CONFIG }],
     events: [price(60_000, '55700'), price(FALLS_MS, to)],

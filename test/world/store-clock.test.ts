@@ -4,6 +4,7 @@ import type { FaultSpec } from '../../src/simulator/http/faults.ts';
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { TimedEvent, WorldSpec } from '../../src/world/spec.ts';
+import { longAccount } from './long-account.ts';
 
 const BREACH_MS = 60_000;
 const LATE_ARRIVAL_MS = 5_000;
@@ -30,13 +31,7 @@ function scene(events: readonly TimedEvent[], faults: WorldSpec['faults'] = []):
     seed: 11,
     durationMs: 4 * 60_000,
     exchange: {
-      accounts: [
-        {
-          id: 'desk-1',
-          collateral: { USDT: '4000' },
-          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.500' }],
-        },
-      ],
+      accounts: [longAccount('4000')],
     },
     daemons: [{ name: 'north', config: CONFIG }],
     events: [{ atMs: BREACH_MS, kind: 'setPrice', market: 'BTC_USDT', price: '54800' }, ...events],

@@ -4,6 +4,7 @@ import type { TimedEvent } from '../../src/world/spec.ts';
 import { auditTrailOf } from '../faults/audit-trail.ts';
 import { ledgerViolations } from '../faults/ledger-check.ts';
 import { sliceOf } from '../support/slice.ts';
+import { longAccount } from './long-account.ts';
 
 /**
  * Two daemons that lost their store long before there is something to do; by the exchange's ledger, in virtual time.
@@ -66,14 +67,7 @@ function open(scene: Scene): World {
     seed,
     durationMs,
     exchange: {
-      accounts: [
-        {
-          id: 'desk',
-          collateral: { USDT: '3300' },
-          leverage: 10,
-          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.500' }],
-        },
-      ],
+      accounts: [longAccount('3300', { id: 'desk', leverage: 10 })],
     },
     prices: [
       {

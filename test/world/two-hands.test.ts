@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { AccountSpec, DaemonSpec, PriceSpec, WorldSpec } from '../../src/world/spec.ts';
+import { longAccount } from './long-account.ts';
 
 /** Two daemons on one account of the exchange, neither aware of the other; by the exchange's ledger. */
 
@@ -24,12 +25,7 @@ ${rule}
 `;
 }
 
-const LONG: AccountSpec = {
-  id: 'desk1',
-  collateral: { USDT: '4000' },
-  leverage: 30,
-  positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.5' }],
-};
+const LONG: AccountSpec = longAccount('4000', { id: 'desk1', leverage: 30 });
 
 async function run(spec: Omit<WorldSpec, 'seed'>): Promise<World> {
   const world = openWorld({ seed: 7, ...spec });

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { openWorld } from '../../src/world/open-world.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
+import { longAccount } from './long-account.ts';
 
 const CONFIG = `mode: enforce
 exchange: { baseUrls: ["https://one.example", "https://two.example"] }
@@ -24,13 +25,7 @@ const WORLD: WorldSpec = {
   seed: 9,
   durationMs: FALL_MS + 160_000,
   exchange: {
-    accounts: [
-      {
-        id: 'desk-1',
-        collateral: { USDT: '4500' },
-        positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.500' }],
-      },
-    ],
+    accounts: [longAccount('4500')],
     depth: '5',
   },
   prices: [

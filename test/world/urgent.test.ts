@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { TimedEvent, WorldSpec } from '../../src/world/spec.ts';
+import { longAccount } from './long-account.ts';
 
 /** `flatten --urgent`: a stop on either side of the market, judged by the exchange's ledger. */
 
@@ -280,13 +281,7 @@ test('after a crash the stop on the other side of an urgent close stands no fart
     seed: 11,
     durationMs: 200_000,
     exchange: {
-      accounts: [
-        {
-          id: 'desk-1',
-          collateral: { USDT: '4000' },
-          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.5' }],
-        },
-      ],
+      accounts: [longAccount('4000')],
     },
     daemons: [
       {

@@ -4,6 +4,7 @@ import type { TimedEvent } from '../../src/world/spec.ts';
 import { auditTrailOf } from '../faults/audit-trail.ts';
 import { ledgerViolations } from '../faults/ledger-check.ts';
 import { sliceOf } from '../support/slice.ts';
+import { longAccount } from './long-account.ts';
 
 /** Daemons while their shared store is lost; by the exchange's ledger, in virtual time. */
 
@@ -40,14 +41,7 @@ function open(
     seed,
     durationMs: 100_000,
     exchange: {
-      accounts: [
-        {
-          id: 'desk',
-          collateral: { USDT: '3300' },
-          leverage: 10,
-          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.500' }],
-        },
-      ],
+      accounts: [longAccount('3300', { id: 'desk', leverage: 10 })],
     },
     prices: [
       {

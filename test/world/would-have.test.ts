@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { outcomesBy, wouldBeOrders } from '../../src/core/costs/would-have.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
+import { longAccount } from './long-account.ts';
 
 /** Observe mode's estimate of its orders' results, against the ledger of the same world in enforce mode. */
 
@@ -27,13 +28,7 @@ function open(mode: 'observe' | 'enforce', end: number): World {
     seed: 3,
     durationMs: 170_000,
     exchange: {
-      accounts: [
-        {
-          id: 'desk-1',
-          collateral: { USDT: '3300' },
-          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.5' }],
-        },
-      ],
+      accounts: [longAccount('3300')],
       depth: '5',
     },
     prices: [

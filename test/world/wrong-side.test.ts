@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
+import { longAccount } from './long-account.ts';
 
 const CONFIG = `mode: enforce
 exchange: { baseUrls: ["https://one.example"], cancelCoversStops: false }
@@ -25,14 +26,7 @@ function fall(): WorldSpec {
     seed: 5,
     durationMs: CALM_MS + 60_000,
     exchange: {
-      accounts: [
-        {
-          id: 'desk-1',
-          collateral: { USDT: '2100' },
-          leverage: 20,
-          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.5' }],
-        },
-      ],
+      accounts: [longAccount('2100', { leverage: 20 })],
       markets: { BTC_PERP: { basis: String(START * 0.01) } },
       readings: { cancelCoversStops: 'no', wrongSideActivation: 'opposite', reduceOnlyRoom: 'refused' },
     },

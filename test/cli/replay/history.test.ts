@@ -8,6 +8,7 @@ import { bucketKeys } from '../../../src/state/account/keys.ts';
 import { openWorld, type World } from '../../../src/world/open-world.ts';
 import { runCommandLine } from '../../support/cli.ts';
 import { type PrivateRedis, startPrivateRedis } from '../../support/redis.ts';
+import { longAccount } from '../../world/long-account.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -41,13 +42,7 @@ async function breach(): Promise<World> {
     seed: 7,
     durationMs: 8 * MINUTE_MS,
     exchange: {
-      accounts: [
-        {
-          id: 'desk-1',
-          collateral: { USDT: '4000' },
-          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.500' }],
-        },
-      ],
+      accounts: [longAccount('4000')],
     },
     daemons: [{ name: 'north', config: CONFIG }],
     events: [price(2, '54800'), price(5, '60000')],

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -14,6 +14,7 @@ import {
   usualBeta,
 } from '../../../src/replay/scenarios/scenario.ts';
 import { parsePrices } from '../../../src/simulator/prices/price-file.ts';
+import { CANDLE_FILES, CANDLES } from '../../support/candles.ts';
 
 const ALL = [...SCENARIO_LIBRARY, ...SHOCK_GRID];
 const START_MS = 1_700_000_000_000;
@@ -132,17 +133,15 @@ const crashes = [
   ['2022-11-08', '2022-11-08_BTCUSDT-PERP_5m.csv', '2022-11-08T14:00Z'],
   ['2025-10-10', '2025-10-10_BTCUSDT-PERP_1m.csv', '2025-10-10T20:30Z'],
 ] as const;
-const directory =
-  process.env['BREAKWATER_CANDLES'] ?? path.resolve(import.meta.dirname, '../../../../shared/data/crashes');
-const hasCandles = existsSync(directory);
+const hasCandles = CANDLE_FILES.length > 0;
 if (!hasCandles) {
   process.stdout.write(
-    `crash shapes against candles: skipped, none in ${directory} (set BREAKWATER_CANDLES)\n`,
+    `crash shapes against candles: skipped, none in ${CANDLES} (set BREAKWATER_CANDLES)\n`,
   );
 }
 
 test.skipIf(!hasCandles).each(crashes)('%s has the shape of the real candles', (id, file, from) => {
-  const parsed = parsePrices(readFileSync(path.join(directory, file), 'utf8'));
+  const parsed = parsePrices(readFileSync(path.join(CANDLES, file), 'utf8'));
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.fault));
   const { series } = parsed;
   if (series.kind !== 'candles') throw new Error(`${file}: no candles`);

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -10,6 +10,7 @@ import {
 } from '../../../src/simulator/prices/price-file.ts';
 import { PATH_MODELS, type PathSpec, pathSource } from '../../../src/simulator/prices/price-path.ts';
 import type { PriceSource } from '../../../src/simulator/prices/price-source.ts';
+import { CANDLE_FILES, CANDLES } from '../../support/candles.ts';
 
 interface Point {
   readonly atMs: number;
@@ -179,16 +180,13 @@ describe('every model, for every candle', () => {
   });
 });
 
-const directory =
-  process.env['BREAKWATER_CANDLES'] ?? path.resolve(import.meta.dirname, '../../../../shared/data/crashes');
-const files = existsSync(directory) ? readdirSync(directory).filter((name) => name.endsWith('.csv')) : [];
-if (files.length === 0) {
-  process.stdout.write(`candle files: skipped, none in ${directory} (set BREAKWATER_CANDLES)\n`);
+if (CANDLE_FILES.length === 0) {
+  process.stdout.write(`candle files: skipped, none in ${CANDLES} (set BREAKWATER_CANDLES)\n`);
 }
 
-it.skipIf(files.length === 0)('reaches every extreme of real crashes exactly', () => {
-  for (const file of files) {
-    const series = read(readFileSync(path.join(directory, file), 'utf8')) as CandleSeries;
+it.skipIf(CANDLE_FILES.length === 0)('reaches every extreme of real crashes exactly', () => {
+  for (const file of CANDLE_FILES) {
+    const series = read(readFileSync(path.join(CANDLES, file), 'utf8')) as CandleSeries;
     const part = { ...series, candles: series.candles.slice(0, 300) };
     const points = played('0,1,1,1,1,1', { series: part, priceStep: decimal('0.01') });
     const prices = points.map(({ price }) => Number(price));

@@ -16,6 +16,7 @@ import {
   evaluation,
   lane,
   load,
+  NO_CHANGE,
   note,
   openPlaces,
   PLACE_KINDS,
@@ -40,20 +41,6 @@ const FIGURES = {
   positions: { kind: 'read', ageMs: 20, value: list([position()]) },
   creditLine: { kind: 'notRead', ageMs: 30 },
 } as const;
-
-const NO_CHANGE = {
-  remove: [],
-  dueInMs: null,
-  records: [],
-  lanes: [],
-  lastNumber: 0,
-  files: [],
-  removeFiles: [],
-  trimBefore: 0,
-  history: [],
-  lease: null,
-  stamp: null,
-};
 
 async function rawOf(place: Place, bucket: number, accountId: string) {
   const request = { writer: '', stamp: '', accountIds: [accountId], due: null };
@@ -435,17 +422,7 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
             expected: header,
             header: header.replace(/^2\|.{12}/, '2|anotherstore'),
             set: [field, text],
-            remove: [],
-            dueInMs: null,
-            records: [],
-            lanes: [],
-            lastNumber: 0,
-            files: [],
-            removeFiles: [],
-            trimBefore: 0,
-            history: [],
-            lease: null,
-            stamp: null,
+            ...NO_CHANGE,
           },
         ],
       });

@@ -131,3 +131,18 @@ export const lane = (account: StoredAccount, market: string, attempt = 0): LaneS
 });
 
 export const note = (words: string) => ({ kind: 'note', atMs: 0, about: 'test', words }) as const;
+
+/** The parts of a raw change that change nothing. */
+export const NO_CHANGE = {
+  remove: [],
+  dueInMs: null,
+  records: [],
+  lanes: [],
+  lastNumber: 0,
+  files: [],
+  removeFiles: [],
+  trimBefore: 0,
+  history: [],
+  lease: null,
+  stamp: null,
+};

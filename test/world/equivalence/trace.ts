@@ -3,6 +3,7 @@ import type { AuditReader } from '../../../src/core/ports/audit-reader.ts';
 import type { DaemonEvent, Telemetry } from '../../../src/core/ports/telemetry.ts';
 import { formatDecimal } from '../../../src/core/quantities/decimal.ts';
 import type { SimulatedExchange } from '../../../src/simulator/simulated-exchange.ts';
+import { isOurs } from '../../support/own-orders.ts';
 
 export interface TracedOrder {
   /** Milliseconds since the path began, by the exchange's clock. */
@@ -197,7 +198,7 @@ function ordersOf(
       what: `${side} ${amount} ${details?.['positionSide']} ${details?.['reduceOnly'] === true ? 'reduceOnly' : 'opening'}`,
       activation: Number(details?.['activationPrice'] ?? 0),
       price: Number(price ?? 0),
-      isOurs: clientOrderId.startsWith('bw'),
+      isOurs: isOurs({ clientOrderId }),
       filledAtMs: filled.get(clientOrderId),
       priced: priced.get(clientOrderId),
     }));
