@@ -128,8 +128,9 @@ describe('a one-sided record of a hedge without its side', () => {
           return performance.now() - startMs;
         }),
       );
-    const [few, many] = [markets(250), markets(2_000)];
+    const [few, many] = [markets(1_000), markets(4_000)];
     expect(doubtful(...few)).not.toContain(true);
-    expect(fastestMs(many) / fastestMs(few)).toBeLessThan(24);
+    const [, fewMs = 0, manyMs = 0] = [many, few, many].map(fastestMs);
+    expect(manyMs / fewMs).toBeLessThan(10);
   });
 });
