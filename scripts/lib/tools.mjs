@@ -22,7 +22,7 @@ const PROMETHEUS = {
  * @type {readonly Tool[]}
  */
 export const TEST_TOOLS = [
-  { programs: ['promtool'], packages: PROMETHEUS, usedBy: /\bpromtool\(|'promtool'/ },
+  { programs: ['promtool'], packages: PROMETHEUS, usedBy: /\bcheckMetrics\(|'promtool'/ },
   { programs: ['prometheus'], packages: PROMETHEUS, usedBy: /\bhasPrometheus\b/ },
   {
     programs: ['amtool'],

@@ -6,7 +6,7 @@ import type { SubjectKey } from '../rules/subject.ts';
 import { positionKey } from '../rules/subjects.ts';
 import type { AccountView } from '../view/account-view.ts';
 import { ActionLog, type ActionOutcome } from '../view/action-log.ts';
-import { failureWords } from '../view/read-failures.ts';
+import { failureWords } from '../view/blindness.ts';
 import { answersIn } from './answers.ts';
 import {
   type AccountDigest,

@@ -1,8 +1,7 @@
 import { isEveryPoll, type SourceName } from '../fields/field-catalogue.ts';
 import type { Severity } from '../rules/rule.ts';
 import { type AccountFigures, isHedged, type PositionFigures, type SourceView } from './account-view.ts';
-import { causeOfFailure, failureWords } from './read-failures.ts';
-import { type Found, line, type StateLine } from './state-line.ts';
+import { type Found, line, type StateCause, type StateLine } from './state-line.ts';
 import type { ReadFailure } from './stored-figures.ts';
 
 /** What is known of an account, and how old it is. */
@@ -71,4 +70,27 @@ function partBlindness({ sources, positions }: SightInputs): StateLine | undefin
 function isUnknown(position: PositionFigures, all: readonly PositionFigures[]): boolean {
   if (position.liquidationDistance !== null) return false;
   return position.disagreement !== true || !isHedged(position, all);
+}
+
+/** Names of the exchange's error catalogue by their cause; all others are errors of the exchange. */
+const CAUSES: Readonly<Record<string, StateCause>> = {
+  ...named('keyRefused', ['unauthenticated', 'permissionDenied', 'nonceRefused', 'addressNotAllowed']),
+  ...named('keyRefused', ['loansNotAvailable']),
+  ...named('unreachable', ['nameNotResolved', 'certificateRefused', 'connectionRefused', 'connectTimeout']),
+  ...named('unreachable', ['connectFailed', 'proxyRefused', 'timeout', 'connectionLost', 'noReply']),
+  ...named('rateLimited', ['rateLimited', 'rateBudgetSpent']),
+  ...named('replyUnreadable', ['replyInvalid', 'replyNotJson', 'replyTooLarge', 'replyUndecodable']),
+};
+
+function named(cause: StateCause, names: readonly string[]): Readonly<Record<string, StateCause>> {
+  return Object.fromEntries(names.map((name) => [name, cause]));
+}
+
+export function causeOfFailure({ error }: Pick<ReadFailure, 'error'>): StateCause {
+  return CAUSES[error] ?? 'exchangeFails';
+}
+
+/** `401: key or nonce was not accepted`. */
+export function failureWords({ httpStatus, words }: Pick<ReadFailure, 'httpStatus' | 'words'>): string {
+  return httpStatus === undefined ? words : `${httpStatus}: ${words}`;
 }

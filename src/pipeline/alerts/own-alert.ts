@@ -5,7 +5,7 @@ import type { CompiledRules } from '../../core/rules/compiled-rules.ts';
 import { OWN_RULES } from '../../core/rules/own-rules.ts';
 import { actionsOf, comparisonsOf } from '../../core/rules/rule-parts.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
-import { causeOfFailure, failureWords } from '../../core/view/read-failures.ts';
+import { causeOfFailure, failureWords } from '../../core/view/blindness.ts';
 import { causeWords } from '../../core/view/state-line.ts';
 import type { ReadFailure } from '../../core/view/stored-figures.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';

@@ -14,7 +14,7 @@ import { BUCKETS, bucketOf, StoreLostError } from '../../../src/core/ports/state
 import { roughly } from '../../../src/core/quantities/roughly.ts';
 import { canonicalJson, orderedJson } from '../../../src/core/text/canonical-json.ts';
 import { clockWords, soonWords } from '../../../src/core/text/time-words.ts';
-import { causeOfFailure, failureWords } from '../../../src/core/view/read-failures.ts';
+import { causeOfFailure, failureWords } from '../../../src/core/view/blindness.ts';
 import { causeWords, STATE_CAUSES } from '../../../src/core/view/state-line.ts';
 
 test.each([
