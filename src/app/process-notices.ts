@@ -1,7 +1,7 @@
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { ChannelReport } from '../core/ports/delivery.ts';
-import type { Notice, Notifier } from '../core/ports/notifier.ts';
+import type { Notice, NoticeEnding, Notifier } from '../core/ports/notifier.ts';
 import { RESOLVED } from '../core/ports/notifier.ts';
 import { type RefusedAccount, StoreLostError } from '../core/ports/state-store.ts';
 import type { DaemonEvent, Telemetry } from '../core/ports/telemetry.ts';
@@ -19,6 +19,7 @@ interface Said {
   readonly channel?: string;
   /** Absent: all. */
   readonly channels?: readonly string[];
+  readonly ending?: NoticeEnding;
 }
 
 /** Views of the config in force. */
@@ -149,21 +150,24 @@ export class ProcessNotices implements Telemetry {
     for (const [place, { said }] of this.#open) {
       const { accountId, channel } = said;
       if (accountId !== undefined && !accounts.has(accountId))
-        this.#end(place, 'the account has left the config');
+        this.#end(place, 'the account has left the config: this says nothing about its danger');
       if (channel !== undefined && !channels.has(channel))
         this.#end(place, 'the channel has left the config');
     }
   }
 
-  #end(place: string, words = RESOLVED): void {
+  /** `unjudged`: why nobody looks any more, although the cause may go on. */
+  #end(place: string, unjudged?: string): void {
     const before = this.#open.get(place);
     if (before === undefined) return;
     this.#open.delete(place);
-    this.#hand({ ...before.said, words }, 'resolved', before.sinceMs);
+    const end =
+      unjudged === undefined ? { words: RESOLVED } : { words: unjudged, ending: 'notJudged' as const };
+    this.#hand({ ...before.said, ...end }, 'resolved', before.sinceMs);
   }
 
   #hand(
-    { rule, severity, words, accountId = '', channels = [] }: Said,
+    { rule, severity, words, accountId = '', channels = [], ending }: Said,
     kind: Notice['kind'],
     sinceMs = this.#clock.nowMs(),
   ): void {
@@ -187,6 +191,7 @@ export class ProcessNotices implements Telemetry {
       atMs: this.#clock.nowMs(),
       channels,
       cures: [],
+      ...(ending !== undefined && { ending }),
     };
     this.#notifier?.hand([notice]).catch(this.#onError);
   }

@@ -1,4 +1,5 @@
 import { MS_PER_MINUTE } from '../core/quantities/units.ts';
+
 /** Figures as people read them; the same in every locale and time zone. */
 
 /** `71.3 %`; more digits for small shares. */

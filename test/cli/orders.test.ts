@@ -388,14 +388,16 @@ test('`reduce --withdraw` fails for an unknown order, and for one that is over',
   const before = await submitted(world, 'long');
   const never = await withdraw('abc');
   expect([never.exitCode, never.stdout]).toEqual([EXIT.failed, '']);
-  expect(never.stderr).toMatch(/no such order is open: .* no order abc, .*No order by hand is open there\./);
+  expect(never.stderr).toMatch(/no such order is open: .* no order abc, .*No operator order is open there\./);
   const flatten = ['flatten', '--account', 'long', ...BY, '--yes', '--json'];
   const { id } = json(await world.cli(flatten))['order'] as { id: string };
   expect((await withdraw('abc')).stderr).toContain(`Open there: ${id}.`);
   expect((await withdraw(id)).stdout).toBe(`Withdrawn: ${id}.\n`);
   const over = await withdraw(id);
   expect([over.exitCode, over.stdout]).toEqual([EXIT.failed, '']);
-  expect(over.stderr).toContain('or it is over; nothing was withdrawn. No order by hand is open there.');
+  expect(over.stderr).toContain(
+    'or it is over; there is nothing to withdraw. No operator order is open there.',
+  );
   expect(await submitted(world, 'long')).toBe(before + 2);
 });
 

@@ -75,7 +75,13 @@ test('the notice that an account is not watched stayed open for good when the ac
   expect(told.map(({ kind }) => kind)).toEqual(['firing']);
   reload({ accounts: [] });
   expect(told.slice(1)).toMatchObject([
-    { kind: 'resolved', accountId: 'desk-1', key: told[0]?.key, words: 'the account has left the config' },
+    {
+      kind: 'resolved',
+      accountId: 'desk-1',
+      key: told[0]?.key,
+      ending: 'notJudged',
+      words: 'the account has left the config: this says nothing about its danger',
+    },
   ]);
   // Back again, one failure is not yet worth telling.
   reload({ accounts: ['desk-1'] });
@@ -93,4 +99,5 @@ test('the notice that a channel does not deliver stayed open for good when the c
     { kind: 'firing', ruleId: 'built-in/channel-failed' },
     { kind: 'resolved', ruleId: 'built-in/channel-failed', words: 'the channel has left the config' },
   ]);
+  expect(told[1]?.ending).toBe('notJudged');
 });

@@ -5,7 +5,7 @@ import { accountRow } from '../../src/core/lines/account-row.ts';
 import { headlineOf } from '../../src/core/view/state-line.ts';
 import { lostView } from '../../src/core/view/view-account.ts';
 import { costWords } from '../../src/web/page/account-words.js';
-import { levelOfAccount, verdictOf } from '../../src/web/page/danger.js';
+import { levelOfAccount, levelOfExchangeState, verdictOf } from '../../src/web/page/danger.js';
 import { doingLines } from '../../src/web/page/doing-words.js';
 import { EventParser, type ServerEvent } from '../../src/web/page/event-stream.js';
 import * as format from '../../src/web/page/format.js';
@@ -364,6 +364,16 @@ describe('the sentence', () => {
     const state = { ...CALM, kind: 'blind', cause: 'notPolled', severity: 'info' } as const;
     expect(levelOfAccount(account('a', { state }))).toBe('unknown');
     expect(levelOfAccount(account('a'))).toBe('ok');
+  });
+
+  it('no disagreement of a position hides behind one beside it whose direction is not known', () => {
+    const wrong = position('1', { disagreement: true });
+    const level = (direction: 'short' | null) => {
+      const beside = position('2', { direction });
+      return levelOfExchangeState(wrong, { positions: [wrong, beside] });
+    };
+    expect(level('short')).toBe('ok');
+    expect(level(null)).toBe('warning');
   });
 });
 

@@ -1,6 +1,6 @@
 import path from 'node:path';
 
-/** Test files that mostly wait for real time: names below `test/`, or their beginnings. */
+/** Test files that wait for real time, or compare times: names below `test/`, or their beginnings. */
 const WAITING = [
   'cli/orders',
   'contract/faults',

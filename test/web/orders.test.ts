@@ -186,7 +186,7 @@ describe('an operator order', () => {
         error: { code: 'notFound', message: expect.stringMatching(/no such order is open: .* no order abc/) },
       },
     ]);
-    expect(never.body).toContain('nothing was withdrawn. No order by hand is open there.');
+    expect(never.body).toContain('there is nothing to withdraw. No operator order is open there.');
     expect(await inbox(fixture)).toEqual([]);
     // One that has begun, and one that is over.
     const over = { ...INTENT, ruleId: 'operator:over', ended: true };

@@ -25,8 +25,8 @@ export function missingOrder(
   const open = openOrders(view);
   if (open.includes(orderId) || !isAllShown(view, nowMs)) return undefined;
   return {
-    words: `no such order is open: account ${view.accountId} has no order ${orderId}, or it is over; nothing was withdrawn.`,
-    cure: open.length === 0 ? 'No order by hand is open there.' : `Open there: ${open.join(', ')}.`,
+    words: `no such order is open: account ${view.accountId} has no order ${orderId}, or it is over; there is nothing to withdraw.`,
+    cure: open.length === 0 ? 'No operator order is open there.' : `Open there: ${open.join(', ')}.`,
   };
 }
 

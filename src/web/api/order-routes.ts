@@ -147,7 +147,9 @@ const withdraw = route({
     order: operatorOrder,
     isSeen: z
       .boolean()
-      .describe('It was open; otherwise the account has not been polled for a minute, and nobody can tell.'),
+      .describe(
+        'It was open; otherwise the account has not been polled for a minute, or its store is lost, and nobody can tell.',
+      ),
   })),
   async answer(context, { params: { id, orderId }, body: { reason, author: said }, caller }) {
     const view = await known(context, id);

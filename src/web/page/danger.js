@@ -49,7 +49,9 @@ export function levelOfExchangeState({ liquidationState, disagreement, market, d
   if (liquidationState === null) return 'unknown';
   if (liquidationState !== 'none') return 'critical';
   if (disagreement !== true) return 'ok';
-  const isHedged = positions.some((other) => other.market === market && other.direction !== direction);
+  const isOther = (/** @type {PositionLine} */ other) =>
+    other.market === market && other.direction !== null && other.direction !== direction;
+  const isHedged = direction !== null && positions.some(isOther);
   return isHedged ? 'ok' : 'warning';
 }
 
