@@ -67,7 +67,7 @@ function bashScript(entries: readonly Entry[]): readonly string[] {
     '    next="${path%/}/${COMP_WORDS[i]}"',
     `    case "$next" in ${paths.join('|')}) path="$next" ;; esac`,
     '  done',
-    // Of `--name=value` bash makes three words.
+    // bash splits `--name=value` into three words.
     '  if [ "$cur" = = ]; then cur=',
     '  elif [ "$prev" = = ]; then prev="${COMP_WORDS[COMP_CWORD-2]}"; fi',
     '  case "$path $prev" in',

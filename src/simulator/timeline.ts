@@ -70,7 +70,7 @@ export class Timeline {
   #remember(): void {
     if (this.#horizonMs === 0) return;
     const atMs = this.#model.nowMs();
-    // Of several states of one moment the first and the last are kept: reads beyond the past show the first.
+    // Keeps the first and the last of several states of one moment: reads beyond the past show the first.
     if (this.#past.at(-1)?.atMs === atMs && this.#past.at(-2)?.atMs === atMs) this.#past.pop();
     this.#past.push({ ...this.#present(), atMs });
     // Keep the newest state that is at least as old as the horizon, and all younger ones.

@@ -41,7 +41,7 @@ export class Network {
         const exchange = new Exchange(this.#parts, from, handler, open);
         handler.onRequestStart?.(exchange, undefined);
         if (exchange.aborted) return true;
-        // A request under way belongs to nobody: it arrives whatever happens to its sender.
+        // A request under way arrives even if its sender ends.
         const request = incoming(options, address);
         queue.after(toExchangeMs(), () => {
           if (from.machine.links.exchange !== 'down') front.receive(region, request, exchange);

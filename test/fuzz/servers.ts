@@ -17,7 +17,7 @@ import { type Draw, mutatedJson, mutatedText, oneOf } from './mutate.ts';
 
 /** Names that exist in the servers below. */
 const PARAMETERS: Known = {
-  // Of the web server.
+  // The web server's.
   id: ['desk-1', 'desk-1', '1'],
   accountId: ['desk-1'],
   accounts: ['desk-1', 'desk-1,desk-2'],
@@ -29,12 +29,12 @@ const PARAMETERS: Known = {
   amount: ['10'],
   ticker: ['USD'],
   '*': ['page.js', 'static/css/main.css', '../package.json'],
-  // Of the queues' page.
+  // The queues' page's.
   queueName: ['poll', 'act', 'notify'],
   activeQueue: ['poll', 'notify'],
   jobId: ['job-1', 'job-1', '1'],
   queueStatus: ['failed', 'completed'],
-  // Of the control port.
+  // The control port's.
   account: ['account-1'],
   market: ['BTC_PERP'],
   name: ['crash'],

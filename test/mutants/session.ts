@@ -238,7 +238,7 @@ async function startVitest(switched: readonly Switched[], planFile: string): Pro
       ],
     },
   );
-  // It would end this process at once; whoever interrupts it wants to see what is known by then.
+  // It would end this process at once; the user wants to see the results so far.
   for (const signal of signals) {
     for (const listener of process.listeners(signal)) {
       if (!before.has(listener)) process.removeListener(signal, listener);

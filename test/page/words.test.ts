@@ -286,7 +286,7 @@ describe('the list', () => {
         ],
       }),
     ).toBe('32.1K\u00a0USDT + ?\u00a0BTC');
-    // Of a perpetual without `money` in the config.
+    // A perpetual without `money` in the config.
     expect(atRiskWords({ atRisk: [{ money: 'PERP', worth: 32_100 }] })).toBe('32.1K');
   });
 

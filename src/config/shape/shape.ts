@@ -84,9 +84,9 @@ export function list<T>(item: z.ZodType<T>, min = 0): z.ZodType<readonly T[]> {
 }
 
 /**
- * Adds a check across the keys of a mapping or the items of a list. It also runs if single values are wrong; these are
- * present, but can be anything. `isComplete` is false if the mapping has unknown keys: one of them may be a misspelling
- * of a missing key.
+ * Adds a check across the keys of a mapping or the items of a list. It also runs if single values are wrong: such a
+ * value is present, but can be anything. `isComplete` is false if the mapping has unknown keys, since one of them may be a
+ * missing key, misspelt.
  */
 export function across<T>(
   schema: z.ZodType<T>,

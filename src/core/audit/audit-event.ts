@@ -193,7 +193,7 @@ export function recorder(accountId: string, market: string | undefined, atMs: nu
   };
 }
 
-/** A rejection that answers whether an order of ours stands: it does, its id is taken. */
+/** Whether the event is a rejection that shows our order standing, because its id is taken. */
 export function showsOrderStands({
   kind,
   reason,

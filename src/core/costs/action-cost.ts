@@ -26,7 +26,7 @@ export interface ActionCost {
     | { readonly from: 'config'; readonly rate: number }
     | { readonly from: 'orderHistory'; readonly paid: DecimalString }
     | null;
-  /** Of its position, from the last read before the fill; null: none, or unknown. */
+  /** Liquidation price of the position in the last read before the fill; null: none, or unknown. */
   readonly liquidationPrice: DecimalString | null;
   /** What the market did in the following hour; absent: the hour is not over. */
   readonly nextHour?: NextHour;

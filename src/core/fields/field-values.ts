@@ -16,7 +16,7 @@ import { type Crossing, type Motion, medianWithin, probabilityWithin } from '../
 import type { FieldParameter, FieldValue } from '../rules/rule.ts';
 import type { AccountFieldName, CreditLineFieldName, PositionFieldName } from './field-catalogue.ts';
 
-/** Besides exact values: lower bounds, for counts in incomplete lists, and upper bounds, for the least of several. */
+/** An exact value, a lower bound (a count in an incomplete list) or an upper bound (the least of several). */
 export type FieldQuantity = Quantity<FieldValue> | AtLeast | AtMost;
 
 /** A position as rules judge it: its record, and what else is known of it. */

@@ -73,7 +73,7 @@ export function causeWords(cause: StateCause): string {
   return GATE_WORDS[cause as GateReason];
 }
 
-/** A cause and what is said of it. */
+/** A cause, and its words. */
 export interface Found {
   readonly cause: StateCause;
   /** Replaces the words of the cause. */

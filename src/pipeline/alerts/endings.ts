@@ -74,7 +74,7 @@ function leftWords(position: { readonly sizeBase: string; readonly stopPrices?: 
   return `; left ${position.sizeBase}${stops.length === 0 ? ', no stop of ours stands' : `, stop at ${stops.join(', ')}`}`;
 }
 
-/** No known order of ours took it away, and the exchange does not say what did. */
+/** None of our known orders closed it, and the exchange does not say what did. */
 function goneWords(notice: Notice, scene: AlertScene): string {
   const { subject } = notice;
   if (subject.startsWith('creditLine:')) return creditLineGone(lastFigures(notice, scene) ?? notice.figures);

@@ -27,7 +27,7 @@ export function figuresOf(cases: readonly ComparedCase[]) {
     /** Cases that were liquidated without rules, and how many of them were not with rules. */
     doomed: doomed.length,
     prevented: doomed.filter(({ ruled }) => !ruled.liquidated).length,
-    /** Of the doomed: mean share of the starting equity that was left, without and with rules. */
+    /** Mean share of the starting equity that the doomed kept, without and with rules. */
     keptWithout: mean(doomed.map(({ bare }) => share(bare))),
     kept: mean(doomed.map(({ ruled }) => share(ruled))),
     /** Cases that came through without rules: share of their final equity that rules took; negative: added. */

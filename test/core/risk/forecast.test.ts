@@ -20,7 +20,7 @@ import { runsOf } from '../../support/slice.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-/** Of a walk with this daily volatility and drift, after so many days. */
+/** The motion of a walk with this daily volatility and drift, after so many days. */
 const walk = (sigmaPerDay: number, driftPerDay: number, days: number): Outlook => ({
   variance: sigmaPerDay ** 2 * days,
   adverseMove: driftPerDay * days,

@@ -58,7 +58,7 @@ describe('beyond the loopback', () => {
     const running = await simulator({ accounts: [LONG], host: '0.0.0.0', seed: 7 });
     const again = await simulator({ accounts: [LONG], host: '0.0.0.0', seed: 7 });
     const { controlToken } = running;
-    // Whoever knows the seed knows the keys, but not the token.
+    // The seed gives the keys, but not the token.
     expect(controlToken).toMatch(/^[\w-]{32}$/);
     expect(controlToken).not.toBe(again.controlToken);
     for (const token of [undefined, '', 'x', again.controlToken]) {
