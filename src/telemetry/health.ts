@@ -24,6 +24,8 @@ const MEMORY_MS = 60_000;
 export class Health {
   readonly #clock: Clock;
   #isRedisLost = false;
+  /** Also where Redis answers, but takes no writes, and before its client reports the loss. */
+  #isAlone = false;
   /** The changed config file was refused; the previous config is in force. */
   #isConfigRefused = false;
   /** Stores of the exchange clients that do not answer, and since when; keyed by store and account. */
@@ -45,6 +47,7 @@ export class Health {
 
   note(event: DaemonEvent): void {
     if (event.kind === 'redis') this.#isRedisLost = !event.available;
+    else if (event.kind === 'standby') this.#isAlone = event.state === 'alone';
     else if (event.kind === 'configRefused') this.#isConfigRefused = true;
     else if (event.kind === 'configReloaded') this.#isConfigRefused = false;
     else if (event.kind === 'exchangeStore') {
@@ -87,7 +90,7 @@ export class Health {
   }
 
   has(reason: DegradedReason): boolean {
-    if (reason === 'redis') return this.#isRedisLost;
+    if (reason === 'redis') return this.#isRedisLost || this.#isAlone;
     if (reason === 'config') return this.#isConfigRefused;
     const nowMs = this.#clock.monotonicMs();
     if (reason === 'exchange_store')

@@ -144,6 +144,8 @@ describe.runIf(hasRedisServer())('while Redis', () => {
     );
     const noticedMs = performance.now() - beganMs;
     expect(noticedMs).toBeLessThan(NOTICED_WITHIN_MS);
+    const overview = await (await fetch(`${daemon.webUrl()}/api/v1/overview`)).json();
+    expect(overview).toMatchObject({ degradedWords: { redis: expect.stringContaining('goes on alone') } });
     await drift(simulator, -0.004, () => ours(simulator, 'long').length > 0, 'an order', world);
     expect(said('shared')).toBe(false);
     await ends(parts);

@@ -325,6 +325,19 @@ describe('events', () => {
     );
   });
 
+  test('a process that goes on alone is degraded, even before the client of Redis reports a loss and after it answers again', () => {
+    const { telemetry } = setUp();
+    const isDegraded = () => telemetry.metrics.degraded().includes('redis');
+    expect(isDegraded()).toBe(false);
+    telemetry.emit({ kind: 'standby', state: 'alone', error: new Error('takes no writes') });
+    expect(isDegraded()).toBe(true);
+    telemetry.emit({ kind: 'redis', available: false, error: new Error('gone') });
+    telemetry.emit({ kind: 'redis', available: true });
+    expect(isDegraded()).toBe(true);
+    telemetry.emit({ kind: 'standby', state: 'shared', accounts: [] });
+    expect(isDegraded()).toBe(false);
+  });
+
   test('that fail at every poll are logged now and then, with the number of skipped ones', () => {
     const { telemetry, clock, log } = setUp();
     const failed: DaemonEvent = {
