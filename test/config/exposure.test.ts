@@ -161,6 +161,15 @@ describe('a Redis without a password', () => {
     ]);
   });
 
+  test('is refused for an account without rules as well, where operator orders act by its mode', () => {
+    const refused = ['error redis-without-password redis.url'];
+    const exposed = (mode: 'observe' | 'enforce') =>
+      found(config(mode, 'redis: {}').replace('rules: [r]', 'rules: []')).filter((at) =>
+        at.includes('redis'),
+      );
+    expect([exposed('enforce'), exposed('observe')]).toEqual([refused, []]);
+  });
+
   test('a Redis with a password on this machine needs no TLS', () => {
     expect(found(config('enforce', ''), { env: { REDIS: `redis://:${PASSWORD}@127.0.0.1` } })).toEqual([]);
   });

@@ -32,7 +32,7 @@ by the exchange's ledger.
   --spec     prints the world as JSON
 
 Ends with 0 when everything held (or every missing guard was shown), with 1 when something did not, with 2 for options that make no sense, and with 130
-when it was interrupted (what was played by then is summed up).
+when it was interrupted, 143 when it was terminated (what was played by then is summed up).
 `;
 
 const LONGEST_WORLD_MS = 300_000;
@@ -220,11 +220,13 @@ async function playMany({ count, work }: Plays, workers: number, tally = new Tal
   const startedMs = Date.now();
   const over = new AbortController();
   let played = 0;
-  const stop = (): void => {
+  const stopBy = (exitCode: number) => (): void => {
     over.abort();
-    process.exitCode = 130;
+    process.exitCode = exitCode;
   };
+  const [stop, terminate] = [stopBy(130), stopBy(143)];
   process.once('SIGINT', stop);
+  process.once('SIGTERM', terminate);
   const take = (answer: Answer): void => {
     const violations = 'broken' in answer ? [answer.broken] : answer.violations;
     if (!('broken' in answer)) {
@@ -243,6 +245,7 @@ async function playMany({ count, work }: Plays, workers: number, tally = new Tal
   const atOnce = Math.max(1, Math.min(workers, count));
   await Promise.all(Array.from({ length: atOnce }, () => work(take, over.signal)));
   process.removeListener('SIGINT', stop);
+  process.removeListener('SIGTERM', terminate);
   const seconds = (Date.now() - startedMs) / 1_000;
   report({ ...tally.summary(), seconds });
 }

@@ -26,11 +26,11 @@ export function sharedKeys(config: UncheckedConfig): readonly Problem[] {
 }
 
 /**
- * Reports whether any rule of the account has another mode than observe. Rules that only notify count too: operator
- * orders act in such an account.
+ * Reports whether anything but `observe` is the mode of the account, in which operator orders act, or of one of its
+ * rules.
  */
 export function mayAct({ settings, rules }: Pick<UncheckedAccount, 'settings' | 'rules'>): boolean {
-  return rules.some((rule) => modeOf(rule, settings) !== 'observe');
+  return settings.mode !== 'observe' || rules.some((rule) => modeOf(rule, settings) !== 'observe');
 }
 
 /** Without certificate checks anybody on the path can answer as the exchange; orders must not rely on that. */
