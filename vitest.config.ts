@@ -144,7 +144,7 @@ export default defineConfig({
     experimental: { viteModuleRunner: false },
     // For hangs: what takes seconds here may take ten times as long on a busy machine.
     testTimeout: 120_000,
-    hookTimeout: 30_000,
+    hookTimeout: 120_000,
     teardownTimeout: 10_000,
     // One second, the default, is short for a thousand connections on a busy machine.
     expect: { poll: { timeout: 15_000 } },

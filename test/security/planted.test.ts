@@ -224,11 +224,11 @@ async function followLinks(scene: Scene): Promise<ReadonlyMap<string, string>> {
   return pages;
 }
 
-/** Files that a daemon writes. */
+/** Files that a daemon writes; of those that it is just putting in place, what they replace is read. */
 async function filesIn(folder: string): Promise<ReadonlyMap<string, string>> {
   const names = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = names
-    .filter((entry) => entry.isFile())
+    .filter((entry) => entry.isFile() && !entry.name.endsWith('.new'))
     .map((entry) => path.join(entry.parentPath, entry.name));
   return new Map(
     await Promise.all(
