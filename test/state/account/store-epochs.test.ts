@@ -214,7 +214,7 @@ test('a claim handed out just when a store epoch began is still handed out', asy
 
 test('a store that does not answer is lost within the allowed time, and found again', async () => {
   const prefix = newPrefix();
-  const state = open(prefix, 100);
+  const state = open(prefix, 1_000);
   await withLane(state, 'silent');
   server.pause();
   try {
