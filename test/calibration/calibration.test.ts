@@ -15,7 +15,6 @@ const WAYS = [2_000, 10_000].flatMap((everyMs) => PATH_MODELS.map((model) => ({ 
 describe('forecasts against real crashes that nothing was fitted to', () => {
   test.skipIf(FILES.length === 0).each(sliceOf(WAYS, 6, 'ways to look at crashes'))(
     `polling every $everyMs ms, $model${why}`,
-    { timeout: 120_000 },
     ({ everyMs, model }) => {
       for (const [horizonMs, tally] of measureFiles(FILES, everyMs, [model]).get(model) ?? expect.fail()) {
         if (horizonMs < everyMs) continue;

@@ -57,7 +57,7 @@ function judge(text: string): 'loaded' | 'refused' {
   return 'loaded';
 }
 
-describe('any text is a clear error or a valid config', { timeout: 120_000 }, () => {
+describe('any text is a clear error or a valid config', () => {
   test('random bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 2000 }), (bytes) => {
@@ -142,7 +142,7 @@ describe('any text is a clear error or a valid config', { timeout: 120_000 }, ()
 /** Each mutation loads the whole example: a run tries some of its nodes, `FULL=1` all. */
 const SHARE = 16;
 
-describe('every single-key mutation of the example', { timeout: 120_000 }, () => {
+describe('every single-key mutation of the example', () => {
   const all = [...nodes(root())].filter(({ path }) => path.length > 0);
   const some = sliceOf(all, SHARE, 'nodes of the example');
   const required =

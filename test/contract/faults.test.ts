@@ -26,7 +26,7 @@ const html = '<html><body>502 Bad Gateway</body></html>';
 /** The message differs from "Too many requests.", which a stale nonce also gets. */
 const REQUEST_LIMIT: FaultEffect = { kind: 'status', status: 429, message: 'Limit reached.' };
 
-describe('an order hit by', { timeout: 120_000 }, () => {
+describe('an order hit by', () => {
   it.each<readonly [string, FaultEffect, string, number]>([
     ['latency within the timeout', { kind: 'latency', delayMs: 30, jitterMs: 10 }, 'accepted', 1],
     ['a slow reply within the timeout', { kind: 'latency', delayMs: 30, at: 'reply' }, 'accepted', 1],
@@ -106,7 +106,7 @@ describe('an order hit by', { timeout: 120_000 }, () => {
     exchange.injectFault(once(late, 'stopLimit'));
     expect(summary(await client.reduceOnlyStop(STOP))).toBe('unknown timeout - - possible');
     expect(placed(exchange)).toHaveLength(0);
-    await expect.poll(() => placed(exchange).length, { timeout: 15_000 }).toBe(1);
+    await expect.poll(() => placed(exchange).length).toBe(1);
   });
 
   it('a wrong type of any field is unknown, unless the field is optional and read otherwise', async () => {
@@ -167,7 +167,7 @@ describe('an order hit by', { timeout: 120_000 }, () => {
       ),
       { numRuns: runsOf(40) },
     );
-    await expect.poll(() => exchange.requestLog({ outcome: 'pending' }).length, { timeout: 15_000 }).toBe(0);
+    await expect.poll(() => exchange.requestLog({ outcome: 'pending' }).length).toBe(0);
     for (let index = 1; index <= run; index += 1)
       for (const part of [1, 2, 3])
         expect(placed(exchange, `run-${index}-${part}`).length).toBeLessThanOrEqual(1);
@@ -307,7 +307,7 @@ describe('a read hit by', () => {
     const controller = new AbortController();
     const read = client.openPositions({}, { signal: controller.signal });
     const order = client.reduceOnlyStop(STOP, { signal: controller.signal });
-    await expect.poll(() => exchange.requestLog().length, { timeout: 15_000 }).toBe(2);
+    await expect.poll(() => exchange.requestLog().length).toBe(2);
     controller.abort();
     expect(summary(await read)).toBe('failed aborted - - possible');
     expect(summary(await order)).toBe('unknown aborted - - possible');

@@ -206,7 +206,7 @@ function expectReduceOnlyReduces(entries: readonly LedgerEntry[], reduceOnly: Re
   }
 }
 
-describe('for any seed and any flow of orders over HTTP', { timeout: 120_000 }, () => {
+describe('for any seed and any flow of orders over HTTP', () => {
   it.each(['cross', 'isolated'] as const)(
     'collateral + pnl + fees + funding balance to the last digit, and reduce-only never grows a position (%s)',
     async (marginModel) => {

@@ -350,7 +350,7 @@ describe('a request whose reply was lost', () => {
     expect(summary(outcome)).toBe('unknown connectionLost - - possible');
     const [pending] = exchange.requestLog({ endpoint: 'stopLimit' });
     expect([pending?.outcome, placed(exchange).length]).toEqual(['pending', 0]);
-    await expect.poll(() => placed(exchange, 'stop-1').length, { timeout: 15_000 }).toBe(1);
+    await expect.poll(() => placed(exchange, 'stop-1').length).toBe(1);
   });
 
   it('arrives in the books after an accepted cancel, which does not cover it', async () => {

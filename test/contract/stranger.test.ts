@@ -165,7 +165,7 @@ async function tradeAsStranger(post: Post, { listening }: Started): Promise<void
   });
 }
 
-describe('breakwater simulate, as a process', { timeout: 120_000 }, () => {
+describe('breakwater simulate, as a process', () => {
   it.runIf(plays('node'))(
     'started with npm, serves a client that signs with node:crypto, and exits with 0 on SIGTERM',
     async () => {
@@ -213,7 +213,7 @@ describe('breakwater simulate, as a process', { timeout: 120_000 }, () => {
     child.stdout.on('data', (chunk: Buffer) => {
       output += String(chunk);
     });
-    await expect.poll(() => output, { timeout: 20_000 }).toContain('"event":"listening"');
+    await expect.poll(() => output).toContain('"event":"listening"');
     child.stdin.write('\u0003');
     expect(await ended).toEqual([EXIT.ok, null]);
   });

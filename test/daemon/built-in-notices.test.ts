@@ -80,9 +80,7 @@ describe.runIf(hasRedisServer())('without a rule, people are notified', () => {
     expect(more).toEqual([]);
   });
 
-  test('of a refused config, a paused queue, and of going on without Redis', {
-    timeout: 120_000,
-  }, async () => {
+  test('of a refused config, a paused queue, and of going on without Redis', async () => {
     const { server, chat, world, daemon } = await open(['desk1']);
     await polls(world, 'desk1', 3);
     const told = async (what: string): Promise<void> =>

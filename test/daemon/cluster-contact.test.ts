@@ -115,7 +115,7 @@ const readText = (file: string) => readFile(file, 'utf8');
 const ignore = () => undefined;
 
 describe.runIf(hasRedisServer())('each node of a cluster', () => {
-  test('is examined, including replicas', { timeout: 60_000 }, async () => {
+  test('is examined, including replicas', async () => {
     const scene = await openClusterScene({ closing: closeAfterTest, key: '{bw}' });
     const redis = await connect(`redis+cluster://${scene.hosts}`);
     const examine = () => examineRedis(redis, 'ok');
@@ -131,7 +131,7 @@ describe.runIf(hasRedisServer())('each node of a cluster', () => {
     expect(findings.find(({ aspect }) => aspect === 'nodes')).toMatchObject({ level: 'warning', words });
   });
 
-  test.runIf(hasOpenssl)('accepts TLS and the user of docs/operations.md', { timeout: 60_000 }, async () => {
+  test.runIf(hasOpenssl)('accepts TLS and the user of docs/operations.md', async () => {
     const guide = await readFile(new URL('docs/operations.md', ROOT), 'utf8');
     const [, rights = ''] = /^user breakwater on >PASSWORD (.*~\{breakwater\}.*)$/m.exec(guide) ?? [];
     const authority = await openAuthority();

@@ -51,7 +51,7 @@ describe.runIf(hasRedisServer())('a daemon on a Redis Cluster', () => {
     };
   }
 
-  test('protects a position, with all keys in one slot', { timeout: 60_000 }, async () => {
+  test('protects a position, with all keys in one slot', async () => {
     const { scene, reduceHalfway, wholeAgain, states } = await open();
     await reduceHalfway();
     await wholeAgain(false);
@@ -68,7 +68,6 @@ describe.runIf(hasRedisServer())('a daemon on a Redis Cluster', () => {
 
   test.each(sliceOf(kills, 2, 'ways to kill a node'))(
     'continues a reduction as its node %s',
-    { timeout: 120_000 },
     async (_words, losesWrites) => {
       const { scene, reduceHalfway, wholeAgain, states } = await open();
       if (losesWrites) await scene.cutReplication();
@@ -80,7 +79,7 @@ describe.runIf(hasRedisServer())('a daemon on a Redis Cluster', () => {
     },
   );
 
-  test.runIf(plays('moved'))('continues a reduction as its slot is moved', { timeout: 120_000 }, async () => {
+  test.runIf(plays('moved'))('continues a reduction as its slot is moved', async () => {
     const { scene, reduceHalfway, wholeAgain } = await open();
     const [target] = scene.others;
     await reduceHalfway();
@@ -96,9 +95,6 @@ describe.runIf(hasRedisServer())('a daemon on a Redis Cluster', () => {
 
   test.runIf(plays('not covered'))(
     'goes on from memory while a slot of the cluster is not covered',
-    {
-      timeout: 120_000,
-    },
     async () => {
       const { scene, world, reduceHalfway, wholeAgain, states } = await open();
       const [bystander] = scene.others;

@@ -71,9 +71,6 @@ const SCOPES = sliceOf(
 describe.runIf(hasRedisServer())('after Redis is lost', () => {
   test.each(SCOPES)(
     'a pause %s is in force again that was known at the start and lifted since',
-    {
-      timeout: 60_000,
-    },
     async (_, scope) => {
       const scene = await open();
       const { simulator, world, breakwater, knows } = scene;
@@ -94,27 +91,21 @@ describe.runIf(hasRedisServer())('after Redis is lost', () => {
     },
   );
 
-  test.each(SCOPES)(
-    'a pause %s is forgotten that was placed after the last poll',
-    {
-      timeout: 60_000,
-    },
-    async (_, scope) => {
-      const scene = await open();
-      const { simulator, world, breakwater, knows } = scene;
-      // Keeps anything from being sent before the loss.
-      await breakwater('pause', ...scope, '--reason', 'the first', '--author', 'ann');
-      const daemon = await world.start();
-      await polls(world, 'long', 1);
-      await breakwater('resume', ...scope, '--reason', 'over', '--author', 'ann');
-      await breakwater('pause', ...scope, '--reason', 'the second', '--author', 'ann');
-      await knows('the second');
-      // Each bucket reports it separately.
-      await knows('the first', false);
-      // It polls when it notices the loss, and then not for an hour.
-      await Promise.all([polls(world, 'long', 1), scene.loseRedis()]);
-      expect(await daemon.state.controls.list()).toMatchObject([{ reason: 'the second' }]);
-      expect(ours(simulator, 'long')).toEqual([]);
-    },
-  );
+  test.each(SCOPES)('a pause %s is forgotten that was placed after the last poll', async (_, scope) => {
+    const scene = await open();
+    const { simulator, world, breakwater, knows } = scene;
+    // Keeps anything from being sent before the loss.
+    await breakwater('pause', ...scope, '--reason', 'the first', '--author', 'ann');
+    const daemon = await world.start();
+    await polls(world, 'long', 1);
+    await breakwater('resume', ...scope, '--reason', 'over', '--author', 'ann');
+    await breakwater('pause', ...scope, '--reason', 'the second', '--author', 'ann');
+    await knows('the second');
+    // Each bucket reports it separately.
+    await knows('the first', false);
+    // It polls when it notices the loss, and then not for an hour.
+    await Promise.all([polls(world, 'long', 1), scene.loseRedis()]);
+    expect(await daemon.state.controls.list()).toMatchObject([{ reason: 'the second' }]);
+    expect(ours(simulator, 'long')).toEqual([]);
+  });
 });

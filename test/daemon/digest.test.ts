@@ -81,9 +81,7 @@ async function eventuallySent(world: DaemonWorld, count = 1): Promise<void> {
   );
 }
 
-test("two instances send one digest of both accounts' actions, and the command line prints the same", {
-  timeout: 120_000,
-}, async () => {
+test("two instances send one digest of both accounts' actions, and the command line prints the same", async () => {
   const simulator = await openScene();
   const receiver = await openReceiver();
   const parts = { accounts: ACCOUNTS, rules: RULES };
@@ -144,9 +142,7 @@ test("two instances send one digest of both accounts' actions, and the command l
   expect(receiver.received).toHaveLength(1);
 });
 
-test('an audit trail that somebody rewrote in Redis is whole in itself: the head in the digest finds it', {
-  timeout: 120_000,
-}, async () => {
+test('an audit trail that somebody rewrote in Redis is whole in itself: the head in the digest finds it', async () => {
   const simulator = await openScene();
   const receiver = await openReceiver();
   const parts = { accounts: { long: { rules: ['halve'], more: '    mode: observe\n' } }, rules: RULES };
@@ -189,9 +185,7 @@ test('an audit trail that somebody rewrote in Redis is whole in itself: the head
   expect(found.stdout).toContain('the chain was made anew');
 });
 
-test('a process that starts when the day has its digest sends none; another time of day gives another digest', {
-  timeout: 120_000,
-}, async () => {
+test('a process that starts when the day has its digest sends none; another time of day gives another digest', async () => {
   const simulator = await openScene();
   const receiver = await openReceiver();
   const parts = { accounts: ACCOUNTS, rules: RULES };
@@ -217,9 +211,6 @@ test('a process that starts when the day has its digest sends none; another time
 
 test.runIf(hasRedisServer())(
   'without Redis the first instance sends it, and says which figures are missing',
-  {
-    timeout: 120_000,
-  },
   async () => {
     const server = await startRedisServer({ persistent: true });
     closeAfterTest(() => server.stop());

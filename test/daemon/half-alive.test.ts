@@ -112,7 +112,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
 const SOME = sliceOf(Object.keys(FAULTS), 3, 'ways of Redis to be half alive');
 
 describe.runIf(hasRedisServer())('while Redis', () => {
-  test.each(SOME)('%s, the daemon acts on a breach, once', { timeout: 60_000 }, async (name) => {
+  test.each(SOME)('%s, the daemon acts on a breach, once', async (name) => {
     const { begins, ends, options } = FAULTS[name]!;
     const server = await startRedisServer(
       options ?? { args: ['--enable-protected-configs', 'yes', '--save', ''] },
@@ -165,9 +165,7 @@ describe.runIf(hasRedisServer())('while Redis', () => {
     expect(opened).toHaveLength(1);
   });
 
-  test('falls silent while people are notified of a breach, the daemon acts on it', {
-    timeout: 60_000,
-  }, async () => {
+  test('falls silent while people are notified of a breach, the daemon acts on it', async () => {
     const server = await startRedisServer({ args: ['--save', ''] });
     closeAfterTest(() => server.stop());
     const proxy = await startSlowRedis(server.url, 0);

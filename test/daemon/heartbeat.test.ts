@@ -139,9 +139,7 @@ describe.runIf(hasRedisServer())('a daemon with a heartbeat', () => {
     do: [{ notify: {} }]
 `;
 
-  test('pings while it watches, also without Redis, gives the reason when the exchange hangs, and logs no address', {
-    timeout: 120_000,
-  }, async () => {
+  test('pings while it watches, also without Redis, gives the reason when the exchange hangs, and logs no address', async () => {
     const server = await startRedisServer({ persistent: true });
     closeAfterTest(() => server.stop());
     const [simulator, service] = [await openScene(), await openService()];

@@ -91,7 +91,7 @@ test('a process whose number was taken by another is notified once, and leaves i
   await claim.take();
   await redis.set(keyOf(prefix, 0), 'i0-other another-host pid:[1] 7', 'PX', CLAIM_TTL_MS);
   claim.start();
-  await expect.poll(() => taken, { timeout: 5_000 }).toEqual(['i0-other another-host pid:[1] 7']);
+  await expect.poll(() => taken).toEqual(['i0-other another-host pid:[1] 7']);
   await claim.release();
   expect(await redis.get(keyOf(prefix, 0))).toBe('i0-other another-host pid:[1] 7');
 });

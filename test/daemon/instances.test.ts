@@ -14,7 +14,7 @@ const HALVE = `  - id: rule
     do: [{ reduce: { by: 50%, slippage: 1% } }]
 `;
 
-test('two instances together place one set of orders', { timeout: 120_000 }, async () => {
+test('two instances together place one set of orders', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, { accounts: { long: { rules: ['rule'] } }, rules: HALVE });
   await Promise.all([world.start(), world.start({ ordinal: 1 })]);
@@ -31,7 +31,7 @@ test('two instances together place one set of orders', { timeout: 120_000 }, asy
   expect(simulator.model.openOrders('long')).toEqual([]);
 });
 
-test('roles on different hosts share the work through one Redis', { timeout: 120_000 }, async () => {
+test('roles on different hosts share the work through one Redis', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, { accounts: { long: { rules: ['rule'] } }, rules: HALVE });
   await world.start({ roles: ['poll'] });
@@ -47,9 +47,6 @@ test('roles on different hosts share the work through one Redis', { timeout: 120
 
 test.runIf(plays('in the middle of an order'))(
   'two others take over the order of an instance killed in the middle of it',
-  {
-    timeout: 120_000,
-  },
   async () => {
     const simulator = await openScene();
     const accounts = Object.fromEntries(['long', 'short'].map((id) => [id, { rules: ['rule'] }]));
@@ -73,9 +70,6 @@ test.runIf(plays('in the middle of an order'))(
 
 test.runIf(plays('before a far poll'))(
   'work of a killed instance does not wait for the next poll of a rarely polled account',
-  {
-    timeout: 120_000,
-  },
   async () => {
     const simulator = await openScene();
     const world = await openDaemonWorld(simulator, {
@@ -106,7 +100,6 @@ const MOST_SILENCE_MS = 5_000;
 
 test.each(sliceOf(['poll.taken', 'poll.committed'] as const, 2, 'points to kill one of three at'))(
   'one of three instances is killed at %s: no account is silent, and nothing is lost or doubled',
-  { timeout: 120_000 },
   async (point) => {
     const simulator = await openScene();
     const rules = HALVE.replace('amount: { above: 0.3 }', 'markPrice: { below: 59900 }');

@@ -52,7 +52,6 @@ const CASES: readonly Case[] = [
 
 test.each(sliceOf(CASES, 4, 'readings with a lost reply'))(
   'a lost reply where $name: the target is reached, not passed',
-  { timeout: 120_000 },
   async ({ readings, exchange, account = 'long' }) => {
     const simulator = await openScene({ readings });
     simulator.injectFault({ effect: { kind: 'lostReply' }, target: { endpoint: 'stopLimit' }, count: 1 });

@@ -16,7 +16,6 @@ const hasServer = hasRedisServer();
 
 test.runIf(hasServer)(
   'Redis is killed in the middle of an order and restarted: the target is reached, not passed',
-  { timeout: 120_000 },
   async () => {
     const server = await startRedisServer({ persistent: true, args: ['--appendfsync', 'everysec'] });
     const simulator = await openScene();

@@ -60,9 +60,9 @@ function cpuMs(work: () => void): number {
   return (user + system) / 1000;
 }
 
-test('a scrape of 1,000 accounts with 5 positions each has a small peak, is quick, and retains nothing', {
-  timeout: 120_000,
-}, async ({ annotate }) => {
+test('a scrape of 1,000 accounts with 5 positions each has a small peak, is quick, and retains nothing', async ({
+  annotate,
+}) => {
   const world = await openDaemonWorld(await openScene(), { accounts: {}, rules: '  []' });
   const ids = Array.from({ length: ACCOUNTS }, (_, index) => `desk-${index}`);
   const { text, env } = fleetConfig(ids, { url: world.redisUrl, prefix: world.prefix });

@@ -42,9 +42,7 @@ function sample(text: string, name: string, ...labels: readonly string[]): numbe
   return Number(line?.split(' ').at(-1));
 }
 
-test('of two processes one runs each stress test, and every page and scrape shows it', {
-  timeout: 120_000,
-}, async () => {
+test('of two processes one runs each stress test, and every page and scrape shows it', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(
     simulator,
@@ -98,9 +96,7 @@ test('of two processes one runs each stress test, and every page and scrape show
   expect(ours(simulator, 'long')).toEqual([]);
 });
 
-test('before any account was read a stress test fails, instead of reporting that nobody holds a position', {
-  timeout: 120_000,
-}, async () => {
+test('before any account was read a stress test fails, instead of reporting that nobody holds a position', async () => {
   const simulator = await openScene();
   simulator.setRegion(0, { mode: 'down' });
   const world = await openDaemonWorld(simulator, stress('{ at: "* * * * * *", scenarios: [shock-down-5] }'));
@@ -127,7 +123,6 @@ test('before any account was read a stress test fails, instead of reporting that
 
 test.runIf(plays('a reload'))(
   'without a schedule nothing runs, and a reload starts and ends it',
-  { timeout: 120_000 },
   async () => {
     const simulator = await openScene();
     const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: RULES });
@@ -150,9 +145,6 @@ test.runIf(plays('a reload'))(
 
 test.runIf(plays('a stop'))(
   'SIGTERM in the middle of a stress test ends gracefully, and leaves the run to the next process',
-  {
-    timeout: 120_000,
-  },
   async () => {
     const simulator = await openScene();
     const world = await openDaemonWorld(

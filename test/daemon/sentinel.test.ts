@@ -43,9 +43,6 @@ describe.runIf(hasRedisServer())('a failover by Sentinels', () => {
 
   test.each(sliceOf(losses, 2, 'ways to lose a primary'))(
     'during a reduction, as the primary %s: the target is not crossed and nothing is sent twice',
-    {
-      timeout: 120_000,
-    },
     async (_words, lose) => {
       const { scene, simulator, world, reduceHalfway, failedOver } = await open();
       const [primary, replica] = scene.servers;

@@ -57,9 +57,6 @@ const isShared = (world: DaemonWorld): boolean =>
 describe.runIf(hasRedisServer())('a daemon', () => {
   test.runIf(plays('killed'))(
     'killed while alone and restarted without Redis keeps its target, and hands everything back',
-    {
-      timeout: 120_000,
-    },
     async () => {
       const scene = await open();
       const { server, simulator, world } = scene;
@@ -104,9 +101,6 @@ describe.runIf(hasRedisServer())('a daemon', () => {
 
   test.runIf(plays('paused'))(
     'started without Redis from a fresh mirror obeys the pause in force, and acts when it is lifted',
-    {
-      timeout: 120_000,
-    },
     async () => {
       const scene = await open();
       const { server, simulator, world, folder } = scene;
@@ -154,9 +148,6 @@ describe.runIf(hasRedisServer())('a daemon', () => {
   ] as const;
   test.each(sliceOf(unknown, 2, 'mirrors that say too little'))(
     'started without Redis watches but does not act where %s, and acts when Redis is back',
-    {
-      timeout: 120_000,
-    },
     async (_, options, agoMs) => {
       const scene = await open(options);
       const { server, simulator, world } = scene;
@@ -183,9 +174,7 @@ describe.runIf(hasRedisServer())('a daemon', () => {
     },
   );
 
-  test('starts although a proxy resets its connections because the server is away', {
-    timeout: 120_000,
-  }, async () => {
+  test('starts although a proxy resets its connections because the server is away', async () => {
     const server = await startRedisServer({ persistent: true });
     closeAfterTest(() => server.stop());
     const proxy = await openLink(server.port);

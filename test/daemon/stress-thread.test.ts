@@ -72,7 +72,7 @@ test('a simulation runs beside the event loop, which stays free', { timeout: 300
   expect((await runInThread(input, bounds())).cases).toEqual(cases);
 });
 
-test('a run ends at its time limit, and when it is aborted', { timeout: 120_000 }, async () => {
+test('a run ends at its time limit, and when it is aborted', async () => {
   const input = { configFile: await configFile(), accounts: [HELD], ...LONG_RUN };
   expect(await runInThread(input, bounds(300))).toEqual({ end: 'late', cases: [] });
   const over = new AbortController();
@@ -85,7 +85,7 @@ test('a run ends at its time limit, and when it is aborted', { timeout: 120_000 
   });
 });
 
-test('an invalid run is refused with its reason', { timeout: 120_000 }, async () => {
+test('an invalid run is refused with its reason', async () => {
   const file = await configFile();
   const elsewhere = { ...HELD, positions: [{ ...HELD.positions[0]!, market: 'DOGE_PERP' }] };
   const input = { configFile: file, accounts: [elsewhere], scenarios: ['wick'], conditions: ['calm'] };

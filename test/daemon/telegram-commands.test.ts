@@ -349,9 +349,6 @@ test('a configured webhook shows in log, metric and API, with the cure, until it
 
 test.runIf(hasRedisServer() && plays('without Redis'))(
   'while Redis is lost one of two processes listens, and its work is not repeated when Redis is back',
-  {
-    timeout: 120_000,
-  },
   async () => {
     const server = await startRedisServer({ persistent: true, args: ['--appendfsync', 'everysec'] });
     closeAfterTest(() => server.stop());

@@ -60,9 +60,7 @@ describe.runIf(hasRedisServer())('while Redis is lost', () => {
     return { server, simulator, world, said: hook.bodies };
   }
 
-  test('the daemon acts on a breach within seconds, and when Redis is back nothing is sent twice', {
-    timeout: 120_000,
-  }, async () => {
+  test('the daemon acts on a breach within seconds, and when Redis is back nothing is sent twice', async () => {
     const { server, simulator, world, said } = await open();
     const daemon = await world.start();
     await polls(world, 'long', 3);
@@ -95,52 +93,43 @@ describe.runIf(hasRedisServer())('while Redis is lost', () => {
     expect(firing.filter((body) => body.includes('"rule":"built-in/without-redis"'))).toHaveLength(1);
   });
 
-  test.runIf(plays('port'))(
-    'pause names port, token and the other ways to hold a daemon back',
-    {
-      timeout: 120_000,
-    },
-    async () => {
-      const [port, other] = [await freePort(), await freePort()];
-      const token = 'a-control-token-of-this-test';
-      const { server, world } = await open(`{ port: ${port}, controlToken: { env: CONTROL } }`);
-      const env = { ...world.env, CONTROL: token };
-      const pause = async (...args: readonly string[]) =>
-        await runCommandLine(
-          ['pause', '--account', 'long', '--reason', 'r', ...args, '--config', world.configFile],
-          { env },
-        );
-      await world.start({ env, webPort: other });
-      await polls(world, 'long', 3);
-      await server.kill();
-      const isAlone = (): boolean =>
-        world.events.some((event) => event.kind === 'standby' && event.state === 'alone');
-      await eventually(isAlone, 'the loss noticed', () => troubles(world.events));
-      const lost = await pause();
-      expect(lost.exitCode).toBe(1);
-      expect(lost.stderr).toContain(
-        `answers at http://127.0.0.1:${port} (web.host and web.port of the config)`,
-      );
-      expect(lost.stderr).toMatch(
-        /name it with --url\. .*web\.controlToken for changes\. .*end its process \(SIGTERM/s,
-      );
-      expect((await pause('--url', 'http://example.com')).exitCode).toBe(2);
-      const found = await pause('--url', `http://127.0.0.1:${other}/`);
-      expect([found.exitCode, found.stdout]).toEqual([0, expect.stringContaining('Paused: account long')]);
-      await polls(world, 'long', 3);
-      const status = await runCommandLine(
-        ['status', '--url', `http://127.0.0.1:${other}`, '--config', world.configFile],
+  test.runIf(plays('port'))('pause names port, token and the other ways to hold a daemon back', async () => {
+    const [port, other] = [await freePort(), await freePort()];
+    const token = 'a-control-token-of-this-test';
+    const { server, world } = await open(`{ port: ${port}, controlToken: { env: CONTROL } }`);
+    const env = { ...world.env, CONTROL: token };
+    const pause = async (...args: readonly string[]) =>
+      await runCommandLine(
+        ['pause', '--account', 'long', '--reason', 'r', ...args, '--config', world.configFile],
         { env },
       );
-      expect(status.stdout).toContain('paused');
-    },
-  );
+    await world.start({ env, webPort: other });
+    await polls(world, 'long', 3);
+    await server.kill();
+    const isAlone = (): boolean =>
+      world.events.some((event) => event.kind === 'standby' && event.state === 'alone');
+    await eventually(isAlone, 'the loss noticed', () => troubles(world.events));
+    const lost = await pause();
+    expect(lost.exitCode).toBe(1);
+    expect(lost.stderr).toContain(
+      `answers at http://127.0.0.1:${port} (web.host and web.port of the config)`,
+    );
+    expect(lost.stderr).toMatch(
+      /name it with --url\. .*web\.controlToken for changes\. .*end its process \(SIGTERM/s,
+    );
+    expect((await pause('--url', 'http://example.com')).exitCode).toBe(2);
+    const found = await pause('--url', `http://127.0.0.1:${other}/`);
+    expect([found.exitCode, found.stdout]).toEqual([0, expect.stringContaining('Paused: account long')]);
+    await polls(world, 'long', 3);
+    const status = await runCommandLine(
+      ['status', '--url', `http://127.0.0.1:${other}`, '--config', world.configFile],
+      { env },
+    );
+    expect(status.stdout).toContain('paused');
+  });
 
   test.runIf(plays('status'))(
     'status, pause and resume ask the daemon itself; the changes are in force there and afterwards',
-    {
-      timeout: 120_000,
-    },
     async () => {
       const port = await freePort();
       const token = 'a-control-token-of-this-test';
@@ -210,63 +199,57 @@ describe.runIf(hasRedisServer())('while Redis is lost', () => {
     },
   );
 
-  test.runIf(plays('another daemon'))(
-    'pause warns of the other daemon that goes on acting',
-    {
-      timeout: 120_000,
-    },
-    async () => {
-      const [port, other] = [await freePort(), await freePort()];
-      const { server, simulator, world } = await open(`{ port: ${port}, controlToken: { env: CONTROL } }`);
-      const env = { ...world.env, CONTROL: 'a-control-token-of-this-test' };
-      const said = async (command: string, ...args: readonly string[]) =>
-        await runCommandLine(
-          [command, '--account', 'long', '--reason', 'r', ...args, '--config', world.configFile],
-          { env },
-        );
-      const daemons = [await world.start({ env }), await world.start({ env, ordinal: 1, webPort: other })];
-      await eventually(
-        () => daemons.every(({ state }) => state.standby?.hasCompany === true),
-        'each sees the other',
+  test.runIf(plays('another daemon'))('pause warns of the other daemon that goes on acting', async () => {
+    const [port, other] = [await freePort(), await freePort()];
+    const { server, simulator, world } = await open(`{ port: ${port}, controlToken: { env: CONTROL } }`);
+    const env = { ...world.env, CONTROL: 'a-control-token-of-this-test' };
+    const said = async (command: string, ...args: readonly string[]) =>
+      await runCommandLine(
+        [command, '--account', 'long', '--reason', 'r', ...args, '--config', world.configFile],
+        { env },
       );
-      await server.kill();
-      await eventually(
-        () => daemons.every(({ state }) => state.standby?.isAlone === true),
-        'both alone',
-        () => troubles(world.events),
-      );
-      const first = await said('pause');
-      const base = `http://127.0.0.1:${port}`;
-      expect([first.exitCode, first.stdout]).toEqual([
-        1,
-        expect.stringMatching(`^Paused at ${base} alone: account long, `),
-      ]);
-      expect(first.stderr).toContain(
-        `Only the daemon at ${base} is paused. Other instances that run GO ON ACTING`,
-      );
-      const url = `http://127.0.0.1:${other}`;
-      const second = await said('pause', '--url', url, '--json');
-      expect([second.exitCode, JSON.parse(second.stdout)]).toMatchObject([
-        1,
-        { kind: 'pause', accountId: 'long', onlyAt: url },
-      ]);
-      await drift(simulator, -0.004, () => priceOf(simulator) < 45_000, 'below where the rule fires');
-      await polls(world, 'long', 6);
-      expect(ours(simulator, 'long')).toEqual([]);
-      const lifted = await said('resume');
-      expect([lifted.exitCode, lifted.stderr]).toEqual([
-        1,
-        expect.stringContaining(
-          `Only the daemon at ${base} has lifted it. Other instances that run stay paused`,
-        ),
-      ]);
-      await eventually(
-        () => ours(simulator, 'long').length > 0,
-        'an order of the daemon that is not paused',
-        () => troubles(world.events),
-      );
-    },
-  );
+    const daemons = [await world.start({ env }), await world.start({ env, ordinal: 1, webPort: other })];
+    await eventually(
+      () => daemons.every(({ state }) => state.standby?.hasCompany === true),
+      'each sees the other',
+    );
+    await server.kill();
+    await eventually(
+      () => daemons.every(({ state }) => state.standby?.isAlone === true),
+      'both alone',
+      () => troubles(world.events),
+    );
+    const first = await said('pause');
+    const base = `http://127.0.0.1:${port}`;
+    expect([first.exitCode, first.stdout]).toEqual([
+      1,
+      expect.stringMatching(`^Paused at ${base} alone: account long, `),
+    ]);
+    expect(first.stderr).toContain(
+      `Only the daemon at ${base} is paused. Other instances that run GO ON ACTING`,
+    );
+    const url = `http://127.0.0.1:${other}`;
+    const second = await said('pause', '--url', url, '--json');
+    expect([second.exitCode, JSON.parse(second.stdout)]).toMatchObject([
+      1,
+      { kind: 'pause', accountId: 'long', onlyAt: url },
+    ]);
+    await drift(simulator, -0.004, () => priceOf(simulator) < 45_000, 'below where the rule fires');
+    await polls(world, 'long', 6);
+    expect(ours(simulator, 'long')).toEqual([]);
+    const lifted = await said('resume');
+    expect([lifted.exitCode, lifted.stderr]).toEqual([
+      1,
+      expect.stringContaining(
+        `Only the daemon at ${base} has lifted it. Other instances that run stay paused`,
+      ),
+    ]);
+    await eventually(
+      () => ours(simulator, 'long').length > 0,
+      'an order of the daemon that is not paused',
+      () => troubles(world.events),
+    );
+  });
 
   test('a change without the control token is refused in words; without a daemon, the error is the missing Redis', async () => {
     const port = await freePort();

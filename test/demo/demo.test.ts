@@ -35,9 +35,7 @@ const COLOUR = new RegExp(`${String.fromCharCode(27)}\\[\\d+m`);
 
 describe('breakwater demo', () => {
   /** Half the default pace: a busy machine must not cost an account. */
-  test('in a crash the protected account survives and keeps more; its twin is liquidated', {
-    timeout: 120_000,
-  }, async () => {
+  test('in a crash the protected account survives and keeps more; its twin is liquidated', async () => {
     const run = await runCommandLine(['demo', '--json', '--duration', '30s'], { env });
     expect(run.stderr).toBe('');
     const all = lines(run.stdout);

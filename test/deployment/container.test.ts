@@ -139,12 +139,12 @@ function start(command: readonly string[], environment: Readonly<Record<string, 
   return { child, output: () => output, ended: () => ended };
 }
 
-const PATIENCE = { timeout: 60_000, interval: 50 };
+const OFTEN = { interval: 50 };
 
 /** Waits for a program. @throws with its output when the wait is in vain */
 async function until(holds: () => boolean | Promise<boolean>, { output, child }: Contained): Promise<void> {
   await expect
-    .poll(async () => (child.exitCode === null && !(await holds()) ? output() : 'it does'), PATIENCE)
+    .poll(async () => (child.exitCode === null && !(await holds()) ? output() : 'it does'), OFTEN)
     .toBe('it does');
   expect([child.exitCode, output()]).toEqual([null, expect.anything()]);
 }
@@ -196,7 +196,6 @@ describe('the image', () => {
 
   test.runIf(builds('image'))(
     'exchange and daemon of docker-compose.yml work together, and end on request',
-    { timeout: 120_000 },
     async () => {
       await shell(
         [

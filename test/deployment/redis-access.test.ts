@@ -190,9 +190,9 @@ async function documentedUser(password: string): Promise<string> {
   return rules.replace('>PASSWORD ', `>${password} `);
 }
 
-test('the documented user: the daemon reduces, people work and read, and no command is refused', {
-  timeout: 60_000,
-}, async ({ skip }) => {
+test('the documented user: the daemon reduces, people work and read, and no command is refused', async ({
+  skip,
+}) => {
   if (!hasRedisServer()) skip(NOT_HERE);
   const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-acl-'));
   closeAfterTest(() => rm(folder, { recursive: true }));

@@ -48,7 +48,6 @@ describe.runIf(hasRedisServer())('a failover during an action', () => {
   const seed = inject('fastCheckSeed') % 10_000;
   test.each(sliceOf(['sentinel', 'cluster'] as const, 2, 'keepers of Redis'))(
     `by a %s, seed ${seed}`,
-    { timeout: 120_000 },
     async (keeper) => {
       expect((await play(failoverCase(keeper, seed))).violations).toEqual([]);
     },

@@ -49,9 +49,6 @@ test.each(sliceOf(REFUSED, 4, 'options that make no sense'))(
 
 test.runIf(plays('a report'))(
   'a run with one value of a factor reports only that value, as JSON, and is reproducible',
-  {
-    timeout: 120_000,
-  },
   async () => {
     const args = [
       '--cases',
@@ -87,7 +84,7 @@ test.runIf(plays('a case'))(
   },
 );
 
-test('Ctrl-C prints the results so far', { timeout: 120_000 }, async () => {
+test('Ctrl-C prints the results so far', async () => {
   const child = start('--cases', '5000', '--controls', '0', '--no-scenarios');
   const output = text(child.stdout);
   // After this line it plays, and handles signals.

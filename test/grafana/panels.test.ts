@@ -101,7 +101,7 @@ test(
     const target = new URL(scene.daemon.webUrl() ?? '').host;
     const prometheus = await startPrometheus({ target, token: TOKEN });
     closeAfterTest(() => prometheus.stop());
-    await expect.poll(() => prometheus.query('up == 1'), { timeout: 60_000 }).toHaveLength(1);
+    await expect.poll(() => prometheus.query('up == 1')).toHaveLength(1);
     const all = questions();
     expect(all.length).toBeGreaterThan(100);
     const open = await unanswered(scene, prometheus, [...all, ...selectors(all)]);
@@ -128,7 +128,7 @@ async function checkFigures({ simulator }: Scene, prometheus: Prometheus): Promi
     .flatMap((id) => simulator.model.openPositions(id).filter(hasDistance))
     .map(({ positionId }) => String(positionId));
   expect(open.length).toBeGreaterThan(5);
-  await expect.poll(shown, { timeout: 30_000 }).toEqual(ids(open));
+  await expect.poll(shown).toEqual(ids(open));
 }
 
 /** Each account reports each new store epoch with one event. */

@@ -77,7 +77,7 @@ async function forgetLives(daemon: Daemon, events: readonly DaemonEvent[], prefi
         event.kind === 'commit' && event.result === 'committed' ? [event.accountId] : [],
       ),
     );
-  await expect.poll(() => stored().size, { timeout: 60_000 }).toBe(daemon.config().accounts.length);
+  await expect.poll(() => stored().size).toBe(daemon.config().accounts.length);
   const keys = await daemon.redis.keys(`${prefix}:*:epoch`);
   if ((await daemon.redis.del(...keys)) === 0) throw new Error('there is no store epoch');
 }

@@ -92,9 +92,7 @@ test('all sources can be woven and belong to a room, and each room has mutants a
   expect(drawSample(all, 600, 8)).not.toEqual(sample);
 });
 
-test('one of them is tried in a process of its own, is killed, and leaves nothing over', {
-  timeout: 120_000,
-}, () => {
+test('one of them is tried in a process of its own, is killed, and leaves nothing over', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'mutants-test-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const inGate = allMutants().filter(({ file }) => file === 'src/core/intents/gate.ts');

@@ -219,7 +219,7 @@ async function startVitest(switched: readonly Switched[], planFile: string): Pro
           return Object.assign(new ForksPoolWorker({ ...options, env: environment }), { entrypoint });
         },
       },
-      testTimeout: 20_000,
+      testTimeout: 60_000,
       hookTimeout: 20_000,
       expect: { poll: { timeout: 5_000 } },
       // It would hand the text woven for one sample to the next.

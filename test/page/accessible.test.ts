@@ -104,7 +104,7 @@ const CUT_OFF = `(() => {
   return [...out.map(words), ...small.map((node) => 'small: ' + words(node)), ...(document.documentElement.scrollWidth > width ? ['scrolls'] : [])];
 })()`;
 
-describe.skipIf(!hasBrowser())('every view', { timeout: 90_000 }, () => {
+describe.skipIf(!hasBrowser())('every view', () => {
   let browser: Browser;
   let fixture: Fixture;
 

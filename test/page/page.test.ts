@@ -48,7 +48,7 @@ async function sees(page: Page, text: string | RegExp): Promise<void> {
 
 /** Polls the condition, with time for a busy machine. */
 async function becomes<T>(look: () => Promise<T> | T, expected: T): Promise<void> {
-  await expect.poll(look, { timeout: 30_000, interval: 50 }).toEqual(expected);
+  await expect.poll(look, { interval: 50 }).toEqual(expected);
 }
 
 async function evaluate<T>(page: Page, expression: string): Promise<T> {
@@ -65,7 +65,7 @@ const namesOf = (page: Page) => page.locator('.row-id').allTextContents();
 
 const lastSent = (asked: Fixture['asked'], method = 'POST') => asked.findLast((one) => one.method === method);
 
-describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
+describe.skipIf(!hasBrowser())('the page', () => {
   beforeAll(async () => {
     browser = await launchBrowser();
   }, 90_000);

@@ -11,7 +11,7 @@ const plays = inTurn(['no schedule', 'none yet'], 2, 'stress tests on the page')
 
 /** The section about scheduled stress tests, in a real browser. */
 
-describe.skipIf(!hasBrowser())('the stress test on the page', { timeout: 90_000 }, () => {
+describe.skipIf(!hasBrowser())('the stress test on the page', () => {
   let browser: Browser;
   let fixture: Fixture | undefined;
   let watched: WatchedPage | undefined;

@@ -28,7 +28,7 @@ async function open(options: FixtureOptions, headers: Readonly<Record<string, st
 const TOKEN = 'a-token-of-ann-who-controls';
 const NO_SHARED = undefined as unknown as string;
 
-describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
+describe.skipIf(!hasBrowser())('the page', () => {
   beforeAll(async () => {
     browser = await launchBrowser();
   }, 90_000);

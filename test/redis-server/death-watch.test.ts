@@ -14,7 +14,7 @@ import { hasRedisServer } from '../support/redis.ts';
 
 const MAIN = path.join(import.meta.dirname, '../../src/cli/main.ts');
 const REMAINS = path.join(import.meta.dirname, 'fixtures/remains.ts');
-const GENEROUS = { timeout: 30_000, interval: 50 };
+const OFTEN = { interval: 50 };
 
 interface Scene {
   readonly child: ChildProcess;
@@ -80,18 +80,18 @@ function redisPortOf(folder: string): number {
 if (!hasRedisServer()) process.stderr.write('No redis-server: what SIGKILL leaves of one is not tested.\n');
 
 describe.runIf(hasRedisServer())('the death watch', () => {
-  test('removes the Redis server and folders after SIGKILL', { timeout: 60_000 }, async () => {
+  test('removes the Redis server and folders after SIGKILL', async () => {
     const scene = await spawnScene(REMAINS, (folder) => [path.join(folder, 'other')]);
     const { port } = await scene.nextLine();
     expect(await isListening(Number(port))).toBe(true);
     expect(readdirSync(scene.folder)).toHaveLength(2);
     await kill(scene.child);
-    await expect.poll(() => isListening(Number(port)), GENEROUS).toBe(false);
-    await expect.poll(() => readdirSync(scene.folder), GENEROUS).toEqual([]);
-    await expect.poll(scene.processes, GENEROUS).toEqual([]);
+    await expect.poll(() => isListening(Number(port)), OFTEN).toBe(false);
+    await expect.poll(() => readdirSync(scene.folder), OFTEN).toEqual([]);
+    await expect.poll(scene.processes, OFTEN).toEqual([]);
   });
 
-  test('has nothing left to remove after a graceful end', { timeout: 60_000 }, async () => {
+  test('has nothing left to remove after a graceful end', async () => {
     const scene = await spawnScene(REMAINS, (folder) => [path.join(folder, 'other')]);
     const { port } = await scene.nextLine();
     const ended = once(scene.child, 'exit');
@@ -101,7 +101,7 @@ describe.runIf(hasRedisServer())('the death watch', () => {
     expect(scene.processes()).toEqual([]);
   });
 
-  test('removes everything of a whole demo after SIGKILL', { timeout: 90_000 }, async () => {
+  test('removes everything of a whole demo after SIGKILL', async () => {
     const scene = await spawnScene(MAIN, () => ['demo', '--json', '--duration', '10m']);
     expect(await scene.nextLine()).toMatchObject({ event: expect.any(String) });
     expect(readdirSync(scene.folder).toSorted()).toEqual([
@@ -111,8 +111,8 @@ describe.runIf(hasRedisServer())('the death watch', () => {
     const port = redisPortOf(scene.folder);
     expect(await isListening(port)).toBe(true);
     await kill(scene.child);
-    await expect.poll(() => isListening(port), GENEROUS).toBe(false);
-    await expect.poll(() => readdirSync(scene.folder), GENEROUS).toEqual([]);
-    await expect.poll(scene.processes, GENEROUS).toEqual([]);
+    await expect.poll(() => isListening(port), OFTEN).toBe(false);
+    await expect.poll(() => readdirSync(scene.folder), OFTEN).toEqual([]);
+    await expect.poll(scene.processes, OFTEN).toEqual([]);
   });
 });

@@ -56,7 +56,7 @@ function start([program = '', ...first]: readonly string[], args: readonly strin
   return { child, output: () => output, ended };
 }
 
-describe.each(sliceOf(WAYS, 2, 'ways to start'))('$name', { timeout: 60_000 }, ({ command }) => {
+describe.each(sliceOf(WAYS, 2, 'ways to start'))('$name', ({ command }) => {
   it('watches the accounts of a config, and ends gracefully with the signal that it is sent', async () => {
     const simulator = await openScene();
     const world = await openDaemonWorld(simulator, {
@@ -92,7 +92,6 @@ const WRAPPED = [
 
 it.each(sliceOf(WRAPPED, 2, 'places of the wrapper'))(
   'the wrapper $name opens no debugger on SIGUSR1, nor does what it runs',
-  { timeout: 60_000 },
   async ({ flags }) => {
     const command = [process.execPath, ...flags, WRAPPER, 'breakwater', 'simulate'];
     const { child, output, ended } = start(command, ['--port', '0', '--control-port', '0', '--json']);

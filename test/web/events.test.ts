@@ -86,7 +86,7 @@ describe('a listener', () => {
     const listener = await listen(server);
     const first = await listener.until(about('overview'));
     const before = reads();
-    await expect.poll(reads, { timeout: 15_000 }).toBeGreaterThan(before + 3);
+    await expect.poll(reads).toBeGreaterThan(before + 3);
     expect(listener.events.filter(about('overview'))).toEqual([first]);
     await state.controls.put({ kind: 'pause', accountId: null, author: 'a', reason: 'r', expiresAtMs: null });
     const second = await listener.until((sent) => about('overview')(sent) && sent !== first);
@@ -105,9 +105,7 @@ describe('a listener', () => {
     views.delete('desk-1');
     await listener.until(about('gone', 'desk-1'));
     views.set('desk-1', kept as SourcedView);
-    await expect
-      .poll(() => listener.events.filter(about('account', 'desk-1')).length, { timeout: 15_000 })
-      .toBe(2);
+    await expect.poll(() => listener.events.filter(about('account', 'desk-1')).length).toBe(2);
     expect(listener.events.findLast(about('account', 'desk-1'))?.data['changed']).toEqual(
       accountView('desk-1'),
     );
@@ -149,7 +147,7 @@ describe('a listener', () => {
     await Promise.all(listeners.map((listener) => listener.until(about('overview'))));
     const before = reads();
     const from = performance.now();
-    await expect.poll(reads, { timeout: 20_000 }).toBeGreaterThan(before + 4);
+    await expect.poll(reads).toBeGreaterThan(before + 4);
     // Two reads per tick for any number of listeners: one of the feed, one of the overview.
     const ticks = (performance.now() - from) / 500 + 1;
     expect(reads() - before).toBeLessThanOrEqual(2 * ticks + 2);
@@ -159,7 +157,7 @@ describe('a listener', () => {
       await new Promise((resolve) => setTimeout(resolve, 700));
       return reads() - now;
     };
-    await expect.poll(settled, { timeout: 15_000 }).toBe(0);
+    await expect.poll(settled).toBe(0);
   });
 
   test('ends when the server closes', async () => {
@@ -209,7 +207,7 @@ describe('a listener', () => {
       },
     });
     const listener = await listen(server, '?accounts=desk-1');
-    await expect.poll(() => errors.length, { timeout: 15_000 }).toBeGreaterThan(0);
+    await expect.poll(() => errors.length).toBeGreaterThan(0);
     isLost = false;
     await listener.until(about('account', 'desk-1'));
   });
@@ -236,7 +234,7 @@ describe('a listener that does not read', () => {
     const change = async (round: number): Promise<void> => {
       const before = reads();
       for (const id of ids) set(large(id, 100_000, String(round)));
-      await expect.poll(reads, { timeout: 15_000, interval: 10 }).toBeGreaterThan(before + 1);
+      await expect.poll(reads, { interval: 10 }).toBeGreaterThan(before + 1);
     };
     await change(1);
     await change(2);
@@ -266,7 +264,7 @@ describe('a listener that stays slow', () => {
     const quiet = connect(port, '127.0.0.1');
     quiet.resume();
     quiet.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
-    await expect.poll(() => responses.length, { timeout: 15_000 }).toBe(2);
+    await expect.poll(() => responses.length).toBe(2);
     const [first, second] = responses;
     const left: string[] = [];
     const start = (response: ServerResponse, name: string, bytes: number): void => {
@@ -285,12 +283,12 @@ describe('a listener that stays slow', () => {
     // More than the connection of a listener that does not read can take.
     start(first as ServerResponse, 'stalled', 30_000_000);
     start(second as ServerResponse, 'quiet', 10);
-    await expect.poll(() => left, { timeout: 15_000 }).toEqual(['stalled']);
+    await expect.poll(() => left).toEqual(['stalled']);
     expect(first?.destroyed).toBe(true);
     expect(second?.destroyed).toBe(false);
     stalled.destroy();
     quiet.destroy();
-    await expect.poll(() => left, { timeout: 15_000 }).toEqual(['stalled', 'quiet']);
+    await expect.poll(() => left).toEqual(['stalled', 'quiet']);
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   });

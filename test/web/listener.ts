@@ -58,7 +58,7 @@ export async function listenTo(
     comments,
     closed,
     async until(fits) {
-      await expect.poll(() => events.some(fits), { timeout: 15_000, interval: 20 }).toBe(true);
+      await expect.poll(() => events.some(fits), { interval: 20 }).toBe(true);
       return events.find(fits) as SentEvent;
     },
     async close() {

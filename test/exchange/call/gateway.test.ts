@@ -88,7 +88,7 @@ describe('a 429 of the gateway, not in JSON', () => {
     expect(server.received).toHaveLength(1);
   });
 
-  test('with Retry-After 60 holds polls, but not a reduction', { timeout: 20_000 }, async () => {
+  test('with Retry-After 60 holds polls, but not a reduction', async () => {
     const server = await serve(inTurn(always(429, '', { 'Retry-After': '60' }), always(200, PLACED_ORDER)));
     const client = open([server]);
     await client.openPositions({}, { timeoutMs: 500 });
@@ -99,7 +99,7 @@ describe('a 429 of the gateway, not in JSON', () => {
     expect(await client.openPositions({}, { timeoutMs: 500 })).toMatchObject({ kind: 'failed' });
   });
 
-  test('a protective read is repeated from one second on', { timeout: 20_000 }, async () => {
+  test('a protective read is repeated from one second on', async () => {
     const at: number[] = [];
     const server = await serve((_request, response) => {
       at.push(performance.now());

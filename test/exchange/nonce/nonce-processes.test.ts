@@ -57,7 +57,7 @@ async function runWorker(task: WorkerTask): Promise<WorkerResult> {
   return result;
 }
 
-describe('1,000 calls at once from 4 processes on one key', { timeout: 120_000 }, () => {
+describe('1,000 calls at once from 4 processes on one key', () => {
   test.each(sliceOf(MODES, 3, 'modes of nonces'))('%s: no nonce twice, none refused', async (mode) => {
     const exchange = strictExchange(mode);
     const server = await startServer(exchange.answer);

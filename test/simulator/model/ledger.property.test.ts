@@ -66,7 +66,7 @@ function detail(entry: LedgerEntry, name: string): Decimal {
   return decimal(String(entry.details?.[name] ?? '0'));
 }
 
-describe('the books of any order flow', { timeout: 120_000 }, () => {
+describe('the books of any order flow', () => {
   it('balance to the last digit: every entry sums to zero, and replaying them gives every balance', () => {
     fc.assert(
       fc.property(arbitraryReadings, flow, (readings, steps) => {
@@ -200,7 +200,7 @@ function moneyEffect(entry: LedgerEntry): Decimal {
   }
 }
 
-describe('liquidation', { timeout: 120_000 }, () => {
+describe('liquidation', () => {
   it('is checked exactly at every moment, although accounts are examined only when they leave a band', () => {
     fc.assert(
       fc.property(fc.constantFrom('last', 'mark'), flow, (stopTriggerSource, steps) => {

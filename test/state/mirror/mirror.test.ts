@@ -301,7 +301,7 @@ describe('a disk', () => {
     expect(states).toEqual([String(full)]);
     isFull = false;
     mirror.start();
-    await expect.poll(() => states, { timeout: 5_000 }).toEqual([String(full), 'well']);
+    await expect.poll(() => states).toEqual([String(full), 'well']);
     await expect.poll(async () => (await reading(place))?.accounts[0]?.accountId).toBe(ID);
   });
 
