@@ -97,6 +97,7 @@ const WAVE_STEPS = 8;
 function story(simulator: RunningSimulator): () => Promise<void> {
   let wave: number | undefined;
   return async () => {
+    refuse(simulator);
     const [twin] = simulator.model.openPositions('account-6');
     if (wave === undefined && twin?.liquidationState === 'margin_call') wave = 0;
     const isRising = wave !== undefined && Math.floor(wave / WAVE_STEPS) % 2 === 0;
@@ -106,14 +107,20 @@ function story(simulator: RunningSimulator): () => Promise<void> {
   };
 }
 
+/** Refuses one nonce and one call for a rate limit. Of few replies on a slow machine all may come too late. */
+function refuse(simulator: RunningSimulator): void {
+  const inject = (endpoint: string, status: number, message: string) =>
+    simulator.injectFault({ effect: { kind: 'status', status, message }, target: { endpoint }, count: 1 });
+  inject('openPositions', 401, 'Nonce has already been used.');
+  inject('mainBalance', 429, 'Rate limit exceeded.');
+}
+
 function misbehave(simulator: RunningSimulator): void {
   const inject = (
     endpoint: string,
     count: number,
     effect: Parameters<typeof simulator.injectFault>[0]['effect'],
   ) => simulator.injectFault({ effect, target: { endpoint }, count, skip: 3 });
-  inject('openPositions', 4, { kind: 'status', status: 401, message: 'Nonce has already been used.' });
-  inject('mainBalance', 4, { kind: 'status', status: 429, message: 'Rate limit exceeded.' });
   inject('transferHistory', 6, { kind: 'badRecord' });
   inject('orderHistory', 12, { kind: 'reset' });
   inject('stopLimit', 1, { kind: 'lostReply' });

@@ -238,11 +238,11 @@ export class AccountStore implements StateStore {
     return isRolledBack ? 'rolledBack' : undefined;
   }
 
+  /** The next look adopts it, or the one that another process has started. */
   async #startEpoch(bucket: number, raw: RawView, why: EpochStart): Promise<void> {
     const { clock, randomText } = this.#options;
     const epoch = { id: randomText(EPOCH_ID_LENGTH), why, sinceMs: clock.nowMs() };
-    const text = await this.#backend.startEpoch(bucket, raw.epoch, writeEpoch(epoch, raw.run));
-    this.#epochs[bucket] = readEpoch(text);
+    await this.#backend.startEpoch(bucket, raw.epoch, writeEpoch(epoch, raw.run));
   }
 
   async #show(bucket: number, raw: RawView, remember: boolean): Promise<BucketView> {

@@ -199,6 +199,33 @@ test.each([
   expect((await load(state, 'late')).epoch.id).toBe(base.epoch.id);
 });
 
+test('reads that begin a store epoch together agree on it, even if one of them is answered late', async () => {
+  const place = createMemoryPlace({ clock: systemClock });
+  const arriving = Promise.withResolvers<void>();
+  let begun = 0;
+  const startEpoch: Backend['startEpoch'] = async (...args) => {
+    begun += 1;
+    const isLate = begun === 2;
+    const text = await place.backend.startEpoch(...args);
+    if (isLate) await arriving.promise;
+    return text;
+  };
+  const backend = new Proxy(place.backend, {
+    get(target, name: keyof Backend) {
+      const member: unknown = target[name];
+      if (name === 'startEpoch') return startEpoch;
+      return typeof member === 'function' ? (member.bind(target) as unknown) : member;
+    },
+  });
+  const state = createMemoryState({ clock: systemClock }, { backend });
+  const [first, second] = [load(state, 'twice'), load(state, 'twice')];
+  const base = await first;
+  arriving.resolve();
+  await second;
+  expect(begun).toBe(2);
+  expect((await commitOne(state, { base, quiet: 1 })).kind).toBe('committed');
+});
+
 test('a claim handed out just when a store epoch began is still handed out', async () => {
   const prefix = newPrefix();
   const state = open(prefix);

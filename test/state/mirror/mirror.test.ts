@@ -367,12 +367,13 @@ describe('somebody else on the machine', () => {
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
+  /** Returns why it could not be written, apart from a disk that is slow for a while. */
   async function written(place = createMirrorDirectory(inside)): Promise<readonly string[]> {
     const { own, mirror, states } = live(createMemoryPlace(OPTIONS), place);
     await count(own);
     await mirror.processChanged();
     await mirror.close();
-    return states;
+    return states.filter((state) => state !== 'well' && !state.includes('writing takes longer'));
   }
 
   test('cannot block the mirror by being first: a directory of another owner is not used', async () => {

@@ -78,6 +78,7 @@ async function redisPlaces(): Promise<Places> {
             prefix,
             clock: systemClock,
             historySamples: HISTORY_SAMPLES,
+            timeoutMs: 30_000,
             ...options,
           });
           states.push(state);

@@ -1,10 +1,6 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { Redis } from 'ioredis';
-import { freePort } from '../../../src/redis-server/redis-server.ts';
+import type { Redis } from 'ioredis';
+import { startRedisServer } from '../../support/redis.ts';
+import { connectTo } from './place.ts';
 
 export interface PrivateRedis {
   readonly url: string;
@@ -14,38 +10,18 @@ export interface PrivateRedis {
 
 /** A Redis server for one test file, on a free loopback port, without persistence. */
 export async function startRedis(): Promise<PrivateRedis> {
-  const directory = mkdtempSync(join(tmpdir(), 'breakwater-redis-'));
-  const port = await freePort();
-  const args = [
-    '--port',
-    String(port),
-    '--bind',
-    '127.0.0.1',
-    '--save',
-    '',
-    '--appendonly',
-    'no',
-    '--hz',
-    '100',
-  ];
-  const server = spawn('redis-server', [...args, '--dir', directory], { stdio: 'ignore' });
+  const server = await startRedisServer();
   const connections: Redis[] = [];
-  const connect = () => {
-    const redis = new Redis(port, '127.0.0.1', { maxRetriesPerRequest: null, retryStrategy: () => 20 });
-    redis.on('error', () => undefined);
-    connections.push(redis);
-    return redis;
-  };
-  await connect().ping();
   return {
-    url: `redis://127.0.0.1:${port}`,
-    connect,
+    url: server.url,
+    connect() {
+      const redis = connectTo(server.url);
+      connections.push(redis);
+      return redis;
+    },
     async stop() {
       for (const redis of connections) redis.disconnect();
-      const ended = once(server, 'exit');
-      server.kill('SIGTERM');
-      await ended;
-      rmSync(directory, { recursive: true, force: true });
+      await server.stop();
     },
   };
 }
