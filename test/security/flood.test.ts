@@ -1,7 +1,8 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, describe, expect, test } from 'vitest';
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { startHealthServer } from '../../src/web/health.ts';
 import { ask, type Fixture, type FixtureOptions, startFixture } from '../web/fixture.ts';
 
@@ -21,21 +22,28 @@ async function start(web: NonNullable<FixtureOptions['web']> = {}): Promise<Fixt
 /** Less than the backlog of a listening socket: beyond it the kernel accepts connections that no server sees. */
 const AT_ONCE = 100;
 
+/** Connections that servers of this process have accepted: one in each turn of the event loop. */
+let accepted = 0;
+const count = (): void => void (accepted += 1);
+subscribe('net.server.socket', count);
+afterAll(() => void unsubscribe('net.server.socket', count));
+
 /** Connections of one client that send nothing, or only the beginning of a request. */
-async function crowd(port: number, count: number, from: string, said = ''): Promise<readonly Socket[]> {
+async function crowd(port: number, size: number, from: string, said = ''): Promise<readonly Socket[]> {
   const sockets: Socket[] = [];
   closers.push(() => {
     for (const socket of sockets) socket.destroy();
   });
-  while (sockets.length < count) {
-    const length = Math.min(AT_ONCE, count - sockets.length);
+  while (sockets.length < size) {
+    const length = Math.min(AT_ONCE, size - sockets.length);
+    const before = accepted;
     const batch = Array.from({ length }, () => {
       const socket = connect({ port, host: '127.0.0.1', localAddress: from });
       socket.on('error', () => undefined);
       return socket;
     });
     sockets.push(...batch);
-    await Promise.all(batch.map((socket) => Promise.race([once(socket, 'connect'), once(socket, 'close')])));
+    while (accepted < before + length) await turn();
   }
   for (const socket of sockets) if (said !== '') socket.write(said);
   // Read, so that a close by the server is noticed.
