@@ -106,7 +106,6 @@ test.runIf(plays('a full pipe'))(
     const lines = kept.split('\n').slice(0, -1);
     for (const line of lines) expect(JSON.parse(line)).toHaveProperty('event');
   },
-  120_000,
 );
 
 async function readAll({ stdout }: ChildProcess): Promise<string> {

@@ -68,4 +68,4 @@ test('60 markets in one account, Redis 2 ms away: no lane run gives up, no false
   expect(lone.callsPerOrder).toBeGreaterThan(0);
   // A lane that runs during a poll reads and commits once more.
   expect(crowd.callsPerOrder).toBeLessThanOrEqual(lone.callsPerOrder + 1);
-}, 120_000);
+});

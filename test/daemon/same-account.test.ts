@@ -89,4 +89,4 @@ test('page, status and metrics agree about an account, and match the ledger, bef
   await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.5), 'a fill', world);
   await polls(world, 'long', 3);
   await expectAll(0.25, 0);
-}, 120_000);
+});

@@ -27,4 +27,4 @@ test('a daemon that waits for the exchange ends when the time to stop is over, a
   child.kill('SIGTERM');
   expect(await Promise.race([ended, delay(ENDS_WITHIN_MS, 'still there', { ref: false })])).toBe(1);
   expect(output()).toContain('did not end within 1 s');
-}, 120_000);
+});

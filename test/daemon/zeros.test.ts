@@ -55,5 +55,4 @@ test.each([
     await eventually(() => served > 3, 'further reads', shown);
     expect(lines).toBeLessThan(100);
   },
-  120_000,
 );

@@ -99,7 +99,7 @@ beforeAll(async () => {
     await mkdir(path.join(state, name), { recursive: true });
     await chmod(path.join(state, name), 0o777);
   }
-}, 120_000);
+});
 
 afterAll(async () => {
   if (image !== undefined) await makeWritable(image);

@@ -118,7 +118,6 @@ test.each(GUARDS.map((guard) => [guard.name, guard] as const))(
       new RegExp(`^${guard.shows}`),
     );
   },
-  60_000,
 );
 
 test('an intent that has ended is not reopened by the record of its opening that was attached later', () => {

@@ -275,7 +275,7 @@ rules:
     expect(modules.filter((one) => twice.test(one))).toEqual([]);
     expect(modules.some((one) => one.includes('/node_modules/fastify/'))).toBe(true);
     expect(hasLoaded('@bull-board')).toBe(true);
-  }, 60_000);
+  });
 
   test('npx breakwater demo plays both accounts, and Ctrl-C ends it gracefully', async () => {
     const args = ['breakwater', 'demo', '--json', '--duration', '30s'];

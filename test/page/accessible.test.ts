@@ -181,7 +181,7 @@ describe.skipIf(!hasBrowser())('every view', () => {
         ],
       },
     });
-  }, 90_000);
+  });
 
   afterAll(async () => {
     await browser.close();

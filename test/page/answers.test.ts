@@ -58,7 +58,7 @@ describe.skipIf(!hasBrowser())('answering on the page', { timeout: 240_000 }, ()
 
   beforeAll(async () => {
     browser = await launchBrowser();
-  }, 90_000);
+  });
 
   afterAll(async () => {
     await browser.close();

@@ -41,7 +41,7 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 240_000 }, () 
 
   beforeAll(async () => {
     browser = await launchBrowser();
-  }, 90_000);
+  });
 
   afterAll(async () => {
     await browser.close();

@@ -44,7 +44,7 @@ describe.skipIf(!hasBrowser())('many accounts', () => {
 
   beforeAll(async () => {
     browser = await launchBrowser();
-  }, 90_000);
+  });
 
   afterAll(async () => {
     await browser.close();

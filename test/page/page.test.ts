@@ -68,7 +68,7 @@ const lastSent = (asked: Fixture['asked'], method = 'POST') => asked.findLast((o
 describe.skipIf(!hasBrowser())('the page', () => {
   beforeAll(async () => {
     browser = await launchBrowser();
-  }, 90_000);
+  });
 
   afterAll(async () => {
     await browser.close();

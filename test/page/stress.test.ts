@@ -18,7 +18,7 @@ describe.skipIf(!hasBrowser())('the stress test on the page', () => {
 
   beforeAll(async () => {
     browser = await launchBrowser();
-  }, 90_000);
+  });
 
   afterAll(async () => {
     await browser.close();

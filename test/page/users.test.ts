@@ -31,7 +31,7 @@ const NO_SHARED = undefined as unknown as string;
 describe.skipIf(!hasBrowser())('the page', () => {
   beforeAll(async () => {
     browser = await launchBrowser();
-  }, 90_000);
+  });
 
   afterAll(async () => {
     await browser.close();

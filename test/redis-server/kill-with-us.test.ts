@@ -13,7 +13,7 @@ test('a dozen children were a dozen listeners on this process, which warned of a
   for (const child of children) child.kill();
   await Promise.all(ends);
   expect(process.listenerCount('exit')).toBe(before);
-}, 20_000);
+});
 
 test('none of them stays behind when this process exits', async () => {
   const file = new URL('../../src/redis-server/kill-with-us.ts', import.meta.url).href;
@@ -27,4 +27,4 @@ test('none of them stays behind when this process exits', async () => {
   });
   // 'close' comes when nobody holds the output any more, which the children inherit.
   expect(await once(parent, 'close')).toEqual([3, null]);
-}, 20_000);
+});

@@ -140,7 +140,7 @@ describe.runIf(builds('release'))('npm run release, on a clone', { timeout: 300_
     pretendInstalled(clone);
     await run('git', 'init', '--quiet', '--initial-branch', 'main');
     await commit();
-  }, 60_000);
+  });
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

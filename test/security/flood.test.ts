@@ -27,6 +27,7 @@ let accepted = 0;
 const count = (): void => void (accepted += 1);
 subscribe('net.server.socket', count);
 afterAll(() => void unsubscribe('net.server.socket', count));
+const acceptedSince = (before: number): number => accepted - before;
 
 /** Connections of one client that send nothing, or only the beginning of a request. */
 async function crowd(port: number, size: number, from: string, said = ''): Promise<readonly Socket[]> {
@@ -43,7 +44,7 @@ async function crowd(port: number, size: number, from: string, said = ''): Promi
       return socket;
     });
     sockets.push(...batch);
-    while (accepted < before + length) await turn();
+    while (acceptedSince(before) < length) await turn();
   }
   for (const socket of sockets) if (said !== '') socket.write(said);
   // Read, so that a close by the server is noticed.

@@ -32,7 +32,7 @@ const CLOSE = {
 function writer({ redisUrl, prefix }: OperatorWorld, key?: string): State {
   const redis = new Redis(redisUrl, { maxRetriesPerRequest: 1 });
   const operators = createOperatorTrust({ key: () => key, isGuarded: false });
-  const state = createRedisState({ redis, prefix, clock: systemClock, operators });
+  const state = createRedisState({ redis, prefix, clock: systemClock, operators, timeoutMs: 30_000 });
   closeAfterTest(async () => {
     state.close();
     redis.disconnect();

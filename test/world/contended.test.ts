@@ -38,5 +38,4 @@ test.each(sliceOf([190, 253, 282], 3, 'worlds where a suspended process sent'))(
     await world.run();
     expect(await violationsOf(world, { graceMs: CONTENDED_GRACE_MS })).toEqual([]);
   },
-  30_000,
 );

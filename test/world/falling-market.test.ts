@@ -118,7 +118,6 @@ test.each(sliceOf(CONDITIONS, 4, 'conditions of a fall'))(
     expect(isLiquidated).toBe(false);
     expect(world.errors).toEqual([]);
   },
-  30_000,
 );
 
 test.each([
@@ -139,7 +138,6 @@ test.each([
       expect(isLiquidated).toBe(false);
     }
   },
-  30_000,
 );
 
 test('a lane that had nothing to do knows how fast the market falls: its first order triggers', async () => {

@@ -107,7 +107,6 @@ test.each(['long', 'short'] as const)(
     expect(sum('kept')).toBeCloseTo(sign * (decided - priceAfter) * sold.amount, 0);
     expect(sum('kept')).toBeGreaterThan(0);
   },
-  30_000,
 );
 
 test('a position closed completely has an unknown price but a known bound, and nothing counts as zero', async () => {
@@ -126,4 +125,4 @@ test('a position closed completely has an unknown price but a known bound, and n
   const real = (Number(last.cost.decidedPrice) - sold.average) * sold.amount;
   expect(figures.slippageAtMost).toBeGreaterThanOrEqual(real);
   expect(last.cost.nextHour).toEqual({ markPrice: null, passedLiquidation: null });
-}, 30_000);
+});

@@ -70,5 +70,4 @@ test.each(sliceOf(['json', 'html', 'empty'], 3, 'forms of a refusal'))(
     expect(model.ledger({ accountId: 'desk-0', kinds: ['fill'] }).length).toBeGreaterThan(0);
     expect(world.errors).toEqual([]);
   },
-  60_000,
 );

@@ -180,7 +180,6 @@ describe.each(ALL_WAYS ? LATER : sliceOf(LATER, 2, 'times between a loss and a f
           await checkWhole(world, `seed ${seed}`);
         }
       },
-      120_000,
     );
 
     test.each(some(LOSSES, 'ways to lose the first in line'))(
@@ -201,7 +200,6 @@ describe.each(ALL_WAYS ? LATER : sliceOf(LATER, 2, 'times between a loss and a f
           await checkWhole(world, `seed ${seed}`);
         }
       },
-      120_000,
     );
 
     test('a first in line that comes back after the second has acted does nothing more', async () => {
@@ -215,7 +213,7 @@ describe.each(ALL_WAYS ? LATER : sliceOf(LATER, 2, 'times between a loss and a f
         await world.run();
         await checkWhole(world, `seed ${seed}`);
       }
-    }, 120_000);
+    });
 
     test.each(some([false, true], 'store epochs of two'))(
       'a first in line whose orders do not fill is helped, in a separate store epoch (%s), and nothing stays uncovered',
@@ -244,7 +242,6 @@ describe.each(ALL_WAYS ? LATER : sliceOf(LATER, 2, 'times between a loss and a f
         }
         expect(helped).toBeGreaterThan(0);
       },
-      120_000,
     );
   },
 );

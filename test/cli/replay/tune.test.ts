@@ -72,7 +72,7 @@ test('tune ends at its budget with its best result, leaves the config alone, and
   expect(record).toMatchObject({ event: 'tune', end: 'budget' });
   expect(run.exitCode).toBe(record.cases.used === 0 ? EXIT.failed : EXIT.ok);
   expect(await readFile(config, 'utf8')).toBe(CONFIG);
-}, 60_000);
+});
 
 test('tune refuses invalid options, and missing prices', async () => {
   const { args } = await files();

@@ -233,7 +233,7 @@ test('in any weather an intent ends within a bound, and the lane does not hammer
     }),
     { numRuns: FULL ? 600 : 80 },
   );
-}, 120_000);
+});
 
 test('once the exchange answers again and the position is nearer to liquidation, the target is reached', () => {
   fc.assert(
@@ -262,7 +262,7 @@ test('once the exchange answers again and the position is nearer to liquidation,
     }),
     { numRuns: FULL ? 400 : 60 },
   );
-}, 120_000);
+});
 
 test('after an outage longer than its renewals an intent is tried again, although nothing got worse', () => {
   for (const weather of ['limited', 'erring', 'unreachable', 'noReads'] as const) {

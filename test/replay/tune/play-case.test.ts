@@ -78,13 +78,13 @@ test('an account doomed without rules survives with a single stop, reproducible 
   expect(stop).toMatchObject({ liquidated: false, closings: 1 });
   expect(stop.equityEnd).toBeGreaterThan(bare.equityEnd);
   expect(await played(fall, named('lone stop at 95%'))).toEqual(stop);
-}, 60_000);
+});
 
 test('a rise dooms a short, and a stop above saves it', async () => {
   const rise = lineTo(75_000, '5x short', 'short');
   expect(await playBare(rise)).toMatchObject({ liquidated: true });
   expect(await played(rise, named('stop at 75%'))).toMatchObject({ liquidated: false, closings: 1 });
-}, 60_000);
+});
 
 test('a result inferred for a price that came near nothing equals the played one', async () => {
   const drift = lineTo(58_000);
@@ -101,7 +101,7 @@ test('a result inferred for a price that came near nothing equals the played one
     expect([name, ruled]).toEqual([name, { ...bare, orders }]);
   }
   expect(distance).toBeGreaterThan(0.1);
-}, 60_000);
+});
 
 test('a summary without playing equals the played end', async () => {
   const walk: TuneCase = {
@@ -114,7 +114,7 @@ test('a summary without playing equals the played end', async () => {
   expect(ruled.equityEnd).toBeCloseTo(summed.equityEnd, 6);
   expect(ruled).toMatchObject({ liquidated: false, closings: 0, playedMs: summed.playedMs });
   expect([way, distance].every((value) => value !== null && value > 0)).toBe(true);
-}, 60_000);
+});
 
 test('two priced markets of one coin do not walk apart in quiet times', async () => {
   const drift = lineTo(60_000);
@@ -135,7 +135,7 @@ test('two priced markets of one coin do not walk apart in quiet times', async ()
   const { equityStart, equityEnd } = await playBare(hedged);
   // Price steps and funding apart.
   expect(equityEnd).toBeCloseTo(equityStart, 0);
-}, 60_000);
+});
 
 test('a walk that is summed up without playing it moves what coins of the collateral are worth', async () => {
   const drift = lineTo(60_000);
@@ -149,7 +149,7 @@ test('a walk that is summed up without playing it moves what coins of the collat
   const ruled = await played(walk, named('below 2% until 4%'));
   expect(ruled).toMatchObject({ closings: 0, equityStart });
   expect(ruled.equityEnd).toBeCloseTo(equityEnd, 6);
-}, 60_000);
+});
 
 test('the threshold of a shipped set is read from its rules', () => {
   const reach = (name: string) => reachOf(BASE, { name, rules: [], uses: [{ use: name }] });
@@ -187,4 +187,4 @@ test('threads play the same as this one, and end afterwards', async () => {
   } finally {
     await pool.close();
   }
-}, 120_000);
+});
