@@ -502,7 +502,7 @@ describe.each(KINDS)('%s, on failures', (kind) => {
     [{ status: 302, headers: { location: 'http://127.0.0.1:1/' } }, 'rejected', true],
   ] as const)('%j is %s', async (answer, reason, permanent) => {
     receiver.answer(answer);
-    const timeoutMs = answer === 'silent' ? 150 : undefined;
+    const timeoutMs = answer === 'silent' ? 500 : undefined;
     expect(await send(timeoutMs)).toMatchObject({ kind: 'failed', reason, permanent });
     expect(receiver.received).toHaveLength(1);
   });
