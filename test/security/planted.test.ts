@@ -366,6 +366,8 @@ describe.runIf(hasRedisServer() && hasOpenssl)('a daemon with planted secrets', 
 
     // The first check of the watchdog writes the heads, a second after the start.
     await eventually(() => existsSync(path.join(scene.folder, 'heads')), 'the heads');
+    const mirror = path.join(scene.folder, 'mirror');
+    await eventually(async () => (await filesIn(mirror)).size > 1, 'a mirror of the state');
     const pages = await followLinks(scene);
     const texts = await everything(scene, listener, subject);
     for (const [where, text] of pages) texts.set(where, text);
