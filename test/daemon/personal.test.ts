@@ -27,7 +27,7 @@ test('withdrawal addresses are judged and then dropped: none is stored, recorded
       },
     },
     rules: RULES,
-    acting: '{ maxSnapshotAge: 1s }',
+    acting: '{ maxSnapshotAge: 4s }',
   });
   const withdraw = (address: string) =>
     simulator.model.withdraw('long', { ticker: 'USDT', amount: d('5'), address });

@@ -94,7 +94,7 @@ depositLink: ${depositLink(file)}
     rules: RULES,
     more,
     web: `{ port: 0, token: ${file('readToken')}, controlToken: ${file('controlToken')}, publicUrl: "${PUBLIC_URL}", users: { carol: { scopes: [control], tokenHash: "${tokenHashOf(PLANTED.userToken)}" } } }`,
-    acting: '{ fillWithin: 10m, intentTtl: 1h, maxSnapshotAge: 1s }',
+    acting: '{ fillWithin: 10m, intentTtl: 1h, maxSnapshotAge: 4s }',
   });
 }
 

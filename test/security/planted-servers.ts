@@ -68,6 +68,7 @@ export async function startProxy(password: string, { refuses = false } = {}): Pr
   });
   // Through a tunnel, as mail goes.
   server.on('connect', (request, client, head: Buffer) => {
+    client.on('error', () => client.destroy());
     if (!isLetIn(request)) {
       client.end(`HTTP/1.1 407 no\r\n\r\n${JSON.stringify(request.headers)}`);
       return;
@@ -78,7 +79,6 @@ export async function startProxy(password: string, { refuses = false } = {}): Pr
       upstream.write(head);
       upstream.pipe(client).pipe(upstream);
     });
-    client.on('error', () => upstream.destroy());
     upstream.on('error', () => client.destroy());
     client.on('close', () => upstream.destroy());
   });

@@ -3,10 +3,13 @@ import path from 'node:path';
 /** Test files that wait for real time, or compare times: names below `test/`, or their beginnings. */
 const WAITING = [
   'cli/orders',
+  'cli/process',
+  'cli/status-lines',
   'contract/faults',
   'crash/',
   'daemon/',
   'demo/demo',
+  'deployment/redis-',
   'docs/first-hour',
   'exchange/call/bounds',
   'faults/real',
@@ -16,6 +19,9 @@ const WAITING = [
   'page/daemon',
   'pipeline/act/waiting',
   'queues/',
+  'scripts/start',
+  'security/crash',
+  'security/planted',
   'security/slow',
   'web/events',
   'world/equivalence',

@@ -70,7 +70,7 @@ async function withoutLanes(run: AccountRun): Promise<LaneRunEnd | Wait | undefi
   const view = viewOf(context, account, seen);
   if (accountLaneOf(view).inProgress !== null || heldOf(lanesOf(view)).length > 0) return undefined;
   const { value: step, isSame } = nextStep(view, run);
-  if (step === undefined) return 'later';
+  if (step === undefined) return unsent(run);
   if (isSame !== true) return undefined;
   if (step.kind === 'wait') return step;
   return step.kind === 'idle' ? 'idle' : undefined;
@@ -88,7 +88,7 @@ async function runHeld(run: AccountRun, session: LaneSession): Promise<LaneRunEn
   for (;;) {
     pass('account.beginning', about);
     const step = await session.change((view) => nextStep(view, run), true);
-    if (step === undefined) return run.signal.aborted ? 'stopped' : 'later';
+    if (step === undefined) return unsent(run);
     pass('account.begun', { ...about, step: step.kind });
     if (step.kind === 'idle') return 'idle';
     if (step.kind === 'wait') return step;
@@ -96,6 +96,11 @@ async function runHeld(run: AccountRun, session: LaneSession): Promise<LaneRunEn
     if (step.kind === 'cancelAll') await cancel(context, session, step);
     else pass(step.kind === 'takeLanes' ? 'account.held' : 'account.releasing', about);
   }
+}
+
+/** Why a run that had something to send ended without it. */
+function unsent({ signal }: AccountRun): LaneRunEnd {
+  return signal.aborted ? 'stopped' : 'later';
 }
 
 /** Other processes wait for all lanes too: without a pause they would together keep every lane blocked. */

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { LaneRef } from '../../../src/core/ports/lane-dispatcher.ts';
 import { acquire } from '../../../src/pipeline/act/lane-session.ts';
@@ -161,11 +162,10 @@ test('an account-wide run that waits for one lane holds the others only for a mo
   expect(cancelsServed(simulator)).toHaveLength(1);
 });
 
-test('no lease is held while an account-wide cancel waits to be repeated', async () => {
-  const { context, requests } = await openFired();
-  const over = new AbortController();
+/** The same context, and the markets of the leases that it takes and has released. */
+function followLeases(context: PipelineContext) {
   const taken: (string | null)[] = [];
-  let released = 0;
+  const released: (string | null)[] = [];
   const leases: PipelineContext['store']['leases'] = {
     acquire: (...args) => {
       taken.push(args[1]);
@@ -174,16 +174,44 @@ test('no lease is held while an account-wide cancel waits to be repeated', async
     renew: (...args) => context.store.leases.renew(...args),
     release: async (...args) => {
       await context.store.leases.release(...args);
-      released += 1;
+      released.push(args[0].market);
     },
   };
-  const watching = { ...context, store: { ...bound(context.store), leases } };
-  const run = runLane(watching, ALL, over.signal);
-  await eventually(() => released === 1, 'the first attempt');
+  return { taken, released, followed: { ...context, store: { ...bound(context.store), leases } } };
+}
+
+/** What is due after a pause never is. */
+function standingStill(time: PipelineContext['time']): PipelineContext['time'] {
+  const [moment, instant] = [time.moment(), time.instant()];
+  return {
+    nowMs: () => moment.nowMs,
+    moment: () => moment,
+    instant: () => instant,
+    notice: () => undefined,
+    ofMonotonic: (monotonicMs) => time.ofMonotonic(monotonicMs),
+    errorMs: time.errorMs,
+  };
+}
+
+test('no lease is held while an account-wide cancel waits to be repeated', async () => {
+  const { context, requests } = await openFired();
+  const { taken, released, followed } = followLeases({ ...context, time: standingStill(context.time) });
+  const over = new AbortController();
+  const run = runLane(followed, ALL, over.signal);
+  await eventually(() => released.length === 1, 'the first attempt');
   expect(requests()).toContain('cancelAll');
   // A second run, as from a poll of another process.
-  const other = runLane(watching, ALL, over.signal);
+  const other = runLane(followed, ALL, over.signal);
+  await sleep(1_000);
   over.abort();
   expect(await Promise.all([run, other])).toEqual(['stopped', 'stopped']);
   expect(taken).toEqual([null]);
+});
+
+test('an account-wide run that begins when the process stops takes no lease', async () => {
+  const { context, requests } = await openFired();
+  const { taken, followed } = followLeases(context);
+  expect(await runLane(followed, ALL, AbortSignal.abort())).toBe('stopped');
+  expect(taken).toEqual([]);
+  expect(requests()).not.toContain('cancelAll');
 });
