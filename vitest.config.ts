@@ -143,10 +143,10 @@ export default defineConfig({
     // Node loads TypeScript by itself. What Vite makes of modules is slower: each import becomes the getter of an object.
     experimental: { viteModuleRunner: false },
     // For hangs: what takes seconds here may take ten times as long on a busy machine.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    teardownTimeout: 10_000,
-    expect: { poll: { timeout: 60_000 } },
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
+    teardownTimeout: 60_000,
+    expect: { poll: { timeout: 240_000 } },
     projects: GROUPS.map(projectOf),
   },
 });

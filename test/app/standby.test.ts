@@ -14,7 +14,6 @@ import { load } from '../state/support/place.ts';
 
 const OPTIONS = { clock: systemClock, sharedNowMs: () => systemClock.nowMs() };
 const SEGMENT = [{ number: 1, text: '{"words":"sold"}', hash: 'h' }];
-const FAR_MS = 20_000;
 
 let opened: Standby[] = [];
 afterEach(async () => {
@@ -66,9 +65,9 @@ test('an account whose records cannot be attached blocks no other, is reported o
     );
     return { ...raw, accounts };
   };
-  await expect.poll(() => attached('well'), { timeout: FAR_MS }).toBe(1);
+  await expect.poll(() => attached('well')).toBe(1);
   const before = probes();
-  await expect.poll(probes, { timeout: FAR_MS }).toBeGreaterThan(before + 2);
+  await expect.poll(probes).toBeGreaterThan(before + 2);
   expect(events).toEqual([
     {
       kind: 'workerError',
@@ -78,7 +77,7 @@ test('an account whose records cannot be attached blocks no other, is reported o
   ]);
   expect(backend.unattached.all.map(({ accountId }) => accountId)).toEqual(['refused']);
   shared.view = view;
-  await expect.poll(() => attached('refused'), { timeout: FAR_MS }).toBe(1);
+  await expect.poll(() => attached('refused')).toBe(1);
   await expect.poll(() => backend.unattached.all).toEqual([]);
   expect(await attached('well')).toBe(1);
 });
@@ -111,7 +110,7 @@ test('lanes taken while alone count as free from the hand-back on', async () => 
   const startedMs = systemClock.monotonicMs();
   const { backend, standby } = open([], { isAlone: true });
   expect(standby.turns.lanesSinceMs).toBe(Number.NEGATIVE_INFINITY);
-  await expect.poll(() => backend.isAlone, { timeout: FAR_MS }).toBe(false);
+  await expect.poll(() => backend.isAlone).toBe(false);
   expect(standby.turns.lanesSinceMs).toBeGreaterThan(startedMs);
 });
 

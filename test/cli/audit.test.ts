@@ -45,7 +45,7 @@ async function openDecided(): Promise<OperatorWorld> {
   });
   const daemon = await world.start();
   await polls(world, 'long');
-  await daemon.stop('enough', 5_000);
+  await daemon.stop('enough', 30_000);
   return world;
 }
 

@@ -83,7 +83,7 @@ test('a pause that one of two daemons obeys fails, and says so', async () => {
     expect.stringContaining('Paused: account long'),
   ]);
   expect(mixed.stderr).toMatch(/Not obeyed by one of several daemons/);
-  await other.stop('seen enough', 5_000);
+  await other.stop('seen enough', 30_000);
 });
 
 test('without a daemon, a pause without the key is refused where sealed ones exist', async () => {
@@ -93,7 +93,7 @@ test('without a daemon, a pause without the key is refused where sealed ones exi
   const daemon = await world.start();
   await polls(world, 'long');
   expectOk(await world.cli(['pause', '--account', 'long', ...BY]));
-  await daemon.stop('a night without a daemon', 5_000);
+  await daemon.stop('a night without a daemon', 30_000);
   const run = await keyless('pause', '--account', 'long', ...BY);
   expect([run.exitCode, run.stdout]).toEqual([EXIT.failed, '']);
   expect(run.stderr).toMatch(/bears seals of an operators\.key/);

@@ -65,7 +65,7 @@ test('`reduce --position 99` of an unknown position is refused, and names the kn
   const world = await openOperatorWorld();
   const daemon = await world.start();
   await polls(world, 'long');
-  await daemon.stop('seen enough', 5_000);
+  await daemon.stop('seen enough', 30_000);
   const run = await world.cli([
     'reduce',
     '--account',
@@ -86,7 +86,7 @@ test('`flatten` says what it will send, and that it closes nothing in a calm or 
   const world = await openOperatorWorld();
   const daemon = await world.start();
   await polls(world, 'long');
-  await daemon.stop('seen enough', 5_000);
+  await daemon.stop('seen enough', 30_000);
   const run = await world.cli(['flatten', '--account', 'long', ...BY, '--yes', '--no-wait']);
   expectOk(run);
   expect(run.stderr).toMatch(

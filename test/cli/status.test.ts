@@ -57,7 +57,7 @@ test('shows positions, rules with their reason, intents, outcomes and pauses as 
   await polls(world, 'long');
   await polls(world, 'borrower');
   expect((await world.cli(['status'])).stdout).not.toMatch(/nobody watches/);
-  await daemon.stop('seen enough', 5_000);
+  await daemon.stop('seen enough', 30_000);
 
   const report = json(await world.cli(['status', '--json']));
   const [long = {}, borrower = {}] = report['accounts'] as Accounts;
@@ -122,7 +122,7 @@ test('names an account whose stored state is from a newer program, and fails', a
   const world = await openOperatorWorld();
   const daemon = await world.start();
   await polls(world, 'long');
-  await daemon.stop('enough', 5_000);
+  await daemon.stop('enough', 30_000);
   const redis = new Redis(world.redisUrl);
   const key = bucketKeys(world.prefix, bucketOf('long')).account('long');
   const fields = await redis.hgetall(key);

@@ -98,7 +98,7 @@ test.runIf(plays('a link'))(
     await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.3), 'the reduction', world);
     expect(sizeOf(simulator, 'long')).toBeGreaterThan(0);
     // After a restart another process still has the acknowledgement, and the link names its author.
-    await daemon.stop('restart', 10_000);
+    await daemon.stop('restart', 30_000);
     const next = await world.start();
     expect(await quiet(world, told)).toEqual([]);
     const replayed = await ask(portOf(next.webUrl()), link, {

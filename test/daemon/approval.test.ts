@@ -109,7 +109,7 @@ test('vetoed over HTTP it sends nothing, even past its deadline and after a rest
   expect(answered.status).toBe(201);
   expect(await answered.json()).toMatchObject({ decision: 'veto', author: expect.stringContaining('ben') });
   expect((await post({ ...veto, decision: 'approve', author: 'ann' })).status).toBe(409);
-  await daemon.stop('a restart in between', 5_000);
+  await daemon.stop('a restart in between', 30_000);
   await world.start();
   const isOver = async () => json(await world.cli(['status', '--account', 'long', '--json']));
   await eventually(

@@ -45,9 +45,7 @@ describe.runIf(hasRedisServer())('without a rule, people are notified', () => {
     return { server, simulator, chat, world, daemon };
   }
 
-  test('of an outage of the exchange: once for all 20 accounts, and once when it is over', {
-    timeout: 150_000,
-  }, async () => {
+  test('of an outage of the exchange: once for all 20 accounts, and once when it is over', async () => {
     const ids = Array.from({ length: 20 }, (_, index) => `desk${index + 1}`);
     const { simulator, chat, world, daemon } = await open(ids);
     await polls(world, 'desk20', 3);

@@ -60,7 +60,7 @@ test('a file changed while no daemon ran is noted at the start, an unchanged one
     await world.write({ accounts: ACCOUNTS, rules: rules(above) });
     const daemon = await world.start();
     if (above === 12) expect(await noted(daemon.state)).toHaveLength(2);
-    await daemon.stop('the test', 10_000);
+    await daemon.stop('the test', 30_000);
   }
 });
 

@@ -157,7 +157,7 @@ test('a reload in progress when the daemon stops leaves no web server behind', a
   const url = daemon.webUrl() ?? '';
   await world.write({ accounts: ACCOUNTS, rules: rule(10), web: '{ port: 0, names: [watch.example] }' });
   const reloading = daemon.reload();
-  expect(await daemon.stop('enough', 15_000)).toBe(true);
+  expect(await daemon.stop('enough', 30_000)).toBe(true);
   await reloading;
   await expect(fetch(`${url}/healthz`)).rejects.toThrow();
   expect((await daemon.reload()).kind).toBe('refused');

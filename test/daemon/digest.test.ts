@@ -90,7 +90,7 @@ test("two instances send one digest of both accounts' actions, and the command l
   await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.5), 'a fill', world);
   await polls(world, 'long', 6);
   await polls(world, 'short', 3);
-  await acting.stop('it is evening', 10_000);
+  await acting.stop('it is evening', 30_000);
   const ahead = clockAhead(AHEAD_MS);
   await world.write({ ...parts, more: sections(receiver, timeOf(ahead.nowMs())) });
   await Promise.all([world.start({ clock: ahead }), world.start({ clock: ahead, ordinal: 1 })]);
@@ -164,7 +164,7 @@ test('an audit trail that somebody rewrote in Redis is whole in itself: the head
   const [, seq = '', hash = ''] =
     lines.map((line) => /^- long (\d+):([0-9a-f]{64})$/.exec(line)).find((match) => match !== null) ??
     expect.fail(lines.join('\n'));
-  await daemon.stop('its trail is rewritten', 10_000);
+  await daemon.stop('its trail is rewritten', 30_000);
   const verify = (...more: readonly string[]) =>
     runCommandLine(['audit', 'verify', '--account', 'long', ...more, '--config', world.configFile], {
       env: world.env,
@@ -194,7 +194,7 @@ test('a process that starts when the day has its digest sends none; another time
   const world = await openDaemonWorld(simulator, { ...parts, more: sections(receiver, timeOf(now)) });
   const first = await world.start({ clock });
   await eventuallySent(world);
-  await first.stop('it is replaced', 10_000);
+  await first.stop('it is replaced', 30_000);
   const second = await world.start({ clock });
   await haveTried(clock, 2, world);
   expect(receiver.received).toHaveLength(1);

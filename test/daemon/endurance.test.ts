@@ -109,7 +109,7 @@ test('a queue that somebody paused is resumed, at the start and later, and it is
   );
   await polls(world, 'long', 3);
   await first.queues.poll.pause();
-  await first.stop('test', 5_000);
+  await first.stop('test', 30_000);
   await world.start();
   await polls(world, 'long', 3);
   expect(resumed('poll')).toBeGreaterThanOrEqual(2);
@@ -128,7 +128,7 @@ test('a daemon closes every connection when it stops, within its bound, and stop
   const daemon = await world.start();
   await polls(world, 'long', 1);
   expect(await added()).not.toEqual([]);
-  const [first, second] = await Promise.all([daemon.stop('a', 5_000), daemon.stop('b', 5_000)]);
+  const [first, second] = await Promise.all([daemon.stop('a', 30_000), daemon.stop('b', 5_000)]);
   expect([first, second]).toEqual([true, true]);
   await eventually(async () => (await added()).length === 0, 'no connection left', added);
   expect(world.events.filter(({ kind }) => kind === 'stopped')).toHaveLength(1);

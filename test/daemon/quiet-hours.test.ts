@@ -70,7 +70,7 @@ channels: { chat: { type: slack, url: { env: CHAT } } }
   await wait(() => held(world, 'early', 'resolved'), 'the end held back');
   await wait(() => chat.received.length > 1, 'what is critical');
   for (const text of textsOf(chat)) expect(text).toMatch(/CRITICAL (still )?firing/);
-  await night.stop('restart', 10_000);
+  await night.stop('restart', 30_000);
   const before = chat.received.length;
   const ahead = clockAt(2 * HOUR_MS);
   await Promise.all([world.start({ env, clock: ahead }), world.start({ env, clock: ahead, ordinal: 1 })]);

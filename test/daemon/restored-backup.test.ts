@@ -85,7 +85,7 @@ describe.runIf(hasRedisServer())('Redis is restored from a backup', () => {
       const isClear = () => simulator.model.openOrders('long').length === 0;
       await eventually(isClear, 'no order left', () => troubles(world.events));
       const epochBefore = await epochOf(first);
-      await first.stop('the backup is put back', 10_000);
+      await first.stop('the backup is put back', 30_000);
       const sent = ours(simulator, 'long').length;
       await scene.restore();
 
@@ -111,7 +111,7 @@ describe.runIf(hasRedisServer())('Redis is restored from a backup', () => {
       await scene.save();
       await scene.falls();
       await scene.fills(0.251);
-      await first.stop('the backup is put back', 10_000);
+      await first.stop('the backup is put back', 30_000);
       const sent = ours(simulator, 'long').length;
       await scene.restore();
 

@@ -87,7 +87,7 @@ test('of two processes one runs each stress test, and every page and scrape show
     expect(sample(text, 'stress_overdue_seconds ')).toBeLessThan(60);
     expect(sample(text, 'stress_last_run', 'outcome="complete"')).toBe(1);
   }
-  for (const daemon of [first, second, onlyPolls]) await daemon.stop('counted', 10_000);
+  for (const daemon of [first, second, onlyPolls]) await daemon.stop('counted', 30_000);
   // One claim for each finished run: if both had run it there would be two runs and one claim.
   expect((await claims(world)).length).toBe(runs(world).length);
   const later = runs(world).slice(runs(world).findIndex(({ accounts }) => accounts === 2));

@@ -52,7 +52,7 @@ const bounds = (timeLimitMs = 600_000) => ({ timeLimitMs, signal: new AbortContr
 
 const LONG_RUN = { scenarios: ['2022-11-08', '2020-03-12'], conditions: ['crash'] };
 
-test('a simulation runs beside the event loop, which stays free', { timeout: 300_000 }, async () => {
+test('a simulation runs beside the event loop, which stays free', async () => {
   const input = {
     configFile: await configFile(),
     accounts: [HELD],

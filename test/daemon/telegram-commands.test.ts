@@ -257,7 +257,7 @@ test.runIf(plays('two processes'))(
     const second = await world.start({ ordinal: 1 });
     telegram.say(ANN, ANN, '/status');
     await wait(() => repliesTo(telegram, ANN).length === 1, 'one reply');
-    await first.stop('it moves', 10_000);
+    await first.stop('it moves', 30_000);
     telegram.say(ANN, ANN, '/pause long 5m');
     await wait(() => repliesTo(telegram, ANN).length === 2, 'a second reply');
     // Nothing was interrupted: it ended gracefully.
@@ -311,7 +311,7 @@ test.runIf(playsToo('the key'))(
     // Longer than a reload takes to be seen.
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     expect(telegram.calls.filter(({ method }) => method === 'getUpdates')).toEqual([]);
-    await daemon.stop('restart', 10_000);
+    await daemon.stop('restart', 30_000);
     await world.start();
     await listens(telegram, wait);
   },

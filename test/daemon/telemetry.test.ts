@@ -415,7 +415,7 @@ test('a stop closes the web server within its bound, even if somebody holds a co
   idle.on('error', () => undefined);
   await new Promise((resolve) => idle.write('GET /metrics HTTP/1.1\r\nHost: localhost\r\n', resolve));
   closeAfterTest(async () => void idle.destroy());
-  expect(await daemon.stop('enough', 15_000)).toBe(true);
+  expect(await daemon.stop('enough', 30_000)).toBe(true);
   await expect(get(`http://127.0.0.1:${port}`, '/healthz')).rejects.toThrow();
 });
 

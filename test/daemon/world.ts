@@ -71,7 +71,7 @@ export async function openDaemonWorld(
         ...more,
       });
       closeAfterTest(async () => {
-        if (!(await daemon.stop('the test ended', 10_000)))
+        if (!(await daemon.stop('the test ended', 30_000)))
           throw new Error('the daemon did not stop in time');
       });
       return daemon;

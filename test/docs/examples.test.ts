@@ -55,7 +55,7 @@ test('docs/examples/simulator.yaml: `check` finds nothing wrong, and a daemon wi
   await writeFile(configFile, own);
   const daemon = await startDaemon({ configFile, env: {}, webPort: 0 });
   closeAfterTest(async () => {
-    if (!(await daemon.stop('the test ended', 10_000))) throw new Error('the daemon did not stop in time');
+    if (!(await daemon.stop('the test ended', 30_000))) throw new Error('the daemon did not stop in time');
   });
   const ids = simulator.accounts.map(({ id }) => id);
   expect(text.match(/id: account-\d/g)).toEqual(ids.map((id) => `id: ${id}`));

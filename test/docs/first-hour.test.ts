@@ -116,7 +116,6 @@ test('from a checkout, the commands work in an empty folder, and write no keys i
 
 test.runIf(hasTools && serverProgram() !== undefined)(
   'every command of the first hour prints what the page shows',
-  { timeout: 300_000 },
   async () => {
     const page = await readFile(PAGE, 'utf8');
     const shell = await openShell();

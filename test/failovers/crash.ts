@@ -96,7 +96,7 @@ export async function openCrash(redis: RedisPart, closers: Closers): Promise<Cra
         fall(0.0003);
         return false;
       };
-      const waiting = { everyMs: 150, withinMs: 60_000, about: size };
+      const waiting = { everyMs: 150, withinMs: 240_000, about: size };
       return until(falls, `a position of ${leftAfter(step)}`, waiting);
     },
     violations(overshoots) {

@@ -48,7 +48,7 @@ async function playIn(played: FailoverCase, closers: Closers): Promise<Played> {
   for (let ordinal = 0; ordinal < played.daemons; ordinal++) {
     const { configFile, env } = crash;
     const daemon = await startDaemon({ configFile, env, ordinal, telemetry: [{ emit }] });
-    closers.add(() => daemon.stop('the case ended', 10_000));
+    closers.add(() => daemon.stop('the case ended', 30_000));
     daemons.push(daemon);
   }
   await until(() => events.filter(({ kind }) => kind === 'evaluated').length > 3, 'first polls');

@@ -41,7 +41,7 @@ test(
     const { worlds, atStake } = tally.summary();
     expect(atStake).toBeGreaterThan(worlds / 3);
   },
-  60_000 + 5_000 * (WORLDS + FOUND.length),
+  600_000 + 30_000 * (WORLDS + FOUND.length),
 );
 
 test('a tally names the worlds that may contain a pair that was met too rarely', () => {

@@ -15,7 +15,7 @@ export const PREFIX = 'bw';
 const MAIN = path.join(import.meta.dirname, '../../src/cli/main.ts');
 /** Compile cache: compiling the sources takes most of a start. */
 const COMPILED = path.join(import.meta.dirname, '../../node_modules/.cache/node-compile');
-const WATCHES_WITHIN_MS = 60_000;
+const WATCHES_WITHIN_MS = 240_000;
 const LINK_STATES = { up: 'open', down: 'refused', deaf: 'oneWay' } as const;
 
 export interface RealSurroundings {

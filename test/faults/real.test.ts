@@ -5,7 +5,6 @@ import { playForReal, realWorlds } from './real-play.ts';
 
 test.runIf(hasRedisServer())(
   'a world of the fault matrix holds on real parts; npm run faults -- --real plays more',
-  { timeout: 240_000 },
   async () => {
     const [world] = realWorlds(PRESSING_FROM, 1);
     if (world === undefined) return expect.fail('there is always one more');

@@ -9,7 +9,7 @@ import { openEverything, type Scene, TOKEN } from './scene.ts';
 
 /** The account of the scene that has positions and a credit line. */
 const ACCOUNT = 'account-4';
-const WITHIN_MS = 90_000;
+const WITHIN_MS = 240_000;
 
 interface Question {
   /** Place of the query, for messages. */
@@ -93,27 +93,26 @@ async function unanswered(
   return open;
 }
 
-test(
-  'every panel, variable and annotation of every dashboard shows data of a busy daemon',
-  async ({ annotate, skip }) => {
-    if (!hasPrometheus()) skip('prometheus is not on the PATH (Debian: apt-get install prometheus)');
-    const scene = await openEverything();
-    const target = new URL(scene.daemon.webUrl() ?? '').host;
-    const prometheus = await startPrometheus({ target, token: TOKEN });
-    closeAfterTest(() => prometheus.stop());
-    await expect.poll(() => prometheus.query('up == 1')).toHaveLength(1);
-    const all = questions();
-    expect(all.length).toBeGreaterThan(100);
-    const open = await unanswered(scene, prometheus, [...all, ...selectors(all)]);
-    if (open.length > 0) await annotate(JSON.stringify(troubles(scene.events), null, 1));
-    expect(open.map(({ where, expr }) => `${where}: ${expr}`)).toEqual([]);
-    const alerts = await prometheus.query('ALERTS{alertname=~"Breakwater.+"}');
-    await annotate(`alerts: ${[...new Set(alerts.map(({ metric }) => metric['alertname']))].join(', ')}`);
-    await checkFigures(scene, prometheus);
-    checkLives(scene);
-  },
-  WITHIN_MS + 60_000,
-);
+test('every panel, variable and annotation of every dashboard shows data of a busy daemon', async ({
+  annotate,
+  skip,
+}) => {
+  if (!hasPrometheus()) skip('prometheus is not on the PATH (Debian: apt-get install prometheus)');
+  const scene = await openEverything();
+  const target = new URL(scene.daemon.webUrl() ?? '').host;
+  const prometheus = await startPrometheus({ target, token: TOKEN });
+  closeAfterTest(() => prometheus.stop());
+  await expect.poll(() => prometheus.query('up == 1')).toHaveLength(1);
+  const all = questions();
+  expect(all.length).toBeGreaterThan(100);
+  const open = await unanswered(scene, prometheus, [...all, ...selectors(all)]);
+  if (open.length > 0) await annotate(JSON.stringify(troubles(scene.events), null, 1));
+  expect(open.map(({ where, expr }) => `${where}: ${expr}`)).toEqual([]);
+  const alerts = await prometheus.query('ALERTS{alertname=~"Breakwater.+"}');
+  await annotate(`alerts: ${[...new Set(alerts.map(({ metric }) => metric['alertname']))].join(', ')}`);
+  await checkFigures(scene, prometheus);
+  checkLives(scene);
+});
 
 /** Compares some figures with the exchange's own. */
 async function checkFigures({ simulator }: Scene, prometheus: Prometheus): Promise<void> {

@@ -36,7 +36,7 @@ export function hasPrometheus(): boolean {
 const RULES = fileURLToPath(new URL('../../config/prometheus/rules/', import.meta.url));
 const SCRAPE_MS = 500;
 const STEP_S = 1;
-const READY_WITHIN_MS = 30_000;
+const READY_WITHIN_MS = 240_000;
 
 export async function startPrometheus(options: {
   readonly target: string;

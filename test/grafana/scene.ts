@@ -54,7 +54,7 @@ export async function openEverything(): Promise<Scene> {
     telemetry: [{ emit: (event) => void events.push(event) }],
   });
   closeAfterTest(async () => {
-    if (!(await daemon.stop('the test ended', 10_000))) throw new Error('the daemon did not stop in time');
+    if (!(await daemon.stop('the test ended', 30_000))) throw new Error('the daemon did not stop in time');
   });
   const place = ['--redis', redis.url, '--redis-prefix', prefix];
   await runCommandLine(['pause', '--account', 'account-2', '--reason', 'a test', ...place]);

@@ -107,7 +107,7 @@ test('one of them is tried in a process of its own, is killed, and leaves nothin
       '--mutant',
       killed?.id ?? '',
     ],
-    { cwd: ROOT, encoding: 'utf8', timeout: 110_000, env: { ...process.env, TMPDIR: folder } },
+    { cwd: ROOT, encoding: 'utf8', timeout: 500_000, env: { ...process.env, TMPDIR: folder } },
   );
   const { mutants, broken } = JSON.parse(stdout) as {
     mutants: { id: string; killedBy: { file: string } | null }[];

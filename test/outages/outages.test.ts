@@ -25,7 +25,6 @@ function slice(): readonly Outage[] {
 
 test.runIf(hasRedisServer()).each(slice())(
   'the daemon protects once, and everything is consistent afterwards: $kind, $instances instances, seed $seed',
-  { timeout: 180_000 },
   async (outage) => {
     const { violations, ...judged } = await play(outage);
     expect({ ...judged, violations }).toMatchObject({ violations: [] });

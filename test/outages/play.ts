@@ -18,7 +18,7 @@ import {
 
 const FALL_BEFORE_MS = 6_000;
 const PRICE_EVERY_MS = 100;
-const LONGEST_WAIT_MS = 60_000;
+const LONGEST_WAIT_MS = 240_000;
 
 /** Plays an outage on real parts and judges it by the exchange's ledger. Rejects if it cannot be played to its end. */
 export async function play(outage: Outage, signal?: AbortSignal): Promise<Judged> {

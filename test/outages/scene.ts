@@ -90,7 +90,7 @@ export async function openScene(outage: Outage, closers: (() => Promise<unknown>
       ordinal,
       telemetry: [{ emit: (event) => void own.push({ atMs: simulator.model.nowMs(), event }) }],
     });
-    closers.push(() => daemon.stop('the run ended', 15_000));
+    closers.push(() => daemon.stop('the run ended', 30_000));
     heard.push(own);
     scene.redisLinks.push(redis);
     scene.exchangeLinks.push(exchange);

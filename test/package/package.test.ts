@@ -67,7 +67,7 @@ beforeAll(async () => {
   const examples = (await Promise.all(EXAMPLES.map(examplesOf))).flat();
   expect(examples.map(([name]) => name)).toEqual(['positions.ts', 'lost-reply.test.ts']);
   for (const [name, text] of examples) await writeFile(path.join(project, name), text);
-}, 240_000);
+});
 
 afterAll(async () => {
   if (folder !== undefined) await rm(folder, { recursive: true, force: true });

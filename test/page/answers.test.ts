@@ -53,7 +53,7 @@ const asPlaced = (simulator: RunningSimulator) => {
   return { amount, price, activationPrice: details?.['activationPrice'] };
 };
 
-describe.skipIf(!hasBrowser())('answering on the page', { timeout: 240_000 }, () => {
+describe.skipIf(!hasBrowser())('answering on the page', () => {
   let browser: Browser;
 
   beforeAll(async () => {

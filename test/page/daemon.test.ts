@@ -36,7 +36,7 @@ function marketDistance(simulator: RunningSimulator): number {
   return 1 - liquidation / priceOf(simulator);
 }
 
-describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 240_000 }, () => {
+describe.skipIf(!hasBrowser())('the page of a daemon', () => {
   let browser: Browser;
 
   beforeAll(async () => {

@@ -27,7 +27,7 @@ interface Parts {
 
 export const CONTROL_TOKEN = 'a-control-token-for-pictures';
 
-const WITHIN_MS = 90_000;
+const WITHIN_MS = 240_000;
 
 export function seed(
   id: string,
@@ -211,7 +211,7 @@ export async function startOn(
   await writeFile(configFile, text, { mode: 0o600 });
   const env = { ...process.env, ...environment(simulator), CONTROL_TOKEN, ...secrets };
   const daemon = await startDaemon({ configFile, env });
-  closers.add(() => daemon.stop('the pictures are taken', 10_000));
+  closers.add(() => daemon.stop('the pictures are taken', 30_000));
   return daemon;
 }
 

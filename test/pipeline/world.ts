@@ -141,7 +141,7 @@ export function bound(store: PipelineContext['store']): PipelineContext['store']
 }
 
 /** Less than a test may take, so that the reason is reported. */
-const GIVE_UP_MS = 100_000;
+const GIVE_UP_MS = 240_000;
 
 /** Resolves when `holds` is true; fails with `show()` after a time long enough to mean a hang. */
 export async function eventually(

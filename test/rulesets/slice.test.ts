@@ -18,7 +18,6 @@ const why = CRASHES.length === 0 ? ` (skipped: no candles in ${CANDLES})` : '';
  */
 test.skipIf(CRASHES.length === 0)(
   `the measured slice in docs/rule-sets.md is reproducible to the figure${why}`,
-  { timeout: 300_000 },
   async () => {
     const whole = setPlan({
       crashes: CRASHES,

@@ -106,7 +106,7 @@ function pretendInstalled(project: string): void {
   writeFileSync(path.join(modules, '.package-lock.json'), installed);
 }
 
-describe.runIf(builds('release'))('npm run release, on a clone', { timeout: 300_000 }, () => {
+describe.runIf(builds('release'))('npm run release, on a clone', () => {
   let folder: string;
   let clone: string;
 

@@ -17,9 +17,7 @@ test.each([
   expect(worstText({ source, flags })).toBeDefined();
 });
 
-test('every expression of the project takes time in proportion to the text, on its worst case too', {
-  timeout: 180_000,
-}, () => {
+test('every expression of the project takes time in proportion to the text, on its worst case too', () => {
   expect(WRITTEN.length).toBeGreaterThan(150);
   const some = sliceOf(WRITTEN, 3, 'expressions');
   const slow = some.filter((written) => worstText(written) !== undefined);

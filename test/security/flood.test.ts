@@ -103,14 +103,13 @@ describe('1,000 idle connections of one client', () => {
   test('do not close connections of others, nor active ones of the same client', async () => {
     const asked = Promise.withResolvers<void>();
     const ready = Promise.withResolvers<void>();
-    const { server } = await start({
-      readiness: async () => {
-        asked.resolve();
-        await ready.promise;
-        return { ready: true, checks: [] };
-      },
-    });
-    const answers = ['127.0.0.1', '127.0.0.2'].map((from) => health(server.port, from, '/readyz'));
+    const scrape = async (): Promise<Uint8Array<ArrayBuffer>[]> => {
+      asked.resolve();
+      await ready.promise;
+      return [];
+    };
+    const { server } = await start({ metrics: { contentType: 'text/plain', scrape } });
+    const answers = ['127.0.0.1', '127.0.0.2'].map((from) => health(server.port, from, '/metrics'));
     await asked.promise;
     await pause(50);
     await crowd(server.port, 1000, '127.0.0.2');

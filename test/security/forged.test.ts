@@ -332,7 +332,7 @@ test.each<[string, string, (document: Stored) => Stored]>([
     world.cli(['reduce', '--account', 'long', '--position', '1', '--by', '10%', '--reason', 'x', '--yes']);
   expect((await reduce()).exitCode).toBe(0);
   await eventually(() => placed(world) > 0, 'an order, which makes a lane');
-  await daemon.stop('its state is forged', 10_000);
+  await daemon.stop('its state is forged', 30_000);
   const redis = new Redis(world.redisUrl, { maxRetriesPerRequest: 1 });
   closeAfterTest(async () => redis.disconnect());
   const key = `${world.prefix}:{b${bucketOf('long')}}:account:long`;

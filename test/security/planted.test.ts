@@ -315,9 +315,7 @@ function depositsSeen({ events }: DaemonWorld): number {
 }
 
 describe.runIf(hasRedisServer() && hasOpenssl)('a daemon with planted secrets', () => {
-  test('tells none of them, whatever happens: log, metrics, answers, page, events, queues, audit, messages, store, reports of commands', {
-    timeout: 240_000,
-  }, async () => {
+  test('tells none of them, whatever happens: log, metrics, answers, page, events, queues, audit, messages, store, reports of commands', async () => {
     const scene = await openPlanted();
     const { server, world, daemon, simulator } = scene;
     const listener = await listenTo(server, '?accounts=long', {
@@ -373,7 +371,7 @@ describe.runIf(hasRedisServer() && hasOpenssl)('a daemon with planted secrets', 
     for (const [where, text] of pages) texts.set(where, text);
     const commands = await commandTexts({ ...scene, sentinels: scene.texts.sentinels });
     for (const [where, text] of commands) texts.set(where, text);
-    await daemon.stop('the test has seen all of it', 10_000);
+    await daemon.stop('the test has seen all of it', 30_000);
     texts.set('log', scene.log.text);
     // Rules compare addresses, so the config in memory keeps them in clear.
     const { withdrawalAddress: _address, ...ofConfig } = scene.secrets;

@@ -34,7 +34,7 @@ const FLAGS = [
 export async function launchBrowser(): Promise<Browser> {
   const executablePath = findBrowser();
   if (executablePath === undefined) throw new Error('there is no browser; ask hasBrowser() first');
-  return await chromium.launch({ executablePath, args: FLAGS, timeout: 60_000 });
+  return await chromium.launch({ executablePath, args: FLAGS, timeout: 240_000 });
 }
 
 export interface WatchedPage {
@@ -54,7 +54,7 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
   const requests: string[] = [];
   context.on('request', (request) => void requests.push(request.url()));
   const page = await context.newPage();
-  page.setDefaultTimeout(30_000);
+  page.setDefaultTimeout(120_000);
   page.on('console', (message) => {
     if (message.type() === 'error' || message.type() === 'warning') {
       complaints.push(`${message.type()}: ${message.text()} (${message.location().url})`);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const LONGEST_MS = 30_000;
+const LONGEST_MS = 240_000;
 
 /** Waits until a condition holds; an exception counts as "not yet". Also for scenes that scripts play. */
 export async function until(

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { auditTrailOf } from '../faults/audit-trail.ts';
 import { ledgerViolations } from '../faults/ledger-check.ts';
 import { isOurs } from '../support/own-orders.ts';
-import { FULL, sliceOf } from '../support/slice.ts';
+import { sliceOf } from '../support/slice.ts';
 import { type AskedWorld, asksIn, isWithin, playAsked, stagesOfOrders } from './asked-world.ts';
 
 /** `WORLDS=300 npm test -- test/world/asked.test.ts` plays as many; default: a slice of 64. */
@@ -104,8 +104,6 @@ function unansweredIn(asked: AskedWorld, placed: readonly Placed[], asks: Asks):
   });
 }
 
-const TIMEOUT_MS = FULL ? 240_000 : 60_000;
-
 test(
   `in ${SEEDS.length} worlds with and without answers nothing is sent without permission, and every wait ends`,
   async () => {
@@ -140,5 +138,5 @@ test(
     for (const why of ['approved', 'deadline', 'short'])
       expect(reasons.get(why) ?? 0, `${why}:`).toBeGreaterThan(0);
   },
-  TIMEOUT_MS * Math.max(1, SEEDS.length / 8),
+  600_000 + 30_000 * SEEDS.length,
 );

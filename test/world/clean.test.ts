@@ -69,5 +69,5 @@ test(
       expect(guarded.errors).toEqual([]);
     }
   },
-  60_000 + 30_000 * WORLDS,
+  600_000 + 30_000 * WORLDS,
 );

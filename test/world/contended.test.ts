@@ -27,7 +27,7 @@ test(
     // A world without actions proves nothing.
     expect(orders).toBeGreaterThan(5 * SEEDS.length);
   },
-  60_000 + 2_000 * WORLDS,
+  600_000 + 30_000 * WORLDS,
 );
 
 /** Seeds in which a resumed process that had lost its lane placed a second order. */

@@ -372,8 +372,10 @@ describe('somebody else on the machine', () => {
     const { own, mirror, states } = live(createMemoryPlace(OPTIONS), place);
     await count(own);
     await mirror.processChanged();
+    const isSlow = (state = ''): boolean => state.includes('writing takes longer');
+    await expect.poll(() => isSlow(states.at(-1))).toBe(false);
     await mirror.close();
-    return states.filter((state) => state !== 'well' && !state.includes('writing takes longer'));
+    return states.filter((state) => state !== 'well' && !isSlow(state));
   }
 
   test('cannot block the mirror by being first: a directory of another owner is not used', async () => {
