@@ -97,7 +97,7 @@ const WAVE_STEPS = 8;
 function story(simulator: RunningSimulator): () => Promise<void> {
   let wave: number | undefined;
   return async () => {
-    refuse(simulator);
+    troubleAgain(simulator);
     const [twin] = simulator.model.openPositions('account-6');
     if (wave === undefined && twin?.liquidationState === 'margin_call') wave = 0;
     const isRising = wave !== undefined && Math.floor(wave / WAVE_STEPS) % 2 === 0;
@@ -107,21 +107,20 @@ function story(simulator: RunningSimulator): () => Promise<void> {
   };
 }
 
-/** Refuses one nonce and one call for a rate limit. Of few replies on a slow machine all may come too late. */
-function refuse(simulator: RunningSimulator): void {
-  const inject = (endpoint: string, status: number, message: string) =>
-    simulator.injectFault({ effect: { kind: 'status', status, message }, target: { endpoint }, count: 1 });
-  inject('openPositions', 401, 'Nonce has already been used.');
-  inject('mainBalance', 429, 'Rate limit exceeded.');
+type Effect = Parameters<RunningSimulator['injectFault']>[0]['effect'];
+
+/** One refused nonce, one rate limit, one odd record. Of few replies on a slow machine all may come too late. */
+function troubleAgain(simulator: RunningSimulator): void {
+  const inject = (endpoint: string, effect: Effect) =>
+    simulator.injectFault({ effect, target: { endpoint }, count: 1 });
+  inject('openPositions', { kind: 'status', status: 401, message: 'Nonce has already been used.' });
+  inject('mainBalance', { kind: 'status', status: 429, message: 'Rate limit exceeded.' });
+  inject('transferHistory', { kind: 'badRecord' });
 }
 
 function misbehave(simulator: RunningSimulator): void {
-  const inject = (
-    endpoint: string,
-    count: number,
-    effect: Parameters<typeof simulator.injectFault>[0]['effect'],
-  ) => simulator.injectFault({ effect, target: { endpoint }, count, skip: 3 });
-  inject('transferHistory', 6, { kind: 'badRecord' });
+  const inject = (endpoint: string, count: number, effect: Effect) =>
+    simulator.injectFault({ effect, target: { endpoint }, count, skip: 3 });
   inject('orderHistory', 12, { kind: 'reset' });
   inject('stopLimit', 1, { kind: 'lostReply' });
   inject('cancelAll', 1, { kind: 'lostReply' });

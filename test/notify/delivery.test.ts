@@ -59,7 +59,7 @@ function setUp({
       name,
       type: 'webhook' as const,
       url,
-      timeoutMs: 150,
+      timeoutMs: 1_000,
       giveUpAfterMs,
     })),
     { clock, links: [], log: (line) => logged.push(line) },
