@@ -2,7 +2,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
-import { isWaiting, nameOf } from './test/support/waiting.ts';
+import { isComputing, nameOf } from './test/support/computing.ts';
 
 /** Hundreds of the processes that tests start load the same sources; compiling them is most of a start. */
 process.env['NODE_COMPILE_CACHE'] ??= path.join(import.meta.dirname, 'node_modules/.cache/node-compile');
@@ -67,16 +67,16 @@ const FIRST = [
   'scripts/start',
 ];
 
-/** The longest first, and at all times as many that wait as keep a core busy: neither is left over at the end. */
+/** The longest first, and at all times some that compute beside others: neither are left over at the end. */
 class Interleaved extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = this.#longestFirst(await super.sort(files));
-    const waits = ({ moduleId }: TestSpecification): boolean => isWaiting(moduleId);
+    const computes = ({ moduleId }: TestSpecification): boolean => isComputing(moduleId);
     const places = new Map<TestSpecification, number>();
     for (const [group, { name }] of GROUPS.entries()) {
       const ofGroup = sorted.filter(({ project }) => project.name === name);
-      const [waiting, working] = [ofGroup.filter(waits), ofGroup.filter((file) => !waits(file))];
-      for (const list of [waiting, working]) {
+      const [working, others] = [ofGroup.filter(computes), ofGroup.filter((file) => !computes(file))];
+      for (const list of [working, others]) {
         for (const [index, file] of list.entries()) places.set(file, group + index / list.length);
       }
     }

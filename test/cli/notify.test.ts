@@ -17,7 +17,7 @@ beforeEach(async () => {
     `exchange: { baseUrls: [https://api.exchange.example] }
 channels:
   ops: { type: slack, url: { env: SLACK } }
-  own: { type: webhook, url: ${receiver.url}/own, secret: { env: HOOK }, timeout: 300ms, giveUpAfter: 1s }
+  own: { type: webhook, url: ${receiver.url}/own, secret: { env: HOOK } }
 accounts: [{ id: a, apiKey: { env: KEY }, apiSecret: { env: KEY } }]
 `,
   );

@@ -25,6 +25,7 @@ async function receiver(): Promise<Receiver> {
 interface Setup {
   readonly receivers?: Readonly<Record<string, Receiver>>;
   readonly receipts?: ReceiptStore;
+  readonly timeoutMs?: number;
   readonly giveUpAfterMs?: number;
   /** Waits take their real time only up to this. */
   readonly hurryMs?: number;
@@ -36,6 +37,7 @@ interface Setup {
 function setUp({
   receivers = {},
   receipts,
+  timeoutMs = 60_000,
   giveUpAfterMs = 60_000,
   hurryMs = 5,
   instance = 'i',
@@ -59,7 +61,7 @@ function setUp({
       name,
       type: 'webhook' as const,
       url,
-      timeoutMs: 1_000,
+      timeoutMs,
       giveUpAfterMs,
     })),
     { clock, links: [], log: (line) => logged.push(line) },
@@ -128,13 +130,23 @@ describe('a notice', () => {
 
   test('is retried with growing, jittered waits until it is accepted', async () => {
     const a = await receiver();
-    a.answer({ status: 503 }, 'reset', 'silent', { status: 200 });
+    a.answer({ status: 503 }, 'reset', { status: 502 }, { status: 200 });
     const { deliverer, waits, reports } = setUp({ receivers: { a } });
     const report = await deliverer.deliver(message({ channels: ['a'] }));
     expect(report.channels[0]?.delivery).toMatchObject({ kind: 'delivered', attempts: 4 });
     expect(waits).toEqual([750, 1500, 3000]);
     expect(new Set(a.received.map(({ headers }) => headers['breakwater-delivery'])).size).toBe(1);
     expect(reports).toHaveLength(1);
+  });
+
+  test('is retried when the receiver does not answer', async () => {
+    const a = await receiver();
+    a.answer('silent', {});
+    const { deliverer } = setUp({ receivers: { a }, timeoutMs: 300 });
+    const { channels } = await deliverer.deliver(message({ channels: ['a'] }));
+    const [attempt] = channels.map(({ delivery }) => delivery);
+    expect(attempt).toMatchObject({ kind: 'delivered', attempts: expect.any(Number) });
+    expect(attempt?.kind === 'delivered' && attempt.attempts).toBeGreaterThan(1);
   });
 
   test('that is refused for good is not retried, and goes to the next channel with the reason', async () => {
@@ -340,7 +352,7 @@ function scripted(
 }
 
 function laneOf(channel: Channel): OpenChannel {
-  const limits = { timeoutMs: 1000, giveUpAfterMs: 60_000 };
+  const limits = { timeoutMs: 60_000, giveUpAfterMs: 60_000 };
   return { channel, limits, pace: new Pace(hurried, 0), actionsOf: () => [] };
 }
 

@@ -73,7 +73,7 @@ function parsed(raw: string): Pick<Mail, 'headers' | 'body'> {
 
 function email(
   port: number,
-  { host = '127.0.0.1', login = false, timeoutMs = 2_000, protocol = 'smtp' } = {},
+  { host = '127.0.0.1', login = false, timeoutMs = 60_000, protocol = 'smtp' } = {},
 ): Channel {
   return open(
     {

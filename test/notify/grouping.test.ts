@@ -24,7 +24,7 @@ interface Scene {
 /** A chat for people, its stand-in, and a webhook. */
 async function open(groupWaitMs = GROUP_WAIT_MS): Promise<Scene> {
   const [chat, spare, hook] = await Promise.all([startReceiver(), startReceiver(), startReceiver()]);
-  const limits = { timeoutMs: 2_000, giveUpAfterMs: 10_000 };
+  const limits = { timeoutMs: 60_000, giveUpAfterMs: 60_000 };
   const opened = openChannels(
     [
       { type: 'slack', name: 'chat', url: chat.url, ...limits },
@@ -153,7 +153,7 @@ test('a digest wakes nobody, not even if the chat cannot be reached', async () =
     startReceiver(),
     startReceiver({ status: 403, body: 'invalid_token' }),
   ]);
-  const limits = { timeoutMs: 2_000, giveUpAfterMs: 10_000 };
+  const limits = { timeoutMs: 60_000, giveUpAfterMs: 60_000 };
   const opened = openChannels(
     [
       { type: 'slack', name: 'chat', url: chat.url, ...limits },

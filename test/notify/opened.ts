@@ -27,7 +27,7 @@ type Options = ChannelOptions extends infer O
 const opened: Channel[] = [];
 
 /** A channel as the daemon opens it, named `ops`, with a clock fixed at `AT`. */
-export function open(options: Options, timeoutMs = 2000, links = LINKS): Channel {
+export function open(options: Options, timeoutMs = 60_000, links = LINKS): Channel {
   const full = { name: 'ops', timeoutMs, giveUpAfterMs: 5000, ...options } as unknown as ChannelOptions;
   const clock = { ...systemClock, nowMs: () => AT };
   const channel = openChannels([full], { clock, links, log: () => undefined })[0]?.channel ?? expect.fail();

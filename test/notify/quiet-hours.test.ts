@@ -51,7 +51,7 @@ interface Setup {
   readonly receipts?: ReceiptStore;
 }
 
-const limits = { timeoutMs: 500, giveUpAfterMs: 1_000 };
+const limits = { timeoutMs: 60_000, giveUpAfterMs: 60_000 };
 const slack = (name: string, { url }: Receiver): ChannelOptions => ({ type: 'slack', name, url, ...limits });
 
 /** A deliverer with a wall clock that the test sets. */

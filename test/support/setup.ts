@@ -4,9 +4,9 @@ import process from 'node:process';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
 import { closeWhatIsOpen, closeWhatIsShared } from './after-test.ts';
+import { followServers, isComputing } from './computing.ts';
 import { type Footprint, leftOver, takeFootprint } from './leaks.ts';
 import { followTimers, stopFollowing } from './timers.ts';
-import { isWaiting } from './waiting.ts';
 
 /**
  * Runs before each test file: seeds fast-check, and fails a file that leaks a handle or a process.
@@ -18,9 +18,13 @@ fc.configureGlobal({ seed: inject('fastCheckSeed') });
 const MARK_NAME = 'BREAKWATER_TEST_FILE';
 const mark = `${MARK_NAME}=${randomUUID()}`;
 let before: Footprint;
+let servers = 0;
 
 // Per file: files of one process share the module.
 followTimers();
+const stopFollowingServers = followServers(() => {
+  servers += 1;
+});
 
 // Runs first and, since hooks unwind, also last.
 beforeAll(() => {
@@ -33,13 +37,13 @@ beforeAll(() => {
 const NICER = 10;
 
 /**
- * Daemons in files that wait for real time would miss it beside files that compute, so those run at a lower priority. Only
- * root may raise it again: for others it stays low, which starves nobody.
+ * What waits for real time would miss it beside files that compute, so those run at a lower priority. Only root may
+ * raise it again: for others it stays low, which starves nobody.
  */
 function setPriorityFor(file: string): void {
   const ordinary = getPriority(process.ppid);
   try {
-    setPriority(isWaiting(file) ? ordinary : Math.min(ordinary + NICER, 19));
+    setPriority(isComputing(file) ? Math.min(ordinary + NICER, 19) : ordinary);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_SYSTEM_ERROR') throw error;
   }
@@ -52,5 +56,9 @@ afterAll(async () => {
   await closeWhatIsShared();
   const found = await leftOver(before, mark);
   stopFollowing();
+  stopFollowingServers();
+  if (servers > 0 && isComputing(expect.getState().testPath ?? '')) {
+    throw new Error('This test file runs a server, which has real times: take it out of computing.ts.');
+  }
   if (found.length > 0) throw new Error(`This test file leaves behind:\n  ${found.join('\n  ')}`);
 });
