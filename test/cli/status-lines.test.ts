@@ -123,7 +123,7 @@ test('a recent alarm stands first in its account and in the summary line', () =>
 });
 
 test('a file gets every line in full, unless COLUMNS bounds it', () => {
-  expect(shown(many(2, FIRING)).filter((line) => line.includes('below 5 %, for 5 s'))).toHaveLength(2);
+  expect(shown(many(2, FIRING)).filter((line) => /below 5 %, for \d+ s/.test(line))).toHaveLength(2);
   const report = {
     atMs: Date.now(),
     controls: [],

@@ -1,4 +1,7 @@
 import { Redis } from 'ioredis';
+import type { LaneRef } from '../../src/core/ports/lane-dispatcher.ts';
+import type { Notice } from '../../src/core/ports/notifier.ts';
+import { StoreLostError } from '../../src/core/ports/state-store.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 import { openQueues, type Queues } from '../../src/queues/producers.ts';
 import type { WorkerSettings } from '../../src/queues/worker.ts';
@@ -11,6 +14,17 @@ export interface QueueWorld {
   readonly redis: Redis;
   readonly settings: WorkerSettings;
   readonly events: DaemonEvent[];
+}
+
+/** A server that is slow, because the machine is busy, is asked again, as by the next poll. */
+async function untilAnswered(call: () => Promise<void>): Promise<void> {
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!(error instanceof StoreLostError)) throw error;
+    }
+  }
 }
 
 export async function openQueueWorld(): Promise<QueueWorld> {
@@ -28,5 +42,10 @@ export async function openQueueWorld(): Promise<QueueWorld> {
   });
   const events: DaemonEvent[] = [];
   const telemetry = { emit: (event: DaemonEvent) => void events.push(event) };
-  return { queues, redis, events, settings: { target, prefix, concurrency: 10, telemetry } };
+  const patient = {
+    ...queues,
+    lanes: { dispatch: (lanes: readonly LaneRef[]) => untilAnswered(() => queues.lanes.dispatch(lanes)) },
+    notifier: { hand: (notices: readonly Notice[]) => untilAnswered(() => queues.notifier.hand(notices)) },
+  };
+  return { queues: patient, redis, events, settings: { target, prefix, concurrency: 10, telemetry } };
 }

@@ -38,6 +38,9 @@ export interface Connected {
   readonly drift: DriftEvent[];
 }
 
+/** A store that is slow, because the machine is busy, is waited for. */
+const STORE_IN_TIME = { storeMs: 60_000 };
+
 /** A client of one account; reads are not repeated unless the test asks for it. */
 export function connect(
   simulator: Pick<RunningSimulator, 'baseUrls' | 'accounts'>,
@@ -53,6 +56,7 @@ export function connect(
     retry: { maxAttempts: 1 },
     observer: { onCall: (event) => calls.push(event), onDrift: (event) => drift.push(event) },
     ...options,
+    timeouts: { ...STORE_IN_TIME, ...options.timeouts },
     nonce: { mode: 'unique', store: createMemoryNonceStore(systemClock), ...options.nonce },
     limiter: {
       store: createMemoryRateLimitStore(systemClock),

@@ -90,12 +90,14 @@ describe('a 429 of the gateway, not in JSON', () => {
 
   test('with Retry-After 60 holds polls, but not a reduction', async () => {
     const server = await serve(inTurn(always(429, '', { 'Retry-After': '60' }), always(200, PLACED_ORDER)));
-    const client = open([server]);
-    await client.openPositions({}, { timeoutMs: 500 });
-    const outcome = await client.reduceOnlyStop(STOP, { ...protective, timeoutMs: 5000 });
+    const client = open([server], { retry: { maxAttempts: 1 } });
+    await client.openPositions();
+    const outcome = await client.reduceOnlyStop(STOP, { ...protective, timeoutMs: 60_000 });
     expect(outcome).toMatchObject({ kind: 'accepted' });
     // Polls wait for the 60 s; protective calls do not, now that the gateway lets them through.
-    expect(await client.cancelAll({}, { ...protective, timeoutMs: 500 })).toMatchObject({ kind: 'accepted' });
+    expect(await client.cancelAll({}, { ...protective, timeoutMs: 30_000 })).toMatchObject({
+      kind: 'accepted',
+    });
     expect(await client.openPositions({}, { timeoutMs: 500 })).toMatchObject({ kind: 'failed' });
   });
 
@@ -165,7 +167,7 @@ describe('a 429 of the gateway, not in JSON', () => {
     'a Retry-After of %s counts as two minutes',
     async (header) => {
       const server = await serve(always(429, HTML, { 'Retry-After': header }));
-      expect(await open([server]).openPositions({}, { timeoutMs: 500 })).toMatchObject({
+      expect(await open([server], { retry: { maxAttempts: 1 } }).openPositions()).toMatchObject({
         error: { name: 'rateLimited', retryAfterMs: 120_000 },
       });
     },

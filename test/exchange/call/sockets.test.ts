@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { Timers } from '../../../src/core/ports/clock.ts';
 import { connectFailureOf, lastGoodLookup, openSockets } from '../../../src/exchange/call/sockets.ts';
 import { Connections } from '../../../src/exchange/call/transport.ts';
-import { createSystemTimers } from '../../../src/exchange/system-clock.ts';
+import { createSystemTimers, systemClock } from '../../../src/exchange/system-clock.ts';
 import { openClient, STOP } from '../fixtures.ts';
 
 const cleanups: (() => Promise<unknown> | void)[] = [];
@@ -118,6 +118,8 @@ describe('name resolution that fails', () => {
     };
     const failures: string[] = [];
     const client = openClient(['http://lost.test', `http://found.test:${portOf(server)}`], {
+      // However long the attempts take, the pause of the first address is not over.
+      clock: { ...systemClock, monotonicMs: () => 0 },
       sharedConnections: new Connections({
         open: (origin, settings) => openSockets(origin, settings, resolve),
         timers: createSystemTimers(),

@@ -81,6 +81,7 @@ describe('faults of the connection', () => {
       const failure = await failureOf(
         long(PATHS.stopLimit, { ...STOP, client_order_id: 'lost' }, { timeoutMs: 200 }),
       );
+      await eventually(() => running.requestLog()[0]?.handledAtMs !== null);
       expect(failure).toBe(connection === 'reset' ? 'ECONNRESET' : 'ETIMEDOUT');
       expect(running.ledger({ kinds: ['order_placed'] })).toMatchObject([{ clientOrderId: 'lost' }]);
       expect(running.requestLog()).toMatchObject([
@@ -339,14 +340,14 @@ describe('targets of a fault', () => {
 
 describe('base addresses', () => {
   test.each([
-    ['down', { mode: 'down' }, 'ECONNRESET'],
-    ['hang', { mode: 'hang' }, 'ETIMEDOUT'],
-    ['unavailable', { mode: 'unavailable' }, 'answered 503'],
-  ] as const)('%s: the other one works', async (_name, state, failure) => {
+    ['down', { mode: 'down' }, 'ECONNRESET', 60_000],
+    ['hang', { mode: 'hang' }, 'ETIMEDOUT', 150],
+    ['unavailable', { mode: 'unavailable' }, 'answered 503', 60_000],
+  ] as const)('%s: the other one works', async (_name, state, failure, timeoutMs) => {
     const { running } = await exchange();
     const [first = '', second = ''] = running.baseUrls;
     running.setRegion(0, state);
-    expect(await failureOf(send(`${first}/api/v4/public/ping`, { timeoutMs: 150 }))).toBe(failure);
+    expect(await failureOf(send(`${first}/api/v4/public/ping`, { timeoutMs }))).toBe(failure);
     expect((await send(`${second}/api/v4/public/ping`)).status).toBe(200);
     running.setRegion(0, { mode: 'up' });
     expect((await send(`${first}/api/v4/public/ping`)).status).toBe(200);
