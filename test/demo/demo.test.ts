@@ -34,9 +34,8 @@ const SHOW_CURSOR = '\u001b[?25h';
 const COLOUR = new RegExp(`${String.fromCharCode(27)}\\[\\d+m`);
 
 describe('breakwater demo', () => {
-  /** Half the default pace: a busy machine must not cost an account. */
   test('in a crash the protected account survives and keeps more; its twin is liquidated', async () => {
-    const run = await runCommandLine(['demo', '--json', '--duration', '30s'], { env });
+    const run = await runCommandLine(['demo', '--json'], { env });
     expect(run.stderr).toBe('');
     const all = lines(run.stdout);
     expect(all.filter(({ event }) => event === 'failure')).toEqual([]);

@@ -35,7 +35,7 @@ async function exchange(readings: Record<string, unknown> = {}) {
 
 /** Waits for an event shortly afterwards in real time. */
 async function eventually(condition: () => boolean): Promise<void> {
-  const end = performance.now() + 10_000;
+  const end = performance.now() + 240_000;
   while (!condition()) {
     if (performance.now() > end) throw new Error('it never happened');
     await new Promise((resolve) => setTimeout(resolve, 5));
@@ -79,9 +79,9 @@ describe('faults of the connection', () => {
       const { running, long } = await exchange();
       running.injectFault({ effect: { kind: 'lostReply', connection }, count: 1 });
       const failure = await failureOf(
-        long(PATHS.stopLimit, { ...STOP, client_order_id: 'lost' }, { timeoutMs: 200 }),
+        long(PATHS.stopLimit, { ...STOP, client_order_id: 'lost' }, { timeoutMs: 2_000 }),
       );
-      await eventually(() => running.requestLog()[0]?.handledAtMs !== null);
+      await eventually(() => running.requestLog()[0]?.outcome === 'served');
       expect(failure).toBe(connection === 'reset' ? 'ECONNRESET' : 'ETIMEDOUT');
       expect(running.ledger({ kinds: ['order_placed'] })).toMatchObject([{ clientOrderId: 'lost' }]);
       expect(running.requestLog()).toMatchObject([
@@ -107,7 +107,7 @@ describe('faults of the connection', () => {
   test('appliedLate with a delay arrives by itself; the client may get no reply', async () => {
     const { running, long } = await exchange();
     running.injectFault({ effect: { kind: 'appliedLate', delayMs: 30, connection: 'hang' }, count: 1 });
-    expect(await failureOf(long(PATHS.stopLimit, STOP, { timeoutMs: 300 }))).toBe('ETIMEDOUT');
+    expect(await failureOf(long(PATHS.stopLimit, STOP, { timeoutMs: 2_000 }))).toBe('ETIMEDOUT');
     await eventually(() => placed(running) === 1);
   });
 
