@@ -46,7 +46,7 @@ export async function openOperatorWorld(
 export function openState({ redisUrl, prefix }: Pick<DaemonWorld, 'redisUrl' | 'prefix'>): State {
   const redis = new Redis(redisUrl, { maxRetriesPerRequest: 1 });
   const operators = createOperatorTrust({ key: () => OPERATORS_KEY, isGuarded: false });
-  const state = createRedisState({ redis, prefix, clock: systemClock, operators });
+  const state = createRedisState({ redis, prefix, clock: systemClock, operators, timeoutMs: 60_000 });
   closeAfterTest(async () => {
     state.close();
     redis.disconnect();

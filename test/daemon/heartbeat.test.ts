@@ -98,11 +98,15 @@ describe('the heartbeat', () => {
   });
 
   test('repeats a failed ping at every check; logs neither address nor answer', async () => {
-    // A check every 10 s, a ping every 60 s, by a clock that is a thousand times too fast.
+    // A check every 10 s, a ping every 60 s, by a clock that goes on only while it is slept by.
+    let nowMs = 0;
     const clock: Clock = {
-      nowMs: () => performance.now() * 1000,
-      monotonicMs: () => performance.now() * 1000,
-      sleep: (delayMs, signal) => systemClock.sleep(delayMs / 1000, signal),
+      nowMs: () => nowMs,
+      monotonicMs: () => nowMs,
+      sleep: async (delayMs, signal) => {
+        await systemClock.sleep(delayMs / 1000, signal);
+        nowMs += delayMs;
+      },
     };
     const { events, state, pings, looks } = await open({ clock, everyMs: 60_000, status: 503 });
     await eventually(() => pings.length >= 8, 'pings that were refused');

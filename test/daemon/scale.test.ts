@@ -69,7 +69,7 @@ test('a scrape of 1,000 accounts with 5 positions each has a small peak, is quic
   await writeFile(world.configFile, text);
   const redis = new Redis(world.redisUrl, { maxRetriesPerRequest: null });
   closeAfterTest(async () => redis.disconnect());
-  const state = createRedisState({ redis, prefix: world.prefix, clock: systemClock });
+  const state = createRedisState({ redis, prefix: world.prefix, clock: systemClock, timeoutMs: 60_000 });
   closeAfterTest(async () => state.close());
   const config = loadText(text, env);
   const write = () => writeFleet(state, config, POSITIONS, Date.now());

@@ -220,7 +220,7 @@ test.runIf(plays('approved'))(
 );
 
 test.runIf(plays('vetoed'))('vetoed by a button it sends nothing, past its deadline', async () => {
-  const { telegram, world, wait } = await open({ mode: 'approve', within: '8s' });
+  const { telegram, world, wait } = await open({ mode: 'approve', within: '15s' });
   await world.start();
   await listens(telegram, wait);
   await wait(() => asks(telegram), 'a question');
@@ -228,7 +228,7 @@ test.runIf(plays('vetoed'))('vetoed by a button it sends nothing, past its deadl
   await wait(() => telegram.shown.has(veto), 'an answer');
   expect(telegram.shown.get(veto)).toMatch(/^Vetoed\./);
   const startMs = Date.now();
-  await wait(() => Date.now() - startMs > 9_000, 'the deadline');
+  await wait(() => Date.now() - startMs > 16_000, 'the deadline');
   await polls(world, 'long', 3);
   expect(ours(world.simulator, 'long')).toEqual([]);
   expect(sizeOf(world.simulator, 'long')).toBe(0.5);

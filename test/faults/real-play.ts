@@ -106,7 +106,7 @@ async function openScene(faultWorld: FaultWorld, closers: Closers): Promise<Scen
   );
   const redis = new Redis(server.url);
   const operators = createOperatorTrust({ key: () => OPERATORS_KEY, isGuarded: false });
-  const state = createRedisState({ redis, prefix: PREFIX, clock: systemClock, operators });
+  const state = createRedisState({ redis, prefix: PREFIX, clock: systemClock, operators, timeoutMs: 60_000 });
   closers.add(async () => {
     state.close();
     redis.disconnect();

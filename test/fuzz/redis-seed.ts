@@ -170,7 +170,7 @@ async function writeOperators({ controls }: State): Promise<void> {
 export function openStores(redis: Redis, prefix: string) {
   const operators = createOperatorTrust({ key: () => OPERATORS_KEY, isGuarded: false });
   return {
-    state: createRedisState({ redis, prefix, clock: systemClock, operators }),
+    state: createRedisState({ redis, prefix, clock: systemClock, operators, timeoutMs: 60_000 }),
     nonces: createRedisNonceStore({ redis, prefix }),
     limits: createRedisRateLimitStore({ redis, prefix }),
     receipts: createRedisReceiptStore({ redis, prefix }),

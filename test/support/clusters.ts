@@ -102,7 +102,18 @@ export async function openClusterScene(options: ClusterSceneOptions): Promise<Cl
   };
 }
 
+/** A free port may be taken by another test before the node listens to it: then others are tried. */
 async function startNode(options: ClusterSceneOptions): Promise<ClusterNode> {
+  for (;;) {
+    try {
+      return await startNodeOnce(options);
+    } catch (error) {
+      if (!String(error).includes('Address already in use')) throw error;
+    }
+  }
+}
+
+async function startNodeOnce(options: ClusterSceneOptions): Promise<ClusterNode> {
   const { closing, password, args = [], certificate } = options;
   const access = password === undefined ? [] : ['--requirepass', password];
   const tlsPort = certificate === undefined ? 0 : await freePort();

@@ -13,8 +13,8 @@ const IGNORED = new Set([
   'RandomBytesRequest',
   'Timeout',
 ]);
-/** Longer than the 2 s that ioredis gives a connection to close. */
-const SETTLE_MS = 3_000;
+/** Much longer than the 2 s that ioredis gives a connection to close. */
+const SETTLE_MS = 15_000;
 const POLL_MS = 20;
 
 /** Open resources of this process, and the processes it has started. */

@@ -17,7 +17,7 @@ let state: State;
 beforeAll(async () => {
   server = await startPrivateRedis();
   redis = connectTo(server.url);
-  state = createRedisState({ redis, prefix: server.prefix, clock: systemClock });
+  state = createRedisState({ redis, prefix: server.prefix, clock: systemClock, timeoutMs: 60_000 });
 });
 afterAll(async () => {
   state.close();

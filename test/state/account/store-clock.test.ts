@@ -39,7 +39,12 @@ test('in memory, a clock that stepped back by less than a claim makes no account
 
 test('in Redis, a clock that stepped back by less than a claim makes no account wait for the old time', async () => {
   const connection = connectTo(redis.url);
-  const state = createRedisState({ redis: connection, prefix: redis.prefix, clock: systemClock });
+  const state = createRedisState({
+    redis: connection,
+    prefix: redis.prefix,
+    clock: systemClock,
+    timeoutMs: 60_000,
+  });
   try {
     await expectDueOnce(state.store, async () => {
       // The server's clock cannot be set here, so its last known time is set ahead instead.
