@@ -8,6 +8,7 @@ import { examineConfig, LONG_CONFIG_CHARACTERS } from '../../src/app/examine-con
 import { loadConfig } from '../../src/config/load-config.ts';
 import { nodeSurroundings } from '../../src/config/node-files.ts';
 import { BASE } from '../config/support.ts';
+import { unlessHeldUp } from '../support/working-time.ts';
 
 let folder = '';
 let file = '';
@@ -36,12 +37,14 @@ test('a long broken config does not block the event loop of a reload', async () 
   const startMs = performance.now();
   const here = loadConfig(file, nodeSurroundings(ENV));
   const heldMs = performance.now() - startMs;
-  const before = performance.eventLoopUtilization();
-  const result = await examined(text);
-  const { active } = performance.eventLoopUtilization(before);
-  expect(result).toEqual(here);
-  expect(result.kind).toBe('refused');
-  expect(active).toBeLessThan(heldMs / 3);
+  await unlessHeldUp(heldMs / 10, async () => {
+    const before = performance.eventLoopUtilization();
+    const result = await examined(text);
+    const { active } = performance.eventLoopUtilization(before);
+    expect(result).toEqual(here);
+    expect(result.kind).toBe('refused');
+    expect(active).toBeLessThan(heldMs / 3);
+  });
 });
 
 test('a valid config, long or short, gives the same result as at the start', async () => {

@@ -32,7 +32,7 @@ const READY: readonly (readonly [program: RegExp, ready: RegExp])[] = [
   [/^node /, /listening/],
 ];
 /** How long an output may take to show that the daemon has seen a change; calm, it polls every ten seconds. */
-const SETTLE_MS = 30_000;
+const SETTLE_MS = 240_000;
 
 const hasTools = ['curl', 'sed', 'grep'].every((program) => {
   try {

@@ -110,7 +110,7 @@ describe.skipIf(!hasBrowser())('answering on the page', () => {
   it.runIf(plays('vetoed'))(
     'after a veto no order is sent although the rule keeps firing, even past the deadline',
     async () => {
-      const scene = await openAsking('{ within: 20s, withoutAnswer: act }');
+      const scene = await openAsking('{ within: 30s, withoutAnswer: act }');
       const { page, simulator, world, url } = scene;
       const view = async () => (await (await fetch(`${url}/api/v1/accounts/long`)).json()) as AccountView;
       const untilMs = (await view()).questions[0]?.untilMs ?? expect.fail('nobody is asked');

@@ -9,6 +9,7 @@ import { describe, expect, inject, it, vi } from 'vitest';
 import { leftOver, takeFootprint } from './leaks.ts';
 import { hasRedisServer, type RedisServer, startPrivateRedis, startRedisServer } from './redis.ts';
 import { sliceAt } from './slice.ts';
+import { notHeldUp, startWorkingTime, unlessHeldUp } from './working-time.ts';
 
 /** Set by the hooks; an earlier value would match the processes of every test file. */
 const mark = (): string => `BREAKWATER_TEST_FILE=${process.env['BREAKWATER_TEST_FILE'] ?? 'no mark yet'}`;
@@ -176,3 +177,45 @@ async function withClient<T>(server: RedisServer, use: (client: Redis) => Promis
     client.disconnect();
   }
 }
+
+describe('a process that is held up', () => {
+  const holdUp = (forMs: number): void =>
+    void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, forMs);
+
+  it('has worked for less than the time that passed', async () => {
+    const workedMs = startWorkingTime();
+    await sleep(60);
+    const beforeMs = workedMs();
+    expect(beforeMs).toBeGreaterThan(0);
+    holdUp(500);
+    await sleep(60);
+    expect(workedMs() - beforeMs).toBeLessThan(500);
+  });
+
+  it('repeats what failed meanwhile, and nothing else', async () => {
+    let attempts = 0;
+    const failing = async (forMs: number): Promise<void> => {
+      attempts += 1;
+      await sleep(30);
+      if (attempts === 1) holdUp(forMs);
+      if (attempts === 1) throw new Error('too late');
+    };
+    await unlessHeldUp(300, () => failing(500));
+    expect(attempts).toBe(2);
+    attempts = 0;
+    await expect(unlessHeldUp(300_000, () => failing(1))).rejects.toThrow('too late');
+    expect(attempts).toBe(1);
+  });
+
+  it('plays again what cannot be judged, a bounded number of times', async () => {
+    let plays = 0;
+    const play = async (): Promise<number> => {
+      plays += 1;
+      await sleep(30);
+      holdUp(500);
+      return plays;
+    };
+    expect(await notHeldUp(300, 3, play)).toBe(3);
+    expect(await notHeldUp(300_000, 3, play)).toBe(4);
+  });
+});

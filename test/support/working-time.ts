@@ -32,23 +32,46 @@ export function startWorkingTime(): () => number {
   return () => workedMs;
 }
 
+/** Follows the longest time between two turns beyond the usual one, until `stop`. */
+function followHoldUps(): { readonly longestMs: () => number; readonly stop: () => void } {
+  let longestMs = 0;
+  const stop = followTurns((sinceLastMs) => {
+    longestMs = Math.max(longestMs, sinceLastMs - TURN_MS);
+  });
+  return { longestMs: () => longestMs, stop };
+}
+
 const MOST_ATTEMPTS = 20;
 
 /** Repeats an attempt that failed while something held this process up for longer than `mostMs`: it proves nothing. */
 export async function unlessHeldUp(mostMs: number, attempt: () => Promise<void>): Promise<void> {
   for (let count = 1; ; count += 1) {
-    let heldUpMs = 0;
-    const stop = followTurns((sinceLastMs) => {
-      heldUpMs = Math.max(heldUpMs, sinceLastMs - TURN_MS);
-    });
+    const { longestMs, stop } = followHoldUps();
     try {
       return await attempt();
     } catch (error) {
       stop();
-      if (heldUpMs <= mostMs || count === MOST_ATTEMPTS) throw error;
-      process.stderr.write(`held up for ${Math.round(heldUpMs)} ms: once more\n`);
+      if (longestMs() <= mostMs || count === MOST_ATTEMPTS) throw error;
+      tellAgain(longestMs());
     } finally {
       stop();
     }
   }
+}
+
+/**
+ * Result of the first of `most` attempts during which nothing held this process up for longer than `mostMs`, or of the
+ * last one: for plays in real time, which cannot be judged otherwise.
+ */
+export async function notHeldUp<T>(mostMs: number, most: number, attempt: () => Promise<T>): Promise<T> {
+  for (let count = 1; ; count += 1) {
+    const { longestMs, stop } = followHoldUps();
+    const result = await attempt().finally(stop);
+    if (longestMs() <= mostMs || count === most) return result;
+    tellAgain(longestMs());
+  }
+}
+
+function tellAgain(heldUpMs: number): void {
+  process.stderr.write(`held up for ${Math.round(heldUpMs)} ms: once more\n`);
 }
