@@ -1,11 +1,17 @@
 import path from 'node:path';
 import process from 'node:process';
+import { pathToFileURL } from 'node:url';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { isComputing, nameOf } from './test/support/computing.ts';
 
 /** Hundreds of the processes that tests start load the same sources; compiling them is most of a start. */
 process.env['NODE_COMPILE_CACHE'] ??= path.join(import.meta.dirname, 'node_modules/.cache/node-compile');
+
+if (process.env['HOLD_UP'] !== undefined) {
+  const holdUp = pathToFileURL(path.join(import.meta.dirname, 'test/support/hold-up.ts'));
+  process.env['NODE_OPTIONS'] = `${process.env['NODE_OPTIONS'] ?? ''} --import=${holdUp.href}`;
+}
 
 /** They compare what happens with the time that it takes: only each other run beside them. */
 const LIVE = [
