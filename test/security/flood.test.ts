@@ -1,5 +1,4 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
@@ -60,7 +59,8 @@ async function health(port: number, from: string, path = '/healthz'): Promise<st
     text += chunk.toString();
   });
   socket.on('error', () => undefined);
-  const closed = once(socket, 'close');
+  // Not `once` of Node's events, which a reset ends with an error.
+  const closed = new Promise((resolve) => socket.once('close', resolve));
   socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
   await closed;
   return text.split('\r\n')[0] ?? '';
