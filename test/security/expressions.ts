@@ -85,8 +85,8 @@ function costMs(expression: RegExp, text: string, enoughMs = 0): number {
   return shortestMs;
 }
 
-/** How often a search is repeated. */
-const SEARCHES = 7;
+/** How often a search is repeated: longer than a busy machine takes its time. */
+const SEARCHES = 30;
 /** A search below this for the longest text is indistinguishable from noise, and blocks nothing. */
 const NOTICEABLE_MS = 3;
 /** How much shorter the reference text is. */
