@@ -25,11 +25,16 @@ export type ReloadResult =
 
 const STOPPING: ReloadResult = { kind: 'refused', problems: ['the daemon is stopping'] };
 
+const STILL_LOOKS = 2;
+
 /** The config in force. An unusable file never replaces it. */
 export class ConfigWatch {
   readonly #options: ConfigWatchOptions;
   #config: CompiledConfig;
   #seen: string;
+  /** The file at the last look, and how many looks have found it the same since. */
+  #looked: string;
+  #stillLooks = 0;
   #reloading: Promise<unknown> = Promise.resolve();
   readonly #over = new AbortController();
 
@@ -37,6 +42,7 @@ export class ConfigWatch {
     this.#options = options;
     this.#config = config;
     this.#seen = options.mark;
+    this.#looked = options.mark;
   }
 
   get config(): CompiledConfig {
@@ -56,10 +62,15 @@ export class ConfigWatch {
     await this.#reloading;
   }
 
-  /** Reloads if the file was replaced or written since the last look. */
+  /**
+   * Reloads if the file was replaced or written since the last reload, and has not changed for a few looks: an editor
+   * or a copy may write it in parts, and its first part may be a valid config with fewer accounts.
+   */
   async look(): Promise<void> {
     const mark = await markOf(this.#options.file);
-    if (mark === this.#seen) return;
+    this.#stillLooks = mark === this.#looked ? this.#stillLooks + 1 : 0;
+    this.#looked = mark;
+    if (mark === this.#seen || this.#stillLooks < STILL_LOOKS) return;
     this.#seen = mark;
     if (mark !== 'absent') await this.reload();
   }
@@ -75,7 +86,7 @@ export class ConfigWatch {
     const change = compareConfigs(this.#config, loaded.config);
     const accounts = loaded.config.accounts.length;
     if (isUnchanged(change)) {
-      telemetry.emit({ kind: 'configReloaded', accounts, result: 'unchanged', warnings: [] });
+      telemetry.emit({ kind: 'configReloaded', accounts, result: 'unchanged', warnings: [], lost: [] });
       return { kind: 'unchanged' };
     }
     try {
@@ -88,7 +99,8 @@ export class ConfigWatch {
       ...loaded.warnings.map(problemWords),
       ...change.needsRestart.map((section) => `a restart is needed for what changed in ${section}`),
     ];
-    telemetry.emit({ kind: 'configReloaded', accounts, result: 'changed', warnings });
+    const lost = lostBy(change, loaded.config);
+    telemetry.emit({ kind: 'configReloaded', accounts, result: 'changed', warnings, lost });
     return { kind: 'adopted', change };
   }
 
@@ -106,6 +118,22 @@ export class ConfigWatch {
     this.#options.telemetry.emit({ kind: 'configRefused', problems });
     return { kind: 'refused', problems };
   }
+}
+
+/** Says what a change no longer watches, judges or does. */
+function lostBy({ removed, changed }: ConfigChange, { accounts }: CompiledConfig): readonly string[] {
+  const observing = new Set(
+    accounts.filter(({ settings }) => settings.mode === 'observe').map(({ id }) => id),
+  );
+  return [
+    ...removed.map((id) => `account ${id} is no longer watched`),
+    ...changed.flatMap(({ accountId, rules, settings }) => [
+      ...(rules.removed.length === 0 ? [] : [`account ${accountId} has lost ${rules.removed.join(', ')}`]),
+      ...(settings.includes('mode') && observing.has(accountId)
+        ? [`account ${accountId} is only observed now`]
+        : []),
+    ]),
+  ];
 }
 
 /** Changes whenever the file is replaced or written. */

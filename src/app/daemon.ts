@@ -102,7 +102,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const closers = [() => base.close()];
   try {
     const warnings = loaded.warnings.map(problemWords);
-    telemetry.emit({ kind: 'configReloaded', accounts: config.accounts.length, result: 'first', warnings });
+    telemetry.emit({
+      kind: 'configReloaded',
+      accounts: config.accounts.length,
+      result: 'first',
+      warnings,
+      lost: [],
+    });
     if (base.state.standby?.isAlone !== true) {
       await auditConfig(base.state, { config, instance: base.instance, atMs: clock.nowMs() });
     }

@@ -79,6 +79,7 @@ export class ProcessNotices implements Telemetry {
         return this.#begin('config', configRefused(event.problems));
       case 'configReloaded':
         this.#endRemoved();
+        if (event.lost.length > 0) this.#hand(watchesLess(event.lost), 'alarm');
         return this.#end('config');
       case 'standby':
         return event.state === 'alone' ? this.#begin('redis', withoutRedis(event)) : this.#end('redis');
@@ -223,9 +224,18 @@ function notJudged(accountId: string, error: unknown): Said {
 const MOST_PROBLEMS = 3;
 
 function configRefused(problems: readonly string[]): Said {
-  const more = problems.length > MOST_PROBLEMS ? `; and ${problems.length - MOST_PROBLEMS} more` : '';
-  const words = `the config file was refused, and the one before stays in force: ${problems.slice(0, MOST_PROBLEMS).join('; ')}${more}`;
+  const words = `the config file was refused, and the one before stays in force: ${firstOf(problems)}`;
   return { rule: OWN_RULES.configRefused, severity: 'warning', words };
+}
+
+function watchesLess(lost: readonly string[]): Said {
+  const words = `the config file has changed: ${firstOf(lost)}. If that was not meant, restore the file`;
+  return { rule: OWN_RULES.watchesLess, severity: 'warning', words };
+}
+
+function firstOf(words: readonly string[]): string {
+  const more = words.length > MOST_PROBLEMS ? `; and ${words.length - MOST_PROBLEMS} more` : '';
+  return `${words.slice(0, MOST_PROBLEMS).join('; ')}${more}`;
 }
 
 function stateRefused({ accountId, message }: RefusedAccount): Said {

@@ -200,13 +200,14 @@ const WRITERS: Writers = {
       : `serving ${counted} as ${roles.join(', ')}`;
     line('info', words, { roles: roles.join(','), instance });
   },
-  configReloaded({ accounts, result, warnings }, { line }) {
+  configReloaded({ accounts, result, warnings, lost }, { line }) {
     const words = {
       first: `the config is in force: ${countedAccounts(accounts)}`,
       changed: `a changed config is in force: ${countedAccounts(accounts)}`,
       unchanged: 'the config is unchanged',
     }[result];
     line('info', words);
+    for (const words of lost) line('warn', words, {}, 'configLost');
     for (const warning of warnings) line('warn', warning, {}, 'configWarning');
   },
   configRefused({ problems }, { line }) {

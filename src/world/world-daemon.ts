@@ -232,7 +232,13 @@ export class WorldDaemon {
         makeChangedDue(state.store, change).catch((error: unknown) => errors.push(error));
       }
       const result = changed ? 'changed' : 'unchanged';
-      this.#telemetry.emit({ kind: 'configReloaded', accounts: accounts.size, result, warnings: [] });
+      this.#telemetry.emit({
+        kind: 'configReloaded',
+        accounts: accounts.size,
+        result,
+        warnings: [],
+        lost: [],
+      });
     } catch (error) {
       if (!(error instanceof WorldConfigError)) throw error;
       this.#telemetry.emit({ kind: 'configRefused', problems: [error.message] });

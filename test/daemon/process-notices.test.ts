@@ -20,10 +20,10 @@ function open() {
   const fails = (error: unknown): void =>
     notices.emit({ kind: 'pollFailed', accountId: 'desk-1', why: 'error', error });
   const judged = (): void => notices.emit({ kind: 'evaluated', accountId: 'desk-1' } as DaemonEvent);
-  const reload = (changes: Partial<typeof config>): void => {
+  const reload = (changes: Partial<typeof config>, lost: readonly string[] = []): void => {
     Object.assign(config, changes);
     const { length } = config.accounts;
-    notices.emit({ kind: 'configReloaded', accounts: length, result: 'changed', warnings: [] });
+    notices.emit({ kind: 'configReloaded', accounts: length, result: 'changed', warnings: [], lost });
   };
   return { clock, told, fails, judged, notices, reload };
 }
@@ -100,4 +100,21 @@ test('the notice that a channel does not deliver stayed open for good when the c
     { kind: 'resolved', ruleId: 'built-in/channel-failed', words: 'the channel has left the config' },
   ]);
   expect(told[1]?.ending).toBe('notJudged');
+});
+
+test('a config with fewer accounts came into force, and only an info line of the log said so', () => {
+  const { told, reload } = open();
+  const lost = ['a', 'b', 'c', 'd'].map((id) => `account ${id} is no longer watched`);
+  reload({}, lost);
+  expect(told).toMatchObject([
+    {
+      kind: 'alarm',
+      ruleId: 'built-in/watches-less',
+      words:
+        'the config file has changed: account a is no longer watched; account b is no longer watched; ' +
+        'account c is no longer watched; and 1 more. If that was not meant, restore the file',
+    },
+  ]);
+  reload({});
+  expect(told).toHaveLength(1);
 });

@@ -193,7 +193,7 @@ const EVENTS: { readonly [K in DaemonEvent['kind']]: readonly [EventOf<K>, ...Ev
   webRefused: [{ kind: 'webRefused', why: 'wrongToken', client: '192.0.2.7' }],
   jobChanged: [{ kind: 'jobChanged', queue: 'act', job: 'j', change: 'removed', author: 'ann (192.0.2.7)' }],
   webError: [{ kind: 'webError', error: new Error('a slow reader') }],
-  configReloaded: [{ kind: 'configReloaded', accounts: 8, result: 'changed', warnings: ['w'] }],
+  configReloaded: [{ kind: 'configReloaded', accounts: 8, result: 'changed', warnings: ['w'], lost: ['l'] }],
   configRefused: [{ kind: 'configRefused', problems: ['p'] }],
   redisChecked: [{ kind: 'redisChecked', warnings: ['hz'] }],
   redis: [{ kind: 'redis', available: false, error: new Error('gone') }],
@@ -318,7 +318,7 @@ describe('events', () => {
     expect(text).not.toContain('step="readPositions"');
     const lines = log().trim().split('\n');
     // `logLost` is missing: the output may accept no lines.
-    expect(lines).toHaveLength(EVERY_EVENT.length + 2);
+    expect(lines).toHaveLength(EVERY_EVENT.length + 3);
     expect(log()).not.toContain('telemetryFailed');
     expect(lines.find((line) => line.includes('"event":"ruleChanged"'))).toMatch(
       /"level":"warn".*"account":"desk-1".*"subject":"position:42".*"rule":"near".*"reason":"heldLongEnough".*"durationMs":30/,

@@ -193,6 +193,8 @@ export type ProcessEvent =
       /** `first`: read at startup. */
       readonly result: 'first' | 'changed' | 'unchanged';
       readonly warnings: readonly string[];
+      /** What is no longer watched, judged or done since the config before; a sentence each. */
+      readonly lost: readonly string[];
     }
   | { readonly kind: 'configRefused'; readonly problems: readonly string[] }
   | { readonly kind: 'listening'; readonly url: string; readonly probesOnly?: boolean }

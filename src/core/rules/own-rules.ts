@@ -4,6 +4,7 @@ export const OWN_RULES = {
   notJudged: 'built-in/not-judged',
   stateRefused: 'built-in/state-refused',
   configRefused: 'built-in/config-refused',
+  watchesLess: 'built-in/watches-less',
   queuePaused: 'built-in/queue-paused',
   channelFailed: 'built-in/channel-failed',
   withoutRedis: 'built-in/without-redis',
