@@ -1,18 +1,19 @@
 import type {
   CallOptions,
   CommandOutcome,
+  Enumerated,
   ExchangeError,
   FiatDepositLink,
   FiatDepositRequest,
   FullExchange,
+  OrderStatus,
   PlacedOrder,
-  PositionList,
   ReadOutcome,
   RecordList,
   SpotOrderRecord,
   StopLimitRequest,
 } from '../core/ports/exchange.ts';
-import { parseDecimal, ZERO } from '../core/quantities/decimal.ts';
+import { type DecimalString, toDecimal, ZERO } from '../core/quantities/decimal.ts';
 import { type Conceal, REDACTED } from '../core/redaction/conceal.ts';
 import { foreignWords } from '../core/redaction/foreign-words.ts';
 import type { Caller } from './call/caller.ts';
@@ -43,7 +44,6 @@ export interface OperationSettings extends RequestSettings {
 const refusedRead = (error: ExchangeError): ReadOutcome<never> => ({ kind: 'failed', error, attempts: 0 });
 const refusedCommand = (error: ExchangeError): CommandOutcome<never> => ({ kind: 'rejected', error });
 const setAsideOf = ({ setAside }: RecordList<unknown>) => setAside;
-const faultsOf = ({ setAside, nulls = [] }: PositionList) => [...setAside, ...nulls];
 const anyReply = (): Parsed<null> => ({ ok: true, value: null });
 
 /** Creates one method for each endpoint, which builds the request and reads the reply. */
@@ -72,7 +72,7 @@ function createReads(caller: Caller, { dialect }: OperationSettings) {
         params: prepared.params,
         options,
         read: readPositions,
-        setAside: faultsOf,
+        setAside: setAsideOf,
       });
     },
     creditLines: (options) =>
@@ -189,6 +189,10 @@ async function place(
   if (request.reduceOnly === true && order.reduceOnly === false) {
     caller.drift(endpoint, 'echo', [{ path: '.reduceOnly', expected: 'true', got: 'false' }]);
   }
+  const { status: label } = reply;
+  if (label?.known === true && order.status.known && label.value !== order.status.value) {
+    caller.drift(endpoint, 'echo', [{ path: '.status', expected: order.status.value, got: label.value }]);
+  }
   return { ...outcome, value: order };
 }
 
@@ -209,19 +213,33 @@ function sameOrder(parsed: Parsed<PlacedOrderReply>, request: StopLimitRequest):
  * service has more words for this, such as `CANCELED_STP`.
  */
 function cancelled({ status, amount, optional }: PlacedOrderReply): ExchangeError | undefined {
-  const isCancelled = status.known ? status.value === 'CANCELLED' : /cancel/i.test(String(status.raw));
+  if (status === undefined) return undefined;
+  const isCancelled = status.known ? status.value === 'CANCELLED' : /cancel|reject/i.test(String(status.raw));
   if (!isCancelled) return undefined;
   const { left, dealStock } = optional;
-  const isZero = (text: string | undefined) => text !== undefined && parseDecimal(text)?.eq(ZERO) === true;
-  const unfilled = dealStock === undefined ? left === amount : isZero(dealStock);
+  const unfilled =
+    dealStock === undefined ? left !== undefined && toDecimal(left).eq(toDecimal(amount)) : isZero(dealStock);
   const name = unfilled ? 'cancelledOnCreation' : 'cancelledPartlyFilled';
   return finding(name, 'stopLimit', { httpStatus: 200 });
 }
 
+const isZero = (amount: DecimalString): boolean => toDecimal(amount).eq(ZERO);
+
+/**
+ * What the numbers say has become of the order; its label counts only where there are none. Published replies of the
+ * live service show a resting stop as FILLED, with everything left and nothing dealt.
+ */
+function statusOf({ status, amount, optional }: PlacedOrderReply): Enumerated<OrderStatus> {
+  const { left, dealStock } = optional;
+  if (left === undefined && dealStock === undefined) return status ?? { known: false, raw: '' };
+  const whole = toDecimal(amount);
+  const isDone = left === undefined ? toDecimal(dealStock ?? amount).gte(whole) : isZero(left);
+  const hasDealt = dealStock === undefined ? !toDecimal(left ?? amount).eq(whole) : !isZero(dealStock);
+  return { known: true, value: !hasDealt ? 'NEW' : isDone ? 'FILLED' : 'PARTIALLY_FILLED' };
+}
+
 function placedOrder(reply: PlacedOrderReply, request: StopLimitRequest): PlacedOrder {
-  const accepted = parseDecimal(reply.amount);
-  const asked = parseDecimal(request.amount);
-  const adjusted = accepted === undefined || asked === undefined || !accepted.eq(asked);
+  const adjusted = !toDecimal(reply.amount).eq(toDecimal(request.amount));
   const sentId = request.clientOrderId;
   return {
     ...reply.optional,
@@ -230,7 +248,7 @@ function placedOrder(reply: PlacedOrderReply, request: StopLimitRequest): Placed
     clientOrderIdEchoed: sentId === undefined || reply.clientOrderId === sentId,
     market: reply.market,
     side: request.side,
-    status: reply.status,
+    status: statusOf(reply),
     amount: reply.amount,
     ...(adjusted ? { adjustedFrom: request.amount } : {}),
   };

@@ -67,7 +67,7 @@ describe('a stop-limit order', () => {
     const outcome = await client.stopLimit(STOP);
     expect(outcome).toMatchObject({ kind: 'accepted' });
     expect(outcome.kind === 'accepted' && outcome.value).toEqual({ clientOrderIdEchoed: true, ...order });
-    expect(drifts).toEqual([]);
+    expect(drifts).toMatchObject([{ kind: 'echo', path: '.status', expected: 'NEW', got: 'FILLED' }]);
     expect(server.received[0]?.body).toMatchObject({
       request: '/api/v4/order/collateral/stop-limit',
       nonce: expect.any(String) as string,

@@ -69,7 +69,7 @@ export type MainBalance = Readonly<Record<string, DecimalString>>;
 /** Specification 2.3. Contains personal data: address, memo, description, chain ids; see `knownTransfers`. */
 export interface TransferRecord {
   readonly transactionId?: string;
-  readonly uniqueId: string | null;
+  readonly uniqueId?: string | null;
   readonly createdAt: number;
   readonly ticker: string;
   readonly currency?: string;
@@ -78,7 +78,7 @@ export interface TransferRecord {
   readonly fee?: DecimalString;
   /** The exchange's code as received; one table of the client has the names. */
   readonly status: number;
-  readonly network: string | null;
+  readonly network?: string | null;
   readonly address?: string;
   readonly memo?: string;
   readonly description?: string;
@@ -155,8 +155,6 @@ export interface OpeningPosition {
 export interface PositionList extends RecordList<PositionRecord> {
   /** Listed without an amount yet: neither a record nor a fault, and no proof that a position of this id closed. */
   readonly notOpenYet?: readonly OpeningPosition[];
-  /** Open positions with undocumented nulls: those fields are unknown. Up to twenty; absent: none. */
-  readonly nulls?: readonly SetAsideRecord[];
 }
 
 /** Specification 2.2, as confirmed by the exchange. */
@@ -169,6 +167,7 @@ export interface PlacedOrder {
   readonly side: OrderSide;
   /** As received; `stop limit` for this endpoint. */
   readonly type?: string;
+  /** By what is left and dealt; as labelled only in a reply without these numbers. */
   readonly status: Enumerated<OrderStatus>;
   readonly amount: DecimalString;
   /** The requested amount, if the exchange accepted another one (specification 4.4, rule 2). */

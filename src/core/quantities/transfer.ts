@@ -28,7 +28,7 @@ function knownTransfer(record: TransferRecord, allowList: readonly string[]): Kn
     amount,
     ...(fee === undefined ? {} : { fee }),
     status,
-    network,
+    ...(network === undefined ? {} : { network }),
     ...(isWithdrawal(record)
       ? { expected: address !== undefined && allowList.some((allowed) => sameAddress(allowed, address)) }
       : {}),

@@ -115,8 +115,7 @@ export class Judge {
     if (error !== undefined) return this.#error(plan, error, reply, progress);
     const parsed = readReply(reply.body, json?.value, plan.read);
     if (parsed.ok) {
-      const setAside = plan.setAside?.(parsed.value);
-      if (setAside !== undefined && setAside.length > 0) this.drift(endpoint, 'record', setAside);
+      this.drift(endpoint, 'record', [...(plan.setAside?.(parsed.value) ?? []), ...(parsed.flaws ?? [])]);
       return { kind: 'ok', value: parsed.value, reply };
     }
     this.drift(endpoint, 'reply', parsed.problems);

@@ -7,13 +7,15 @@ export class NumberText {
   }
 }
 
-/** Parses a reply; `undefined` when it is not JSON. */
+const BYTE_ORDER_MARK = /^\uFEFF/;
+
+/** Parses a reply, perhaps behind a byte order mark; `undefined` when it is not JSON. */
 export function parseJson(
   text: string,
   reviver?: typeof keepDigits,
 ): { readonly value: unknown } | undefined {
   try {
-    return { value: JSON.parse(text, reviver) as unknown };
+    return { value: JSON.parse(text.replace(BYTE_ORDER_MARK, ''), reviver) as unknown };
   } catch {
     // Not JSON, or nested so deeply that the reviver runs out of stack.
     return undefined;

@@ -18,8 +18,9 @@ function field<T>(expected: string, read: (value: unknown) => T | undefined) {
 /** Far longer than any real ticker, hash or memo. */
 const MAX_TEXT = 2000;
 const MAX_NAME = 100;
-/** Year 33658 in Unix seconds; larger values are not seconds. */
-const MAX_TIME = 1e12;
+/** Year 5138 in Unix seconds; larger values are in milliseconds or microseconds. */
+const MAX_TIME = 1e11;
+const UNITS_PER_SECOND = [1, 1e3, 1e6];
 
 /**
  * Specification 1, rule 4: a string. A JSON number is accepted only as a `NumberText`: a double may have lost digits,
@@ -49,9 +50,12 @@ export const idField = field('an integer id', asId);
 /** Times and counts are doubles in records too. */
 const toDouble = (value: unknown): unknown => (value instanceof NumberText ? Number(value.source) : value);
 
+/** Unix seconds; a text of digits counts as a number. */
 export function asTime(value: unknown): number | undefined {
-  const seconds = toDouble(value);
-  return typeof seconds === 'number' && seconds >= 0 && seconds < MAX_TIME ? seconds : undefined;
+  const time = typeof value === 'string' && isDecimalString(value) ? Number(value) : toDouble(value);
+  if (typeof time !== 'number' || !(time >= 0)) return undefined;
+  const units = UNITS_PER_SECOND.find((perSecond) => time < MAX_TIME * perSecond);
+  return units === undefined ? undefined : time / units;
 }
 
 export const timeField = field('a Unix time in seconds', asTime);

@@ -33,7 +33,7 @@ import {
   timeField,
 } from './fields.ts';
 
-/** Checks and converts one record, or says where it is wrong. */
+/** Checks and converts one record, or says where it is wrong. A field is optional if the record is of use without it. */
 export type RecordReader<T> = Pick<z.ZodType<T>, 'safeParse'>;
 
 const same = <T extends string>(...values: readonly T[]) =>
@@ -74,10 +74,13 @@ const tpsl = objectField({
   (fields): PositionTpsl => withoutNulls(fields, ['takeProfitId', 'takeProfit', 'stopLossId', 'stopLoss']),
 );
 
+/** An empty object may be written as `[]`. */
 const tpslOrNone = z.pipe(
-  z.transform((value: unknown) => (isNone(value) ? null : value)),
+  z.transform((value: unknown) => (isNone(value) || isEmptyList(value) ? null : value)),
   nullable(tpsl),
 );
+
+const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
 
 type WithoutNulls<T, K extends keyof T> = {
   [P in keyof T]: P extends K ? Exclude<T[P], null> : T[P];
@@ -91,29 +94,27 @@ function withoutNulls<T extends object, K extends keyof T>(
   return fields as WithoutNulls<T, K>;
 }
 
-/** Specification 2.4. Values unknown while a position is being opened may be null or empty, and are left out. */
+/** Specification 2.4. */
 export const positionReader: RecordReader<PositionRecord> = compiled(
-  z
-    .object({
-      positionId: idField,
-      market: nameField,
-      openDate: optional(timeField),
-      modifyDate: optional(timeField),
-      amount: decimalField,
-      basePrice: optional(decimalOrNone),
-      liquidationPrice: optional(decimalOrNone),
-      liquidationState: optional(enumeratedOrNone(asLiquidationState)),
-      pnl: optional(decimalOrNone),
-      pnlPercent: optional(decimalOrNone),
-      margin: optional(decimalField),
-      freeMargin: optional(decimalField),
-      funding: optional(decimalField),
-      unrealizedFunding: optional(decimalField),
-      unrealizedPnl: optional(decimalField),
-      tpsl: optional(tpslOrNone),
-      positionSide: optional(positionSideField),
-    })
-    .transform((fields): PositionRecord => withoutNulls(fields, ['basePrice', 'pnl', 'pnlPercent'])),
+  z.object({
+    positionId: idField,
+    market: nameField,
+    openDate: optional(timeField),
+    modifyDate: optional(timeField),
+    amount: decimalField,
+    basePrice: optional(decimalField),
+    liquidationPrice: optional(decimalOrNone),
+    liquidationState: optional(enumeratedOrNone(asLiquidationState)),
+    pnl: optional(decimalField),
+    pnlPercent: optional(decimalField),
+    margin: optional(decimalField),
+    freeMargin: optional(decimalField),
+    funding: optional(decimalField),
+    unrealizedFunding: optional(decimalField),
+    unrealizedPnl: optional(decimalField),
+    tpsl: optional(tpslOrNone),
+    positionSide: optional(positionSideField),
+  }),
 );
 
 /** Specification 2.5. */
@@ -151,7 +152,7 @@ export const transferReader: RecordReader<TransferRecord> = z
     amount: decimalField,
     fee: optional(decimalField),
     status: countField,
-    network: textOrNone,
+    network: optional(textOrNone),
     address: descriptive(textField),
     memo: descriptive(textField),
     description: descriptive(textField),
@@ -159,9 +160,8 @@ export const transferReader: RecordReader<TransferRecord> = z
     details: descriptive(z.union([objectField({ partial: descriptive(partial) }), z.tuple([])])),
     confirmations: descriptive(confirmations),
   })
-  .transform((raw, context): TransferRecord => {
+  .transform((raw): TransferRecord => {
     const uniqueId = raw.unique_id === undefined ? raw.uniqueId : raw.unique_id;
-    if (uniqueId === undefined) return missing(context, 'unique_id', 'a text or null');
     const { actual, required } = raw.confirmations ?? {};
     const details = Array.isArray(raw.details) ? undefined : raw.details;
     return {
@@ -170,8 +170,8 @@ export const transferReader: RecordReader<TransferRecord> = z
       method: raw.method,
       amount: raw.amount,
       status: raw.status,
-      network: raw.network,
-      uniqueId,
+      ...(raw.network === undefined ? {} : { network: raw.network }),
+      ...(uniqueId === undefined ? {} : { uniqueId }),
       ...present({
         transactionId: raw.transaction_id ?? raw.transactionId,
         currency: raw.currency,
@@ -243,7 +243,7 @@ const placedOrder = z.object({
   side: sideField,
   type: descriptive(textField),
   stp: descriptive(textField),
-  status: orderStatusField,
+  status: descriptive(orderStatusField),
   amount: decimalField,
   left: optional(decimalField),
   price: optional(decimalField),
@@ -273,7 +273,7 @@ export const placedOrderReader = placedOrder.transform((raw, context) => {
     clientOrderId: raw.client_order_id ?? raw.clientOrderId ?? undefined,
     market: raw.market,
     side: raw.side,
-    status: raw.status,
+    status: raw.status ?? undefined,
     amount: raw.amount,
     optional: present({
       type: raw.type,

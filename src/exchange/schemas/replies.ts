@@ -22,9 +22,9 @@ import {
 } from './records.ts';
 import { SetAside } from './set-aside.ts';
 
-/** A reply as read, or where it was not as documented. */
+/** A reply as read, or where it was not as documented. `flaws`: fields that could not be read, and count as left out. */
 export type Parsed<T> =
-  | { readonly ok: true; readonly value: T }
+  | { readonly ok: true; readonly value: T; readonly flaws?: readonly SetAsideRecord[] }
   | { readonly ok: false; readonly problems: readonly SetAsideRecord[] };
 
 /**
@@ -33,7 +33,7 @@ export type Parsed<T> =
  */
 export function readReply<T>(text: string, value: unknown, read: (value: unknown) => Parsed<T>): Parsed<T> {
   const parsed = read(value);
-  if (parsed.ok && !hasSetAside(parsed.value)) return parsed;
+  if (parsed.ok && parsed.flaws === undefined && !hasSetAside(parsed.value)) return parsed;
   const exact = parseJsonKeepingDigits(text);
   return exact === undefined ? parsed : read(exact.value);
 }
@@ -58,7 +58,24 @@ interface RecordsAt {
   /** Path of the list in the reply. */
   readonly at?: string;
   /** Whether an item is not one of the records, so that it is neither read nor set aside. */
-  readonly passOver?: (item: Fields, index: number) => boolean;
+  readonly passOver?: (item: Fields) => boolean;
+}
+
+type Issues = readonly { readonly path: readonly PropertyKey[]; readonly message: string }[];
+
+/** The record, `undefined` if it lacks what is needed of it; `issues`: what could not be read. */
+function readRecord<T>(
+  item: Fields,
+  reader: RecordReader<T>,
+): { readonly record: T | undefined; readonly issues: Issues } {
+  const parsed = reader.safeParse(item);
+  if (parsed.success) return { record: parsed.data, issues: [] };
+  const { issues } = parsed.error;
+  const unread = new Set(issues.map(({ path: [name] }) => name));
+  const { data } = reader.safeParse(
+    Object.fromEntries(Object.entries(item).filter(([name]) => !unread.has(name))),
+  );
+  return { record: data, issues };
 }
 
 /** Reads a list. A bad record is set aside and the others are kept. */
@@ -66,22 +83,26 @@ function readRecords<T>(
   items: readonly unknown[],
   reader: RecordReader<T>,
   { at = '', passOver }: RecordsAt = {},
-): RecordList<T> {
+) {
   const records: T[] = [];
   const aside = new SetAside();
+  const flawed = new SetAside();
   for (let index = 0; index < items.length; index += 1) {
     const item = items[index];
     const place = () => `${at}[${index}]`;
     if (!isObject(item)) {
       // Skips the schema, which would slowly report every field.
       aside.add(() => ({ path: place(), expected: 'an object', got: shapeOf(item) }));
-    } else if (passOver?.(item, index) !== true) {
-      const parsed = reader.safeParse(item);
-      if (parsed.success) records.push(parsed.data);
-      else aside.add(() => summarise(describe(parsed.error.issues, item, place())));
+    } else if (passOver?.(item) !== true) {
+      const { record, issues } = readRecord(item, reader);
+      if (record === undefined) aside.add(() => summarise(describe(issues, item, place())));
+      else {
+        records.push(record);
+        for (const flaw of describe(issues, item, place())) flawed.add(() => flaw);
+      }
     }
   }
-  return { records, ...aside.asList() };
+  return { list: { records, ...aside.asList() }, ...flawed.asFlaws() };
 }
 
 function summarise([first, ...others]: readonly SetAsideRecord[]): SetAsideRecord {
@@ -89,11 +110,7 @@ function summarise([first, ...others]: readonly SetAsideRecord[]): SetAsideRecor
   return others.length === 0 ? fault : { ...fault, furtherFaults: others.length };
 }
 
-function describe(
-  issues: readonly { path: readonly PropertyKey[]; message: string }[],
-  value: unknown,
-  at: string,
-): SetAsideRecord[] {
+function describe(issues: Issues, value: unknown, at: string): SetAsideRecord[] {
   return issues.slice(0, MAX_ISSUES).map(({ path, message }) => ({
     path: path.reduce<string>((text, key) => text + step(key), at),
     expected: message.replace(/^Invalid input: expected /, ''),
@@ -127,31 +144,42 @@ export function readPing(value: unknown): Parsed<true> {
   return invalid('', '["pong"]', value);
 }
 
-/** Most records reported because of nulls. */
-const MOST_NULLS = 20;
-
 /** Specification 4.3; an empty list may come as `[]` or `{}`. */
 export function readPositions(value: unknown): Parsed<PositionList> {
   if (isEmptyObject(value)) return ok(NO_RECORDS);
-  if (!Array.isArray(value)) return invalid('', 'an array of positions', value);
+  const items = listIn(value);
+  if (items === undefined) return invalid('', 'an array of positions', value);
   const notOpenYet: OpeningPosition[] = [];
-  const nulls: SetAsideRecord[] = [];
-  const passOver = (item: Fields, index: number): boolean => {
+  const passOver = (item: Fields): boolean => {
     const opening = asOpeningPosition(item);
     if (opening !== undefined) notOpenYet.push(opening);
-    else if (nulls.length < MOST_NULLS) {
-      const faults = nullsOf(item, index);
-      if (faults.length > 0) nulls.push(summarise(faults));
-    }
-    return opening !== undefined;
+    return opening !== undefined || isClosedPosition(item);
   };
-  const list = readRecords(value, positionReader, { passOver });
-  return ok({
-    ...list,
-    records: withDoubtfulSides(list.records, value),
-    ...(notOpenYet.length === 0 ? {} : { notOpenYet }),
-    ...(nulls.length === 0 ? {} : { nulls }),
-  });
+  const { list, ...flaws } = readRecords(items, positionReader, { passOver });
+  const records = withDoubtfulSides(list.records, items);
+  return {
+    ok: true,
+    value: { ...list, records, ...(notOpenYet.length === 0 ? {} : { notOpenYet }) },
+    ...flaws,
+  };
+}
+
+const WRAPPERS: ReadonlySet<string> = new Set([
+  'records',
+  'result',
+  'results',
+  'data',
+  'items',
+  'positions',
+  'loans',
+]);
+
+/** The array that a reply is, or the only one of a name for lists in an object that is no record itself. */
+function listIn(value: unknown): readonly unknown[] | undefined {
+  if (Array.isArray(value)) return value;
+  if (!isObject(value)) return undefined;
+  const lists = Object.entries(value).filter(([name, list]) => WRAPPERS.has(name) && Array.isArray(list));
+  return lists.length === 1 ? (lists[0]?.[1] as readonly unknown[]) : undefined;
 }
 
 /**
@@ -194,23 +222,18 @@ function asOpeningPosition({
 
 const isZero = (amount: unknown): boolean => /^-?0+(\.0*)?$/.test(asDecimal(amount) ?? '');
 
-const NEVER_NULL = ['basePrice', 'pnl', 'pnlPercent'] as const;
-
-/** Documented fields that an open position lacks. The position still counts: a margin call must not be hidden. */
-function nullsOf(item: Fields, index: number): SetAsideRecord[] {
-  return NEVER_NULL.filter((name) => isNone(item[name])).map((name) => ({
-    path: `[${index}].${name}`,
-    expected: 'a decimal string',
-    got: shapeOf(item[name]),
-  }));
+/** A closed position that is still listed; it may have no amount, but has an id and a market. */
+function isClosedPosition({ amount, positionId, market }: Fields): boolean {
+  return isZero(amount) && asId(positionId) !== undefined && asName(market) !== undefined;
 }
 
 /** Specification 4.6b: one object, an array of them, or nothing at all. */
 export function readCreditLines(value: unknown): Parsed<RecordList<CreditLineRecord>> {
-  if (Array.isArray(value)) return ok(readRecords(value, creditLineReader));
   if (value === null || isEmptyObject(value)) return ok(NO_RECORDS);
-  if (!isObject(value)) return invalid('', 'a credit line or an array of them', value);
-  return ok(readRecords([value], creditLineReader));
+  const items = listIn(value) ?? (isObject(value) ? [value] : undefined);
+  if (items === undefined) return invalid('', 'a credit line or an array of them', value);
+  const { list, ...flaws } = readRecords(items, creditLineReader);
+  return { ok: true, value: list, ...flaws };
 }
 
 /** Specification 2.6. An absent asset means zero, so one bad entry invalidates the whole reply. */
@@ -258,9 +281,12 @@ export function readTransferPage(value: unknown): Parsed<Page<TransferRecord>> {
     }
   }
   const total = asCount(value['total']);
-  const list = readRecords(Array.isArray(items) ? items : [], transferReader, { at: '.records' });
+  const { list, ...flaws } = readRecords(Array.isArray(items) ? items : [], transferReader, {
+    at: '.records',
+  });
   const received = Array.isArray(items) ? items.length : 0;
-  return ok({ ...list, received, longest: received, ...(total === undefined ? {} : { total }) });
+  const page = { ...list, received, longest: received, ...(total === undefined ? {} : { total }) };
+  return { ok: true, value: page, ...flaws };
 }
 
 /** Specification 4.5: keyed by market; an empty history may come as `[]` or `{}`. */
@@ -271,27 +297,31 @@ export function readSpotOrderPage(value: unknown): Parsed<Page<SpotOrderRecord>>
   if (!isObject(value)) return invalid('', 'an object keyed by market', value);
   const records: SpotOrderRecord[] = [];
   const aside = new SetAside();
+  const flawed = new SetAside();
   let received = 0;
   let longest = 0;
   for (const [market, items] of Object.entries(value)) {
     if (market === '' || market.length > 100) return invalid('', 'names of markets as keys', market);
     if (!Array.isArray(items)) return invalid(`.${pathKey(market)}`, 'an array of orders', items);
-    const list = readRecords(items, spotOrderReader, { at: `.${pathKey(market)}` });
+    const { list, flaws = [] } = readRecords(items, spotOrderReader, { at: `.${pathKey(market)}` });
     for (const record of list.records) records.push({ market, ...record });
     aside.addAll(list);
+    for (const flaw of flaws) flawed.add(() => flaw);
     received += items.length;
     longest = Math.max(longest, items.length);
   }
-  return ok({ records, ...aside.asList(), received, longest });
+  return { ok: true, value: { records, ...aside.asList(), received, longest }, ...flawed.asFlaws() };
 }
 
 export type PlacedOrderReply = ReturnType<typeof placedOrderReader.parse>;
 
 /** Specification 2.2. */
 export function readPlacedOrder(value: unknown): Parsed<PlacedOrderReply> {
-  const parsed = placedOrderReader.safeParse(value);
-  if (parsed.success) return ok(parsed.data);
-  return { ok: false, problems: describe(parsed.error.issues, value, '') };
+  if (!isObject(value)) return invalid('', 'an order', value);
+  const { record, issues } = readRecord(value, placedOrderReader);
+  const faults = describe(issues, value, '');
+  if (record === undefined) return { ok: false, problems: faults };
+  return { ok: true, value: record, ...(faults.length === 0 ? {} : { flaws: faults }) };
 }
 
 /** Specification 4.1. */

@@ -24,6 +24,11 @@ export class SetAside {
     this.#count += furtherSetAside;
   }
 
+  /** The same as flaws of records that are kept; absent if there are none. */
+  asFlaws(): { readonly flaws?: readonly SetAsideRecord[] } {
+    return this.#count === 0 ? {} : { flaws: this.#told };
+  }
+
   /** A list without its records; `complete` if nothing was set aside. */
   asList(): Omit<RecordList<never>, 'records'> {
     const further = this.#count - this.#told.length;

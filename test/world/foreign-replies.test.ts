@@ -1,0 +1,103 @@
+import { describe, expect, test } from 'vitest';
+import { openWorld, type World } from '../../src/world/open-world.ts';
+import type { WorldSpec } from '../../src/world/spec.ts';
+import { isOurs } from '../support/own-orders.ts';
+import { type Alter, alterReplies } from './altered-replies.ts';
+import { longAccount } from './long-account.ts';
+
+/** The acting daemon, with replies as other servers write them: judged by the exchange's ledger. */
+
+const BREACH_MS = 30_000;
+
+const configOf = (rule: string): string => `mode: enforce
+exchange: { baseUrls: ["https://one.example", "https://two.example"] }
+markets:
+  BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
+accounts:
+  - { id: desk-1, apiKey: { env: KEY }, apiSecret: { env: SECRET }, rules: [near] }
+rules:
+  - id: near
+    on: position
+    when: ${rule}
+    severity: critical
+`;
+
+const HALVE = configOf(
+  '{ liquidationDistance: { below: 5%, clearAbove: 8% } }\n    do: [{ reduce: { by: 50%, slippage: 1% } }]',
+);
+
+function worldOf(alters: Readonly<Record<string, Alter>>, config = HALVE, to = '55200'): World {
+  const spec: WorldSpec = {
+    seed: 5,
+    durationMs: BREACH_MS + 60_000,
+    exchange: { accounts: [longAccount('4500')], depth: '5' },
+    prices: [
+      {
+        market: 'BTC_USDT',
+        points: [
+          [0, '60000'],
+          [BREACH_MS, '60000'],
+          [BREACH_MS + 100, to],
+          [BREACH_MS + 20_000, to],
+          [BREACH_MS + 30_000, String(Number(to) - 300)],
+        ],
+        tickMs: 100,
+      },
+    ],
+    daemons: [{ name: 'north', config }],
+  };
+  const world = openWorld(spec);
+  alterReplies(world, alters);
+  return world;
+}
+
+const STOP_LIMIT = 'order/collateral/stop-limit';
+const POSITIONS = 'collateral-account/positions/open';
+
+const entries = (world: World, kind: 'order_placed' | 'liquidation_started') =>
+  world.exchange.model.ledger({ kinds: [kind], accountId: 'desk-1' });
+const ourOrders = (world: World): number => entries(world, 'order_placed').filter(isOurs).length;
+const sizeLeft = (world: World): string =>
+  world.exchange.model.openPositions('desk-1')[0]?.amount.abs().toFixed(3) ?? '0.000';
+
+describe('a resting stop', () => {
+  test.each([
+    ['FILLED', 'with everything left: it is counted, not sent again'],
+    ['RESTING', 'which nobody knows'],
+    [undefined, 'left out'],
+  ])('is answered with status %s, %s', async (status, _what) => {
+    const world = worldOf({ [STOP_LIMIT]: (body) => ({ ...(body as object), status }) });
+    await world.run();
+    expect(sizeLeft(world)).toBe('0.250');
+    expect(ourOrders(world)).toBeLessThanOrEqual(3);
+    expect(world.errors).toEqual([]);
+  });
+});
+
+const AT_MARGIN_CALL = configOf(
+  '{ liquidationState: { in: [margin_call, liquidation, unrecognised] } }\n    do: [{ reduce: { by: 50%, slippage: 1% } }]',
+);
+const withField =
+  (name: string, value: unknown): Alter =>
+  (body) =>
+    (body as object[]).map((position) => Object.assign(position, { [name]: value }));
+
+describe('at a margin call one field of the position cannot be read', () => {
+  test.each([
+    ['margin', null],
+    ['freeMargin', null],
+    ['funding', ''],
+    ['openDate', null],
+    ['modifyDate', 'yesterday'],
+    ['positionSide', null],
+    ['pnl', {}],
+    ['pnlPercent', 'n/a'],
+    ['tpsl', []],
+    ['liquidationPrice', 'n/a'],
+  ])('%s is %j: the position is reduced all the same', async (name, value) => {
+    const world = worldOf({ [POSITIONS]: withField(name, value) }, AT_MARGIN_CALL, '52700');
+    await world.run();
+    expect(entries(world, 'liquidation_started')).toEqual([]);
+    expect(sizeLeft(world)).toBe('0.250');
+  });
+});
