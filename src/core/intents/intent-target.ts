@@ -58,18 +58,41 @@ export function withBasis(intent: Intent, position: ReadPosition, scene: SettleS
   };
   if (intent.source !== 'rule') return { ...intent, basis: own };
   // All stages of an episode share the basis of its first one: `by: 75%` after `by: 50%` leaves a quarter.
-  const first = scene.state.intents.find(
+  const { intents, past = [] } = scene.state;
+  const first = [...intents, ...past].find(
     (other) =>
       other.source === 'rule' &&
-      other.episodeKey === intent.episodeKey &&
       other.positionId === intent.positionId &&
       other.basis !== null &&
       other.basis.openDate === position.openDate &&
-      isSameHolding(other.basis, position),
+      isSameHolding(other.basis, position) &&
+      (other.episodeKey === intent.episodeKey ||
+        continues(intent, { ...other, basis: other.basis }, position)),
   )?.basis;
   if (first === null || first === undefined) return { ...intent, basis: own };
   const growthBound = maxDecimal(toDecimal(first.sizeBase), toDecimal(position.sizeBase));
   return { ...intent, basis: { ...first, growthBoundBase: formatDecimal(growthBound) } };
+}
+
+/** Part of the way to the liquidation price of then: a mark that has gone it since a rule fired is another danger. */
+const ANOTHER_DANGER = 0.5;
+
+/**
+ * Whether an intent's episode replaces an earlier one of its rule or follows it at once: a condition that flaps at its
+ * threshold must not take its share again and again. A distance is not undercut however often it is asked for.
+ */
+function continues(
+  { ruleId, target, openedMs, continuesForMs = 0 }: Intent,
+  earlier: Intent & { readonly basis: IntentBasis },
+  position: ReadPosition,
+): boolean {
+  if (earlier.ruleId !== ruleId || target.kind === 'untilDistance' || isAccountTarget(target)) return false;
+  const sinceMs = openedMs - (earlier.endedMs ?? openedMs);
+  const { sizeBase, markPrice, distance, direction } = earlier.basis;
+  if (sinceMs > 0 && sinceMs >= continuesForMs) return false;
+  if (toDecimal(position.sizeBase).gt(toDecimal(sizeBase))) return false;
+  const moved = 1 - Number(position.markPrice ?? markPrice) / Number(markPrice);
+  return !((direction === 'short' ? -moved : moved) > (distance ?? Infinity) * ANOTHER_DANGER);
 }
 
 /** How long a target that was reached explains a fall. */

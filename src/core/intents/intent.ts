@@ -2,6 +2,7 @@ import type { BlockReason, GateReason } from '../audit/audit-event.ts';
 import type { LaneScene } from '../lanes/lane-change.ts';
 import type { CancelTask, Cover, Intent, LaneState } from '../lanes/lane-state.ts';
 import { type Decimal, type DecimalString, maxDecimal, toDecimal } from '../quantities/decimal.ts';
+import { MS_PER_DAY } from '../quantities/units.ts';
 import { type ReduceTarget, unaskedMode } from '../rules/rule.ts';
 import type { ActionRequest } from '../rules/subject.ts';
 import { endIntent } from './end-intent.ts';
@@ -63,7 +64,27 @@ export function reconcileRequests(
       ? openCancelTask(key, request, request.action.types, scene)
       : undefined,
   );
-  return { ...state, intents, covers, cancels };
+  return { ...state, intents, covers, cancels, ...pastIntents(state, intents, scene.nowMs) };
+}
+
+/** No rule is asked about its last episode after this time. */
+const PAST_MS = MS_PER_DAY;
+
+/** Keeps the newest intents of each rule and position that are gone now. */
+function pastIntents(
+  { intents, past = [] }: LaneState,
+  next: readonly Intent[],
+  nowMs: number,
+): Pick<LaneState, 'past'> {
+  const gone = intents
+    .filter(({ source, mode, basis }) => source === 'rule' && mode !== 'observe' && basis !== null)
+    .filter(({ key }) => !next.some((one) => one.key === key));
+  if (gone.length + past.length === 0) return {};
+  const isNewest = ({ ruleId, positionId, endedMs }: Intent): boolean =>
+    !gone.some((one) => one.ruleId === ruleId && one.positionId === positionId) &&
+    nowMs - (endedMs ?? nowMs) < PAST_MS;
+  const ended = (one: Intent): Intent => ({ ...one, endedMs: nowMs });
+  return { past: [...past.filter(isNewest), ...gone.map(ended)] };
 }
 
 function reconcile<T extends { readonly key: string }>(
@@ -120,9 +141,10 @@ function plannedFields({ plannedBase }: LaneRequest): Pick<Intent, 'plannedBase'
 
 function gateFields(
   request: ActionRequest,
-): Pick<Intent, 'mode' | 'severity' | 'exemptFromLimits' | 'hasCleared'> {
-  const { mode, severity, exemptFromLimits, hasCleared = false } = request;
-  return { mode, severity, exemptFromLimits, hasCleared };
+): Pick<Intent, 'mode' | 'severity' | 'exemptFromLimits' | 'hasCleared' | 'continuesForMs'> {
+  const { mode, severity, exemptFromLimits, hasCleared = false, continuesForMs } = request;
+  const flapping = continuesForMs === undefined ? {} : { continuesForMs };
+  return { mode, severity, exemptFromLimits, hasCleared, ...flapping };
 }
 
 /** A standing stop needs no approval. */

@@ -92,7 +92,7 @@ function latestOf(lane: LaneState): number {
 }
 
 /** Members that are durations. Every other member whose name ends in `Ms` is a point in time. */
-const DURATIONS: ReadonlySet<string> = new Set(['roundTripMs', 'answerWithinMs']);
+const DURATIONS: ReadonlySet<string> = new Set(['roundTripMs', 'answerWithinMs', 'continuesForMs']);
 
 /** Returns plain data with all its points in time moved; `retryAtMs` holds several, by kind, and `addsMs` a list. */
 function moved(value: unknown, byMs: number, isMoment = false): unknown {

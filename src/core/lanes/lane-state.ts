@@ -43,6 +43,8 @@ export interface LaneState {
   readonly absent?: readonly Absence[];
   /** Positions that somebody else trades while our orders reduce them. Absent: none. */
   readonly contests?: readonly Contest[];
+  /** Intents of rules that fire no more, each ended when its rule did; a new episode may continue theirs. */
+  readonly past?: readonly Intent[];
   /** Bounds of the maintenance rate implied by liquidation prices; `agreeing`: trades in a row. Absent: unknown. */
   readonly learnedMaintenance?: { readonly low: number; readonly high: number; readonly agreeing: number };
   /** Margin behind positions, learned from the account's list or from a reduction. Absent: unknown. */
@@ -178,6 +180,8 @@ export interface Intent extends PositionAction {
   readonly urgent?: true;
   /** The rule still fires although its condition no longer holds. */
   readonly hasCleared?: boolean;
+  /** See `ActionRequest`. */
+  readonly continuesForMs?: number;
   /** When the stage began. If an earlier stage had reached its target by then, this one is superseded. */
   readonly stageAtMs: number;
   readonly openedMs: number;

@@ -1,5 +1,6 @@
 import { FieldCache, type FieldReader } from '../fields/field-cache.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
+import { MS_PER_MINUTE } from '../quantities/units.ts';
 import { type LevelThreshold, levelThresholds } from '../risk/cadence.ts';
 import type { RuleSlot } from './account-state.ts';
 import { compileActiveWindow, type WindowJudge } from './active-window.ts';
@@ -25,6 +26,8 @@ export interface CompiledRule {
   readonly sendsOrders: boolean;
   /** Whether it only sends stops: once they stand there is nothing more to do, however long it fires. */
   readonly onlyProtects: boolean;
+  /** An episode that begins within this time of the end of the last one continues it; undefined: none does. */
+  readonly continuesForMs: number | undefined;
 }
 
 export interface CompiledAction {
@@ -40,6 +43,9 @@ export interface KindRules<K extends SubjectKind> {
   /** Thresholds of its conditions, for the cadence. */
   readonly thresholds: readonly LevelThreshold[];
 }
+
+/** For a rule whose config does not say when its condition is over: it may flap at a threshold. */
+const CONTINUES_FOR_MS = 10 * MS_PER_MINUTE;
 
 /** All rules of one account. Contains scratch space, which is safe because evaluation is synchronous. */
 export interface CompiledRules {
@@ -99,6 +105,7 @@ function compileRule(
   const condition = compileCondition(spec.when, fieldCache);
   const stages = [spec.actions, ...spec.escalate.map(({ actions }) => actions)];
   const kinds = new Set(stages.flat().map(({ kind }) => kind));
+  const mayFlap = spec.keepFiringForMs <= 0 && condition.leaves.some(({ latch }) => latch < 0);
   return {
     spec,
     index,
@@ -111,6 +118,7 @@ function compileRule(
     stages: stages.map((actions) => actions.map(compileAction)),
     sendsOrders: kinds.has('reduce') || kinds.has('protect'),
     onlyProtects: kinds.has('protect') && [...kinds].every((kind) => kind === 'protect' || kind === 'notify'),
+    continuesForMs: mayFlap ? (spec.limits.cooldownMs ?? CONTINUES_FOR_MS) : undefined,
   };
 }
 

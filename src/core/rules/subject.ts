@@ -31,4 +31,6 @@ export interface ActionRequest {
   readonly exemptFromLimits: boolean;
   /** The condition no longer holds, the rule is only kept firing; absent: it holds. */
   readonly hasCleared?: boolean | undefined;
+  /** An episode that begins within this time of the end of the last one continues it; absent: none does. */
+  readonly continuesForMs?: number | undefined;
 }

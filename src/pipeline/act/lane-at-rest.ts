@@ -108,8 +108,13 @@ function hasLanes({ lanes }: StoredAccount, { sources }: Observation): boolean {
 }
 
 /** The active requests other than `notify`. */
-export function actingOf({ evaluation }: Decisions): readonly ActionRequest[] {
-  return evaluation.active.filter(({ action }) => action.kind !== 'notify');
+export function actingOf({ account, evaluation }: Decisions): readonly ActionRequest[] {
+  return evaluation.active.flatMap((request) => {
+    const { kind } = request.action;
+    if (kind === 'notify') return [];
+    const { continuesForMs } = account.rules.byId.get(request.ruleId) ?? {};
+    return [kind !== 'reduce' || continuesForMs === undefined ? request : { ...request, continuesForMs }];
+  });
 }
 
 /** The requests to store for the lanes; undefined: unchanged. */

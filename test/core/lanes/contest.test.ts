@@ -69,7 +69,7 @@ function reducedTogether(times: number, theirs: number): Driver {
       .ask(action(quarter, { episode }));
     driver.place({ status: { known: true, value: 'FILLED' } });
     size -= size * (0.25 + theirs);
-    driver.answerRead(at({ size: String(size), mark: '997' }));
+    driver.answerRead(at({ size: String(size), mark: '997' })).ask();
   }
   return driver
     .later(60_000)
