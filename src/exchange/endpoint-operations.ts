@@ -153,7 +153,10 @@ function createCommands(caller: Caller, settings: OperationSettings) {
   } satisfies Partial<FullExchange>;
 }
 
-/** Sends a command whose reply carries no data: any JSON or an empty body with a 2xx status is a success. */
+/**
+ * Sends a command whose reply carries no data: any JSON or an empty body with a 2xx status is a success, and so is a
+ * cancel that found nothing.
+ */
 async function acknowledge(
   caller: Caller,
   endpoint: Endpoint,
@@ -162,7 +165,8 @@ async function acknowledge(
 ): Promise<CommandOutcome<null>> {
   if (!prepared.ok) return refusedCommand(prepared.error);
   const { params } = prepared;
-  return caller.command({ endpoint, params, options, read: anyReply, emptyAllowed: true });
+  const recover = ({ name }: ExchangeError) => (name === 'nothingToCancel' ? { value: null } : undefined);
+  return caller.command({ endpoint, params, options, read: anyReply, emptyAllowed: true, recover });
 }
 
 async function place(

@@ -270,9 +270,9 @@ describe('other refusals', () => {
   };
 
   it.each<readonly [keyof typeof call, Tampering, string, readonly string[]]>([
-    ['positions', setting({ market: 'NO_MARKET' }), 'failed validationFailed 30 400 none', ['market']],
+    ['positions', setting({ market: 'NO_MARKET' }), 'failed marketInvalid 30 400 none', ['market']],
     ['positions', setting({ market: 7 }), 'failed validationFailed 30 400 none', ['market']],
-    ['orders', setting({ market: 'NO_MARKET' }), 'failed validationFailed 30 400 none', ['market']],
+    ['orders', setting({ market: 'NO_MARKET' }), 'failed marketInvalid 30 400 none', ['market']],
     ['orders', setting({ limit: 0 }), 'failed validationFailed 30 400 none', ['limit']],
     ['orders', setting({ limit: 501 }), 'failed validationFailed 30 400 none', ['limit']],
     ['orders', setting({ limit: '50' }), 'failed validationFailed 30 400 none', ['limit']],
@@ -302,7 +302,7 @@ describe('other refusals', () => {
     ],
     ['cancel', setting({ type: ['options'] }), 'rejected validationFailed 30 400 none', ['type']],
     ['cancel', setting({ type: 'margin' }), 'rejected validationFailed 30 400 none', ['type']],
-    ['cancel', setting({ market: 'NO_MARKET' }), 'rejected validationFailed 30 400 none', ['market']],
+    ['cancel', setting({ market: 'NO_MARKET' }), 'rejected marketInvalid 30 400 none', ['market']],
     ['hedge', dropping('hedgeMode'), 'rejected validationFailed 30 400 none', ['hedgeMode']],
     ['hedge', setting({ hedgeMode: 'yes' }), 'rejected validationFailed 30 400 none', ['hedgeMode']],
     ['positions', { path: () => '/api/v4/no/such' }, 'failed endpointNotFound 0 404 none', []],

@@ -134,7 +134,7 @@ describe('requests', () => {
   );
 
   it.each([
-    ['validation', 'validationFailed 30'],
+    ['validation', 'marketInvalid 30'],
     ['31', 'marketInvalid 31'],
   ] as const)('for a market that does not exist, code %s: %s', async (unknownMarketCode, error) => {
     const exchange = await openExchange({ readings: { unknownMarketCode } });

@@ -129,10 +129,10 @@ describe('a refused parameter', () => {
       await client.cancelAll({ market: 'NO_MARKET' }),
     ];
     expect(outcomes.map((outcome) => [summary(outcome), blamed(outcome)])).toEqual([
-      [`failed validationFailed ${code} ${status} none`, ['market']],
-      [`failed validationFailed ${code} ${status} none`, ['market']],
+      [`failed marketInvalid ${code} ${status} none`, ['market']],
+      [`failed marketInvalid ${code} ${status} none`, ['market']],
       [`failed validationFailed ${code} ${status} none`, ['status']],
-      [`rejected validationFailed ${code} ${status} none`, ['market']],
+      [`rejected marketInvalid ${code} ${status} none`, ['market']],
     ]);
     const opening = await connect(exchange, 'flat').client.stopLimit({ ...OPENING, reduceOnly: true });
     expect(summary(opening)).toBe(`rejected reduceOnlyRefused 116 ${status} none`);

@@ -124,7 +124,8 @@ describe('codes of the live service', () => {
   test.each([2, 4, 9, 10])('%i means a refused key or nonce', (code) => {
     const key = { code, message: 'Unauthorized request.' };
     expect(nameOf('openPositions', 401, key)).toBe('unauthenticated');
-    expect(nameOf('openPositions', 403, key)).toBe('permissionDenied');
+    expect(nameOf('openPositions', 403, key)).toBe('unauthenticated');
+    expect(nameOf('openPositions', 403, { code, message: 'No.' })).toBe('permissionDenied');
     expect(nameOf('openPositions', 422, key)).toBe('unauthenticated');
     const nonce = { code, message: 'Invalid nonce: it has to be larger than the one before' };
     for (const status of [401, 403, 422]) expect(nameOf('openPositions', status, nonce)).toBe('nonceRefused');

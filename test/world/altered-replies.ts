@@ -1,7 +1,7 @@
 import type { Reply } from '../../src/simulator/http/reply.ts';
 import type { World } from '../../src/world/open-world.ts';
 
-/** A change of the replies to one endpoint: gets the parsed body, returns the new one, or a text to be sent verbatim. */
+/** A change of the replies to one endpoint, all sent with HTTP 200: gets the body, returns the new one or its text. */
 export type Alter = (body: unknown, request: Readonly<Record<string, unknown>>) => unknown;
 
 /** Lets the exchange answer in another's words: its own ledger stays true. Keys are paths behind `/api/v4/`. */
@@ -22,7 +22,6 @@ export function alterReplies(world: World, alters: Readonly<Record<string, Alter
 const parsed = (text: string) => JSON.parse(text) as Record<string, unknown>;
 
 function altered(reply: Reply, alter: Alter, asked: Record<string, unknown>): Reply {
-  if (reply.status !== 200) return reply;
   const body = alter(JSON.parse(reply.body), asked);
-  return { ...reply, body: typeof body === 'string' ? body : JSON.stringify(body) };
+  return { ...reply, status: 200, body: typeof body === 'string' ? body : JSON.stringify(body) };
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { FaultSpec } from '../../src/simulator/http/faults.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
 import { isOurs } from '../support/own-orders.ts';
@@ -26,7 +27,12 @@ const HALVE = configOf(
   '{ liquidationDistance: { below: 5%, clearAbove: 8% } }\n    do: [{ reduce: { by: 50%, slippage: 1% } }]',
 );
 
-function worldOf(alters: Readonly<Record<string, Alter>>, config = HALVE, to = '55200'): World {
+function worldOf(
+  alters: Readonly<Record<string, Alter>>,
+  config = HALVE,
+  to = '55200',
+  faults: readonly FaultSpec[] = [],
+): World {
   const spec: WorldSpec = {
     seed: 5,
     durationMs: BREACH_MS + 60_000,
@@ -45,6 +51,7 @@ function worldOf(alters: Readonly<Record<string, Alter>>, config = HALVE, to = '
       },
     ],
     daemons: [{ name: 'north', config }],
+    faults: faults.map((fault) => ({ atMs: 0, fault })),
   };
   const world = openWorld(spec);
   alterReplies(world, alters);
@@ -100,4 +107,20 @@ describe('at a margin call one field of the position cannot be read', () => {
     expect(entries(world, 'liquidation_started')).toEqual([]);
     expect(sizeLeft(world)).toBe('0.250');
   });
+});
+
+const CANCEL = 'order/cancel/all';
+const STEPWISE = configOf(
+  '{ liquidationDistance: { below: 5%, clearAbove: 12% } }\n    do: [{ reduce: { untilDistance: 10%, slippage: 1% } }]\n    escalate: [{ after: 5s, do: [{ cancelAll: { types: [futures], scope: market } }, { reduce: { by: 50%, slippage: 2% } }] }]',
+);
+
+test.each([
+  '{"response":null,"status":503}',
+  '{"success":false}',
+  '{"code":"30","message":"internal error"}',
+])('a cancel that failed with %s under HTTP 200 is believed, and too much is closed', async (text) => {
+  const failed: FaultSpec = { effect: { kind: 'status', status: 503 }, target: { endpoint: 'cancelAll' } };
+  const world = worldOf({ [CANCEL]: () => text }, STEPWISE, '55200', [failed]);
+  await world.run();
+  expect(sizeLeft(world)).toBe('0.250');
 });

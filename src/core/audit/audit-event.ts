@@ -98,9 +98,16 @@ export type RejectionReason =
   | 'notProcessed'
   /** The market is unknown or accepts no orders (31). */
   | 'marketClosed'
-  /** The amount (32) or a price (33) violates a rule of the market. */
+  /** The amount (32) or a price (33) has more digits than the market takes, or breaks an unknown rule of it. */
   | 'amountStep'
   | 'priceStep'
+  /** The amount, or the amount at its price, is too small. */
+  | 'minAmount'
+  | 'minTotal'
+  /** The price is outside the band around the market (250). */
+  | 'priceBand'
+  /** The position side does not fit the hedge mode (114). */
+  | 'hedgeSide'
   | 'other';
 
 /** A decision or outcome of a lane, for audit, metrics and notices. `words` are for people, who must see an `alarm`. */

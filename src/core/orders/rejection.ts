@@ -21,14 +21,17 @@ const REASONS: ReadonlyMap<string, RejectionReason> = new Map([
   ['timeout', 'notProcessed'],
   ['aborted', 'notProcessed'],
   ['marketInvalid', 'marketClosed'],
-  ['amountInvalid', 'amountStep'],
-  ['priceInvalid', 'priceStep'],
+  ['notAvailable', 'marketClosed'],
+  ['hedgeSideMismatch', 'hedgeSide'],
+  ['priceBand', 'priceBand'],
 ]);
 
 /** Returns what a refusal without effect means for the lane. */
-export function classifyRejection(error: Pick<ExchangeError, 'name' | 'fields'>): RejectionReason {
-  return REASONS.get(error.name) ?? fieldReason(error) ?? 'other';
+export function classifyRejection(error: Refusal): RejectionReason {
+  return REASONS.get(error.name) ?? reasonInWords(error) ?? 'other';
 }
+
+type Refusal = Pick<ExchangeError, 'name' | 'fields'> & Partial<Pick<ExchangeError, 'message'>>;
 
 /** Refused for its amount or price: the step used for rounding may no longer be the market's. */
 export type StepReason = Extract<RejectionReason, 'amountStep' | 'priceStep'>;
@@ -36,16 +39,34 @@ export type StepReason = Extract<RejectionReason, 'amountStep' | 'priceStep'>;
 export const isAboutStep = (reason: RejectionReason): reason is StepReason =>
   reason === 'amountStep' || reason === 'priceStep';
 
-/** Returns the reason that the blamed field gives, where the exchange has one code for every fault (30). */
-function fieldReason({
-  name,
-  fields = {},
-}: Pick<ExchangeError, 'name' | 'fields'>): RejectionReason | undefined {
-  const [field, ...others] = name === 'validationFailed' ? Object.keys(fields) : [];
-  if (field === undefined || others.length > 0) return undefined;
-  if (field === 'market') return 'marketClosed';
-  if (field === 'amount') return 'amountStep';
-  return /^(price|activation_?price)$/i.test(field) ? 'priceStep' : undefined;
+/** Errors whose words tell more, with the value that their code blames; `undefined`: the one named field. */
+const BLAMED: ReadonlyMap<string, string | undefined> = new Map([
+  ['validationFailed', undefined],
+  ['invalidRequest', undefined],
+  ['amountInvalid', 'amount'],
+  ['priceInvalid', 'price'],
+]);
+
+/** By the field that is blamed: what words about a step and about a bound mean, and what no such words mean. */
+const BY_FIELD: readonly (readonly [RegExp, Record<'step' | 'bound' | 'else', RejectionReason>])[] = [
+  [/^(price|activation_?price)$/i, { step: 'priceStep', bound: 'priceBand', else: 'priceStep' }],
+  [/^amount$/i, { step: 'amountStep', bound: 'minAmount', else: 'amountStep' }],
+  [/^total$/i, { step: 'other', bound: 'minTotal', else: 'minTotal' }],
+  [/^position_?side$/i, { step: 'hedgeSide', bound: 'hedgeSide', else: 'hedgeSide' }],
+  [/^(market|order_?type)$/i, { step: 'marketClosed', bound: 'marketClosed', else: 'marketClosed' }],
+];
+const STEP_WORDS = /\bstep\b|\bmultiple of\b|\bprecision\b|\bdecimal places\b|\btick\b/i;
+const BOUND_WORDS =
+  /\bthan\b|\bat (least|most)\b|\bmin(imum|imal)?\b|\bmax(imum|imal)?\b|\btoo (small|large|low|high)\b/i;
+
+/** The exchange has one code for every fault (30), and one for several faults of a value (32, 33). */
+function reasonInWords({ name, fields = {}, message = '' }: Refusal): RejectionReason | undefined {
+  const [named, ...others] = Object.keys(fields);
+  const field = BLAMED.get(name) ?? (others.length === 0 ? named : undefined);
+  if (field === undefined || !BLAMED.has(name)) return undefined;
+  const [, reasons] = BY_FIELD.find(([blamed]) => blamed.test(field)) ?? [];
+  const words = [message, ...Object.values(fields).flat()].join('; ');
+  return reasons?.[STEP_WORDS.test(words) ? 'step' : BOUND_WORDS.test(words) ? 'bound' : 'else'];
 }
 
 /** Whether the exchange never judged the request or accepts none now: repeated after a pause, not a failed attempt. */

@@ -53,10 +53,25 @@ export const CODES: readonly CatalogueEntry[] = [
   ),
   byCode(114, 'hedgeSideMismatch', ORDER, 'the position side does not fit the hedge mode of the account'),
   byCode(115, 'oppositeDirection', ORDER, 'a position of the opposite direction is in the way'),
+  byCode(250, 'priceBand', ORDER, 'the price is outside the band around the market'),
   byCode(116, 'reduceOnlyRefused', ORDER, 'no open position, or the order side equals its direction'),
   ...[2, 4, 9, 10].map((code) => byCode(code, 'unauthenticated', '*', 'key or nonce was not accepted')),
   byCode(30, 'validationFailed', '*', 'the request broke a rule; the fields say which'),
   byCode(0, 'validationFailed', '*', 'the request broke a rule; the fields say which'),
+];
+
+/** Causes that the words name, under any code: the exchange uses one code for several. The first match counts. */
+const WORDS: readonly (readonly [RegExp, string, CatalogueEntry['endpoints']])[] = [
+  [/\borders?\b.*\bnot found\b|\bno (open |active )?orders?\b/i, 'nothingToCancel', ['cancelAll']],
+  [/\b(not enough|insufficient) (balance|funds|margin)\b/i, 'insufficientBalance', '*'],
+  [
+    /\bmarket\b.*\b(not found|disabled|not available|unavailable|closed|suspended|delisted)\b/i,
+    'marketInvalid',
+    '*',
+  ],
+  [/\bpermissions?\b/i, 'permissionDenied', '*'],
+  [/\bunauthori[sz]ed\b|\binvalid (payload|signature|api key)\b/i, 'unauthenticated', '*'],
+  [/\binternal (server )?error\b|\bempty history\b/i, 'internalError', '*'],
 ];
 
 /** Failures known by HTTP status, when no code says more. */
@@ -65,6 +80,7 @@ export const STATUSES: readonly CatalogueEntry[] = [
   entry('unauthenticated', [401], 'none', 'key, signature or payload missing or invalid'),
   entry('permissionDenied', [403], 'none', 'the key lacks a permission'),
   entry('endpointNotFound', [404], 'none', 'the endpoint does not exist at this address'),
+  entry('notAvailable', [451, 453], 'none', 'the market or order type is not available here'),
   entry('rateLimited', [429], 'none', 'a request limit was reached'),
   entry('internalError', [500], 'possible', 'the exchange failed inside'),
   entry('temporarilyUnavailable', [503], 'possible', 'the exchange is not available at the moment'),
@@ -77,6 +93,7 @@ const FOUND = {
   gatewayRefused: ['none', 'refused in front of the exchange, which has not seen the request'],
   gatewayFailed: ['possible', 'something in front of the exchange failed'],
   loansNotAvailable: ['none', 'credit lines are not enabled for the key'],
+  nothingToCancel: ['none', 'no order stood that could be cancelled'],
   noActiveLoan: ['none', 'the account has no loan'],
   cancelledOnCreation: ['none', 'the exchange cancelled the order as it was created'],
   cancelledPartlyFilled: ['possible', 'cancelled as it was created, after a fill'],
@@ -125,6 +142,14 @@ export function entryForCode(endpoint: EndpointId, code: number): CatalogueEntry
     entries.find((entry) => entry.endpoints !== '*' && entry.endpoints.includes(endpoint)) ??
     entries.find((entry) => entry.endpoints === '*')
   );
+}
+
+export function entryForWords(endpoint: EndpointId, words: string): CatalogueEntry | undefined {
+  const [, name] =
+    WORDS.find(
+      ([pattern, , endpoints]) => (endpoints === '*' || endpoints.includes(endpoint)) && pattern.test(words),
+    ) ?? [];
+  return [...CODES, ...STATUSES, ...Object.values(FINDINGS)].find((known) => known.name === name);
 }
 
 export function entryForStatus(status: number): CatalogueEntry | undefined {

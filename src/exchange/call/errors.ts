@@ -7,6 +7,7 @@ import {
   CODES,
   entryForCode,
   entryForStatus,
+  entryForWords,
   FINDINGS,
   type FindingName,
 } from './error-catalogue.ts';
@@ -34,6 +35,8 @@ interface ErrorBody {
   readonly fields: Record<string, readonly string[]>;
   readonly params: readonly string[];
   readonly success: boolean | undefined;
+  /** The status that the body names, if it is one of an error. */
+  readonly status: number | undefined;
   /** Whether the body is a refusal even under status 2xx. */
   readonly refused: boolean;
 }
@@ -52,6 +55,7 @@ export function errorOfReply(
   const success = status >= 200 && status < 300;
   const said = readErrorBody(body, context.redact);
   if (success && !said.refused) return undefined;
+  const judged = success ? (said.status ?? 400) : status;
   const base = {
     endpoint: context.endpoint,
     httpStatus: status,
@@ -64,9 +68,9 @@ export function errorOfReply(
     const { name, effect, meaning } = judgeGateway(status);
     return { name, message: meaning, effect, ...base, gateway: true };
   }
-  const { name, effect, meaning } = judge(context.endpoint, success ? 400 : status, said);
-  // Under a success status only `success: false` is a certain refusal: a code and a message may be a receipt.
-  const certain = !success || said.success === false;
+  const { name, effect, meaning } = judge(context.endpoint, judged, said);
+  // Under a success status only `success: false` or another status is certain: a code and a message may be a receipt.
+  const certain = !success || said.success === false || said.status !== undefined;
   return { name, message: said.message || meaning, effect: certain ? effect : 'possible', ...base };
 }
 
@@ -81,24 +85,33 @@ function judgeGateway(status: number): Judgement {
 
 const isRefusal = (status: number): boolean => status >= 400 && status < 500 && status !== 408;
 
+/** The cause: by the words first, the code second, the HTTP status third. Low codes say less than a clear status. */
 function judge(endpoint: EndpointId, status: number, said: ErrorBody): Judgement {
-  const refusedByClientError = isRefusal(status);
-  if (refusedByClientError) {
-    const reading = readMessage(endpoint, status, said);
-    if (reading !== undefined) return FINDINGS[reading];
+  const byStatus = entryForStatus(status);
+  if (!isRefusal(status)) return byStatus ?? FINDINGS.unexpectedStatus;
+  const reading = readMessage(endpoint, status, said);
+  if (reading !== undefined) return FINDINGS[reading];
+  if (status === 429) return byStatus ?? FINDINGS.unexpectedStatus;
+  const byWords = entryForWords(endpoint, allWords(said));
+  if (byWords !== undefined) return byWords;
+  const { code = 0 } = said;
+  const byCode = entryForCode(endpoint, code);
+  const isVague = code <= LARGEST_VAGUE_CODE || byCode === undefined;
+  if (isVague && status !== 400 && status !== 422 && byStatus !== undefined) return byStatus;
+  if (said.code === 0 && Object.keys(said.fields).length === 0 && deniesPermission(said)) {
+    return PERMISSION_DENIED;
   }
-  if (status === 401 || status === 403 || status === 404 || status === 429 || !refusedByClientError) {
-    return entryForStatus(status) ?? FINDINGS.unexpectedStatus;
-  }
-  const hasFields = Object.keys(said.fields).length > 0;
-  if (said.code === 0 && !hasFields && deniesPermission(said)) return PERMISSION_DENIED;
-  if ((said.code === 0 || said.code === 30) && namesDuplicateId(said)) return DUPLICATE_ID;
-  if (said.code === 36 && endpoint === 'stopLimit' && namesInvalidId(said)) return INVALID_ID;
-  if (said.code === undefined)
-    return entryForStatus(status) ?? { ...FINDINGS.unexpectedStatus, effect: 'none' };
-  const unknown = `unknown code ${said.code}`;
-  return entryForCode(endpoint, said.code) ?? { name: unknown, effect: 'none', meaning: unknown };
+  if ((said.code === 0 || code === 30) && namesDuplicateId(said)) return DUPLICATE_ID;
+  if (code === 36 && endpoint === 'stopLimit' && namesInvalidId(said)) return INVALID_ID;
+  if (said.code === undefined) return byStatus ?? { ...FINDINGS.unexpectedStatus, effect: 'none' };
+  const unknown = `unknown code ${code}`;
+  return byCode ?? { name: unknown, effect: 'none', meaning: unknown };
 }
+
+const LARGEST_VAGUE_CODE = 30;
+
+const allWords = ({ message, fields }: ErrorBody): string =>
+  [message, ...Object.values(fields).flat()].join('; ');
 
 /** Recognises errors that only the message identifies. */
 function readMessage(endpoint: EndpointId, status: number, said: ErrorBody): FindingName | undefined {
@@ -143,23 +156,51 @@ function idTexts({ fields }: ErrorBody): string[] {
   return Object.entries(fields).flatMap(([name, said]) => (/^client_?order_?id$/i.test(name) ? said : []));
 }
 
+const NOTHING_SAID: ErrorBody = {
+  code: undefined,
+  message: '',
+  fields: {},
+  params: [],
+  success: undefined,
+  status: undefined,
+  refused: false,
+};
+
 function readErrorBody(body: unknown, redact: Conceal): ErrorBody {
-  if (!isObject(body))
-    return { code: undefined, message: '', fields: {}, params: [], success: undefined, refused: false };
+  if (!isObject(body)) return NOTHING_SAID;
   const own = (key: string): unknown => (Object.hasOwn(body, key) ? body[key] : undefined);
-  const code = own('code');
-  const message = own('message');
+  const code = wholeNumber(own('code'));
+  const status = wholeNumber(own('status'));
   const success = own('success');
-  const known = typeof code === 'number' && Number.isSafeInteger(code) ? code : undefined;
+  const error = own('error');
+  const message = own('message') ?? error;
   const errors = own('errors');
+  const listed = [message, errors].flatMap((said) =>
+    Array.isArray(said) ? texts(said, MAX_FIELDS, redact) : [],
+  );
+  const isSaid =
+    [message, errors].some((said) => typeof said === 'string' || isObject(said)) || listed.length > 0;
   return {
-    code: known,
-    message: typeof message === 'string' ? redact(message) : '',
-    fields: readFields(errors, redact),
+    code,
+    message: [...(typeof message === 'string' ? [redact(message)] : []), ...listed].join('; '),
+    fields: { ...readFields(message, redact), ...readFields(errors, redact) },
     params: texts(own('params'), MAX_FIELDS, redact),
     success: typeof success === 'boolean' ? success : undefined,
-    refused: success === false || (known !== undefined && (typeof message === 'string' || isObject(errors))),
+    status: isErrorStatus(status) ? status : undefined,
+    refused:
+      success === false ||
+      isErrorStatus(status) ||
+      (code !== undefined && isSaid) ||
+      (typeof error === 'string' && error !== '') ||
+      isObject(error),
   };
+}
+
+const isErrorStatus = (status = 0): boolean => status >= 400 && status < 600;
+
+function wholeNumber(value: unknown): number | undefined {
+  const number = typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : value;
+  return typeof number === 'number' && Number.isSafeInteger(number) ? number : undefined;
 }
 
 /** Reads `errors`, which maps a parameter to its messages; a single text counts as a list of one. */

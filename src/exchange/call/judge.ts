@@ -47,6 +47,9 @@ const repeated = (error: ExchangeError, after: After = 'backoff'): Attempt<never
 
 const NONCE_CURE = 'another program may use the key with larger nonces: give this one a key of its own';
 
+/** Passing trouble of the exchange, whatever the HTTP status. */
+const PASSING: ReadonlySet<string> = new Set(['internalError', 'temporarilyUnavailable']);
+
 const TOO_MANY = /^too many requests\b/i;
 
 /** Whether the error concerns the request's route; another base URL may accept the request. */
@@ -153,7 +156,7 @@ export class Judge {
       const elsewhere = this.#parts.baseUrls.hasOther(progress.baseUrlIndex ?? 0);
       return repeated(error, elsewhere ? 'backoff' : 'stop');
     }
-    const repeatable = (error.httpStatus ?? 0) >= 500 || error.httpStatus === 408;
+    const repeatable = (error.httpStatus ?? 0) >= 500 || error.httpStatus === 408 || PASSING.has(error.name);
     return repeated(error, repeatable ? 'backoff' : 'stop');
   }
 

@@ -39,12 +39,14 @@ const EXPECTED: Readonly<Record<string, Consequence>> = {
   clientOrderIdInvalid: 'failed',
   insufficientBalance: 'failed',
   marketInvalid: 'later',
+  notAvailable: 'later',
   amountInvalid: 'coarser',
   priceInvalid: 'coarser',
   positionLimit: 'failed',
   pendingValueLimit: 'failed',
   sideLocked: 'failed',
   hedgeSideMismatch: 'failed',
+  priceBand: 'failed',
   oppositeDirection: 'failed',
   validationFailed: 'failed',
   invalidRequest: 'failed',
@@ -69,7 +71,13 @@ const EXPECTED: Readonly<Record<string, Consequence>> = {
 };
 
 /** Names with which no order can end. */
-const ELSEWHERE = ['depositLinkFailed', 'hedgeModeLocked', 'loansNotAvailable', 'noActiveLoan'];
+const ELSEWHERE = [
+  'depositLinkFailed',
+  'hedgeModeLocked',
+  'loansNotAvailable',
+  'noActiveLoan',
+  'nothingToCancel',
+];
 
 const names = new Map(ERROR_CATALOGUE.map(({ name, effect, code }) => [name, { effect, code }]));
 names.set('unknown code 987', { effect: 'none', code: 987 });
