@@ -1,4 +1,5 @@
 import type { RuleSpec } from '../core/rules/rule.ts';
+import { identityOf } from '../core/rules/rule-parts.ts';
 import type { CompiledAccount, CompiledConfig } from './compiled-config.ts';
 import { Secret } from './secret.ts';
 
@@ -94,10 +95,13 @@ function compareRules(before: CompiledAccount['rules'], after: CompiledAccount['
   return {
     added: ids((_rule, previous) => previous === undefined),
     removed: [...old.keys()].filter((id) => !now.has(id)),
-    /** The checksum differs: the rule starts with fresh state. */
-    changed: ids((rule, previous) => previous !== undefined && previous.checksum !== rule.checksum),
-    /** The checksum is the same, but severity, labels or mode differ: the rule keeps its state. */
-    relabelled: ids((rule, previous) => previous?.checksum === rule.checksum && !same(previous, rule)),
+    /** Condition or target differ: the rule starts with fresh state. */
+    changed: ids((rule, previous) => previous !== undefined && identityOf(previous) !== identityOf(rule)),
+    /** Something else differs: the rule keeps its state. */
+    relabelled: ids(
+      (rule, previous) =>
+        previous !== undefined && identityOf(previous) === identityOf(rule) && !same(previous, rule),
+    ),
   };
 }
 

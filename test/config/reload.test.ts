@@ -57,13 +57,6 @@ describe('changes of a reload', () => {
     ['below: 5%', 'below: 4%'],
     ['clearAbove: 7%', 'clearAbove: 8%'],
     ['untilDistance: 10%', 'untilDistance: 11%'],
-    ['id: r,', 'id: r, for: 1s,'],
-    ['id: r,', 'id: r, keepFiringFor: 1s,'],
-    ['id: r,', 'id: r, limits: { perHour: 1 },'],
-    ['id: r,', 'id: r, where: { direction: long },'],
-    ['id: r,', 'id: r, escalate: [{ after: 1s, do: [] }],'],
-    ['id: r,', 'id: r, active: { from: "1:00", to: "2:00" },'],
-    ['cancel: always', 'cancel: always, slippage: 3%'],
   ])('%s to %s: the rule starts fresh', (from, to) => {
     const [account] = changes(from, to).changed;
     expect(account).toEqual({
@@ -73,13 +66,25 @@ describe('changes of a reload', () => {
     });
   });
 
-  test.each([['severity: critical'], ['labels: { a: b }'], ['mode: enforce']])(
-    '%s keeps its state',
-    (key) => {
-      const [account] = changes('id: r,', `id: r, ${key},`).changed;
-      expect(account?.rules).toEqual({ ...NOTHING.rules, relabelled: ['r'] });
-    },
-  );
+  test.each([
+    'severity: critical',
+    'labels: { a: b }',
+    'mode: enforce',
+    'for: 1s',
+    'keepFiringFor: 1s',
+    'limits: { perHour: 1 }',
+    'where: { direction: long }',
+    'escalate: [{ after: 1s, do: [] }]',
+    'active: { from: "1:00", to: "2:00" }',
+  ])('%s keeps its state', (key) => {
+    const [account] = changes('id: r,', `id: r, ${key},`).changed;
+    expect(account?.rules).toEqual({ ...NOTHING.rules, relabelled: ['r'] });
+  });
+
+  test('another slippage by default keeps its state', () => {
+    const [account] = changes('cancel: always', 'cancel: always, slippage: 3%').changed;
+    expect(account?.rules).toEqual({ ...NOTHING.rules, relabelled: ['r'] });
+  });
 
   test('settings are named', () => {
     const [account] = changes('cancel: always', 'cancel: never, fillWithin: 6s').changed;

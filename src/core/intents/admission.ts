@@ -9,6 +9,7 @@ import type { OrderRecord } from '../orders/cancel-policy.ts';
 import type { Admitted, Removal } from '../orders/want.ts';
 import { formatDecimal, toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
+import { unaskedMode } from '../rules/rule.ts';
 import { endIntent } from './end-intent.ts';
 import { GATE_WORDS, type GateContext, gateRefusal } from './gate.ts';
 import { boundByApproval, isHeldByPeople, isOpen, needsApproval, reopenedCancel } from './intent.ts';
@@ -28,9 +29,12 @@ export interface LaneContext {
 
 /** Asks the gate about everything in the lane and records each new answer. Settles the intents if any reopened. */
 export function askGate(state: LaneState, gate: GateContext, scene: LaneScene): LaneState {
-  const ask = <T extends Intent | Cover | CancelTask>(subject: T): T => withRefusal(subject, gate, scene);
+  const ask = <T extends Intent | Cover | CancelTask>(subject: T): T =>
+    withRefusal(inForceNow(subject, gate), gate, scene);
   const askIntent = (intent: Intent): Intent =>
-    intent.mode === 'approve' ? askApproval(intent, state, gate, scene) : ask(unbound(intent));
+    intent.mode === 'approve'
+      ? askApproval(inForceNow(intent, gate), state, gate, scene)
+      : ask(unbound(intent));
   const intents = state.intents.map((intent) => {
     if (isOpen(intent)) return askIntent(intent);
     const failedAtGate = intent.end?.how === 'failed' && intent.end.why.startsWith('refused:');
@@ -54,6 +58,13 @@ export function askGate(state: LaneState, gate: GateContext, scene: LaneScene): 
     ...settled,
     intents: settled.intents.map((intent) => (isOpen(intent) ? askIntent(intent) : intent)),
   };
+}
+
+/** A rule's action leaves observe mode only in a new episode, an operator order whenever its account does. */
+function inForceNow<T extends Intent | Cover | CancelTask>(subject: T, { modeOf }: GateContext): T {
+  const mode = unaskedMode(modeOf(subject.ruleId));
+  const isBound = mode === 'observe' || ('source' in subject && subject.source === 'operator');
+  return isBound && subject.mode !== mode ? { ...subject, mode } : subject;
 }
 
 function withRefusal<T extends Intent | Cover | CancelTask>(

@@ -32,7 +32,7 @@ export interface OperatorRequest {
 
 export function actionKey(request: ActionRequest, positionId: string | null): string {
   const { ruleId, ruleChecksum, subject, episode, stage, actionIndex } = request;
-  // The checksum makes a changed rule start fresh and count its episodes anew.
+  // The checksum makes a rule that starts fresh count its episodes anew.
   return JSON.stringify([ruleId, ruleChecksum, subject, episode, stage, actionIndex, positionId]);
 }
 
@@ -77,7 +77,7 @@ function pastIntents(
   nowMs: number,
 ): Pick<LaneState, 'past'> {
   const gone = intents
-    .filter(({ source, mode, basis }) => source === 'rule' && mode !== 'observe' && basis !== null)
+    .filter(({ source, basis }) => source === 'rule' && basis !== null)
     .filter(({ key }) => !next.some((one) => one.key === key));
   if (gone.length + past.length === 0) return {};
   const isNewest = ({ ruleId, positionId, endedMs }: Intent): boolean =>
@@ -120,11 +120,19 @@ function keepIntents(
     }
     if (intent.source === 'operator' && !isOpen(intent)) continue;
     const entry = active.get(intent.key);
-    kept.push(
-      entry === undefined ? intent : { ...intent, ...gateFields(entry.request), ...plannedFields(entry) },
-    );
+    kept.push(entry === undefined ? intent : { ...intent, ...askedNow(intent, entry) });
   }
   return kept;
+}
+
+/** What an intent takes from the config in force; another target counts from the same size. */
+function askedNow({ source, target }: Intent, entry: LaneRequest): Partial<Intent> {
+  const { action } = entry.request;
+  const fields = { ...gateFields(entry.request), ...plannedFields(entry) };
+  if (source !== 'rule' || action.kind !== 'reduce') return fields;
+  const isSame = JSON.stringify(action.target) === JSON.stringify(target);
+  const { slippageSteps } = action;
+  return { ...fields, slippageSteps, ...(isSame ? {} : { target: action.target, targetBase: null }) };
 }
 
 /** Whether a person is asked before it acts. */

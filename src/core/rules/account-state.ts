@@ -27,10 +27,13 @@ export interface AccountState {
   readonly balances?: { readonly assets: readonly BalanceMemory[]; readonly ageMs?: number };
 }
 
-/** Entries of one rule, valid for its checksum and mode. */
+/** Entries of one rule. */
 export interface RuleSlot {
   readonly ruleId: string;
+  /** Of the config by which its oldest entry began. */
   readonly checksum: string;
+  /** See `identityOf`. Absent: it has no entries, or an earlier version wrote it. */
+  readonly identity?: string;
   readonly mode: Mode;
   readonly entries: readonly RuleEntry[];
 }

@@ -19,7 +19,7 @@ export function activeRequests(
     const rule = rules.byId.get(slot.ruleId);
     if (rule === undefined) continue;
     for (const entry of slot.entries) {
-      if (entry.phase === 'firing') requests.push(...requestsOf(rule, entry, account));
+      if (entry.phase === 'firing') requests.push(...requestsOf(rule, slot, entry, account));
     }
   }
   return requests;
@@ -27,6 +27,7 @@ export function activeRequests(
 
 function requestsOf(
   rule: CompiledRule,
+  { checksum: ruleChecksum }: RuleSlot,
   entry: RuleEntry,
   account: AccountQuantities,
 ): readonly ActionRequest[] {
@@ -35,7 +36,7 @@ function requestsOf(
     (rule.stages[stage] ?? []).map((action, actionIndex) => ({
       accountId: account.settings.accountId,
       ruleId: spec.id,
-      ruleChecksum: spec.checksum,
+      ruleChecksum,
       subjectKind: spec.on,
       subject: entry.subject,
       episode: entry.episode,

@@ -7,7 +7,7 @@ import { compileActiveWindow, type WindowJudge } from './active-window.ts';
 import { type CompiledCondition, compileCondition, type Latches } from './condition.ts';
 import { compileFilter, compileGlobs, type FilterJudge, type GlobJudge } from './filter.ts';
 import type { ActionSpec, Mode, RuleSpec, SubjectFilter, SubjectKind } from './rule.ts';
-import { modeOf } from './rule-parts.ts';
+import { identityOf, modeOf } from './rule-parts.ts';
 
 /** A rule compiled to closures, once per account and config. */
 export interface CompiledRule {
@@ -15,6 +15,7 @@ export interface CompiledRule {
   readonly index: number;
   /** Its slot when it has nothing to remember. */
   readonly emptySlot: RuleSlot;
+  readonly identity: string;
   /** The rule's own mode, else the account's. */
   readonly mode: Mode;
   readonly condition: CompiledCondition;
@@ -110,6 +111,7 @@ function compileRule(
     spec,
     index,
     emptySlot: { ruleId: spec.id, checksum: spec.checksum, mode, entries: [] },
+    identity: identityOf(spec),
     mode,
     condition,
     filter,
@@ -120,6 +122,11 @@ function compileRule(
     onlyProtects: kinds.has('protect') && [...kinds].every((kind) => kind === 'protect' || kind === 'notify'),
     continuesForMs: mayFlap ? (spec.limits.cooldownMs ?? CONTINUES_FOR_MS) : undefined,
   };
+}
+
+/** Whether the rule goes on with what a slot of its id remembers. */
+export function isSlotOf({ spec, identity }: CompiledRule, slot: RuleSlot): boolean {
+  return spec.checksum === slot.checksum || identity === slot.identity;
 }
 
 /** Rules with the same `where` share one filter, so that a subject is tested once for several of them. */

@@ -2,7 +2,7 @@ import type { FieldCache } from '../fields/field-cache.ts';
 import type { UnknownReason } from '../quantities/quantity.ts';
 import { conditionWords } from '../view/alert-words.ts';
 import type { AccountState, RuleSlot } from './account-state.ts';
-import type { CompiledRule, CompiledRules, KindRules } from './compiled-rules.ts';
+import { type CompiledRule, type CompiledRules, isSlotOf, type KindRules } from './compiled-rules.ts';
 import { FALSE, type Latches, type Truth, UNKNOWN } from './condition.ts';
 import type { Decision, Transition } from './decision.ts';
 import type { FilterJudge, FilterVerdict } from './filter.ts';
@@ -37,8 +37,8 @@ export class RuleRun {
   nextEpisode: number;
   readonly #rules: CompiledRules;
   readonly #times: RunTimes;
-  /** Entries by rule index. */
-  readonly #before: (readonly RuleEntry[])[];
+  /** By rule index. */
+  readonly #before: RuleSlot[];
   readonly #after: (RuleEntry[] | undefined)[];
   readonly #slotsBefore: readonly RuleSlot[];
 
@@ -46,7 +46,7 @@ export class RuleRun {
     this.nextEpisode = state.nextEpisode;
     this.#rules = rules;
     this.#times = times;
-    this.#before = rules.all.map(() => NO_ENTRIES);
+    this.#before = rules.all.map(({ emptySlot, identity }) => ({ ...emptySlot, identity }));
     this.#after = rules.all.map(() => undefined);
     this.#slotsBefore = state.rules;
     for (const slot of state.rules) if (slot.entries.length > 0) this.#takeOver(slot);
@@ -55,19 +55,26 @@ export class RuleRun {
   /** Keeps the valid part of a rule's state and ends the rest. */
   #takeOver(slot: RuleSlot): void {
     const rule = this.#rules.byId.get(slot.ruleId);
-    if (rule === undefined || rule.spec.checksum !== slot.checksum) {
+    if (rule === undefined || !isSlotOf(rule, slot)) {
       const reason = rule === undefined ? 'ruleRemoved' : 'ruleChanged';
       for (const entry of slot.entries)
         this.#record(slot, entry.subject, endRule(entry, reason, false).changes);
-    } else if (slot.mode === 'observe' && rule.mode !== 'observe') {
-      const kept: RuleEntry[] = [];
-      for (const entry of slot.entries) {
+      return;
+    }
+    let { entries } = slot;
+    if (slot.mode === 'observe' && rule.mode !== 'observe') {
+      entries = slot.entries.flatMap((entry) => {
         const ended = endRule(entry, 'modeChanged', true);
         this.#record(slot, entry.subject, ended.changes);
-        if (ended.entry !== undefined) kept.push(ended.entry);
-      }
-      this.#before[rule.index] = kept;
-    } else this.#before[rule.index] = slot.entries;
+        return ended.entry ?? [];
+      });
+    }
+    this.#before[rule.index] = { ...this.#slotOf(rule), checksum: slot.checksum, entries };
+  }
+
+  /** What the rule remembered; its episodes keep the checksum under which they began. */
+  #slotOf({ index, emptySlot }: CompiledRule): RuleSlot {
+    return this.#before[index] ?? emptySlot;
   }
 
   judge<K extends SubjectKind>(kind: KindRules<K>, list: SubjectList<K>): void {
@@ -95,7 +102,7 @@ export class RuleRun {
     selected: FilterVerdict,
     fieldCache: FieldCache<K>,
   ): void {
-    const entries = this.#before[rule.index] ?? NO_ENTRIES;
+    const entries = this.#slotOf(rule).entries;
     const entry = findEntry(entries, subject.key);
     if (selected === false && subject.frozen !== undefined && entry !== undefined) {
       // A frozen subject cannot be known to have left the selection.
@@ -136,12 +143,12 @@ export class RuleRun {
     });
     this.#keep(rule, step.entry);
     this.#decide(rule, subject, step);
-    if (step.changes.length > 0) this.#record(rule.emptySlot, subject, step.changes, figures());
+    if (step.changes.length > 0) this.#record(this.#slotOf(rule), subject, step.changes, figures());
   }
 
   /** Handles subjects that were seen before and are not in the list: gone, or unknown. */
   #judgeAbsent<K extends SubjectKind>(rule: CompiledRule, list: SubjectList<K>): void {
-    for (const entry of this.#before[rule.index] ?? NO_ENTRIES) {
+    for (const entry of this.#slotOf(rule).entries) {
       if (list.subjects.some(({ key }) => key === entry.subject)) continue;
       const why = list.whyAbsent(entry.subject);
       if (why === undefined) this.#end(rule, entry.subject, entry, 'subjectGone');
@@ -163,7 +170,7 @@ export class RuleRun {
   ): void {
     const ended = endRule(entry, reason, reason === 'outsideActiveWindow');
     this.#keep(rule, ended.entry);
-    this.#record(rule.emptySlot, subject, ended.changes);
+    this.#record(this.#slotOf(rule), subject, ended.changes);
   }
 
   #keep(rule: CompiledRule, entry: RuleEntry | undefined): void {
@@ -215,24 +222,22 @@ export class RuleRun {
       const entries = this.#after[rule.index];
       if (entries === undefined) return rule.emptySlot;
       const before = this.#slotsBefore[rule.index];
-      return isUnchanged(before, rule, entries) ? before : { ...rule.emptySlot, entries };
+      const now = { ...this.#slotOf(rule), entries };
+      return isUnchanged(before, now) ? before : now;
     });
   }
 }
 
 /** Unchanged slots keep their object, so that they are not written again. */
-function isUnchanged(
-  before: RuleSlot | undefined,
-  { emptySlot }: CompiledRule,
-  entries: readonly RuleEntry[],
-): before is RuleSlot {
+function isUnchanged(before: RuleSlot | undefined, now: RuleSlot): before is RuleSlot {
   return (
     before !== undefined &&
-    before.ruleId === emptySlot.ruleId &&
-    before.checksum === emptySlot.checksum &&
-    before.mode === emptySlot.mode &&
-    before.entries.length === entries.length &&
-    before.entries.every((entry, index) => entry === entries[index])
+    before.ruleId === now.ruleId &&
+    before.checksum === now.checksum &&
+    before.identity === now.identity &&
+    before.mode === now.mode &&
+    before.entries.length === now.entries.length &&
+    before.entries.every((entry, index) => entry === now.entries[index])
   );
 }
 

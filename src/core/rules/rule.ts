@@ -143,6 +143,6 @@ export interface RuleSpec {
   /** Overrides the account's mode. */
   readonly mode?: Mode;
   readonly activeWindow?: ActiveWindow;
-  /** Covers everything that decides; a rule whose checksum changed starts fresh. */
+  /** Covers everything that decides; see also `identityOf`. */
   readonly checksum: string;
 }

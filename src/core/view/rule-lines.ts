@@ -2,7 +2,7 @@ import { isSilenced } from '../controls/controls.ts';
 import type { FieldCache } from '../fields/field-cache.ts';
 import { UNKNOWN_WORDS, type UnknownReason } from '../quantities/quantity.ts';
 import type { RuleSlot } from '../rules/account-state.ts';
-import type { CompiledRule, KindRules } from '../rules/compiled-rules.ts';
+import { type CompiledRule, isSlotOf, type KindRules } from '../rules/compiled-rules.ts';
 import { FALSE, TRUE, type Truth, UNKNOWN } from '../rules/condition.ts';
 import { reasonWords } from '../rules/reason.ts';
 import type { SubjectKind } from '../rules/rule.ts';
@@ -144,7 +144,7 @@ function judge<K extends SubjectKind>(
   { subject, slot, entry, why }: Judged,
 ): Standing {
   if (!scene.isJudged) return { reason: NOT_JUDGED, frozen: false };
-  if (slot !== undefined && slot.checksum !== rule.spec.checksum) return { reason: CHANGED, frozen: false };
+  if (slot !== undefined && !isSlotOf(rule, slot)) return { reason: CHANGED, frozen: false };
   const { window } = rule;
   if (window !== undefined && !window(scene.account.serverNowMs ?? scene.nowMs)) {
     return { reason: reasonWords('outsideActiveWindow'), frozen: false };

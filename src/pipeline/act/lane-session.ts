@@ -55,15 +55,15 @@ export interface SessionView {
   readonly moment: LaneMoment;
 }
 
-/** The account as seen, with the gate of the current controls and clock. */
+/** The account as seen, with the gate of the config, controls and clock of now. */
 export function viewOf(
-  { time, turns }: PipelineContext,
+  { accounts, time, turns }: PipelineContext,
   account: WatchedAccount,
   { stored, controls }: SeenAccount,
 ): SessionView {
   const moment = time.moment();
   const inForce = controlsInForce(controls, account.id, moment.nowMs);
-  const known = laneContext(account, stored, inForce, moment);
+  const known = laneContext(accounts.get(account.id) ?? account, stored, inForce, moment);
   const context = turns.standsIn ? { ...known, standsIn: true as const } : known;
   return { stored, context, nowMs: moment.nowMs, moment };
 }

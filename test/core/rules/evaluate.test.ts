@@ -390,7 +390,9 @@ describe('changes of the config', () => {
   test('a changed rule starts fresh; the others keep their state', () => {
     const account = new Account([spec, { ...spec, id: 'rule-2', keepFiringForMs: 60_000 }]);
     account.positions(0, [near()]);
-    account.rules = [{ ...spec, checksum: 'c2', forMs: 1_000 }, account.rules[1] ?? spec];
+    const target = { kind: 'by', fraction: 0.25 } as const;
+    const actions = [{ kind: 'reduce', target, slippageSteps: [0.01] } as const];
+    account.rules = [{ ...spec, checksum: 'c2', actions }, account.rules[1] ?? spec];
     // 6 % is above the threshold but within the hysteresis: only the rule that kept its state still fires.
     const after = account.positions(1_000, [position({ unrealizedPnl: d('-27.60') })]);
     expect(changes(after)).toEqual(['position:42 firing>inactive ruleChanged']);
@@ -398,6 +400,16 @@ describe('changes of the config', () => {
       'position:42 inactive conditionNotMet',
       'position:42 firing stillFiring',
     ]);
+  });
+
+  test('a rule of which neither condition nor target changed goes on under the checksum of its episode', () => {
+    const account = firing('enforce');
+    account.rules = [{ ...spec, checksum: 'c2', forMs: 1_000, limits: { perHour: 1 } }];
+    const after = account.positions(1_000, [near()]);
+    expect(changes(after)).toEqual([]);
+    expect(after.active.map(({ ruleChecksum, episode }) => [ruleChecksum, episode])).toEqual([['c1', 1]]);
+    account.positions(2_000, [position()]);
+    expect(account.state.rules).toMatchObject([{ checksum: 'c2', entries: [] }]);
   });
 
   test('a removed rule ends', () => {

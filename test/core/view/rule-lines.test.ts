@@ -122,7 +122,10 @@ describe('the line of a rule', () => {
 
   test('changed or new, and not judged since', () => {
     const polled = poll([NEAR], [distance(15, 0)]);
-    const changed = compileRules([{ ...NEAR, checksum: 'c2' }], settings());
+    const changed = compileRules(
+      [{ ...NEAR, checksum: 'c2', when: below('liquidationDistance', 0.3) }],
+      settings(),
+    );
     expect(view({ ...polled, rules: changed }).rules).toMatchObject([
       { phase: 'firing', reason: 'the rule was changed and has not been judged since' },
     ]);
