@@ -136,8 +136,19 @@ function reported<T>(
 }
 
 function createCommands(caller: Caller, settings: OperationSettings) {
-  const placeStop = (request: StopLimitRequest, options?: CallOptions) =>
-    place(caller, request, options, settings);
+  let { dialect } = settings;
+  let misses = 0;
+  const placeStop = async (request: StopLimitRequest, options?: CallOptions) => {
+    const sent = dialect;
+    const outcome = await place(caller, request, options, { ...settings, dialect });
+    const isMissed = outcome.kind === 'accepted' && !outcome.value.clientOrderIdEchoed;
+    // An id that is not repeated may be in a spelling that the exchange does not know: the other one is tried, once.
+    if (isMissed && sent === dialect) {
+      misses += 1;
+      dialect = (misses === 1) === (settings.dialect === 'spec') ? 'camel' : 'spec';
+    }
+    return outcome;
+  };
   return {
     cancelAll: (request, options) =>
       acknowledge(caller, ENDPOINTS.cancelAll, PREPARE.cancelAll(request), options),

@@ -327,6 +327,21 @@ describe('commands', () => {
   });
 });
 
+test('an id that is not repeated is tried in the other spelling, once', async () => {
+  const echoed =
+    (spelling: string): Answer =>
+    ({ body }, response) =>
+      send(response, 200, { ...PLACED_ORDER, client_order_id: body[spelling] ?? '' });
+  const spellings = async (knows: string) => {
+    const { server: started, client: opened } = await clientOf(echoed(knows));
+    for (let time = 0; time < 4; time += 1) await opened.reduceOnlyStop(STOP);
+    return started.received.map(({ body }) => ('clientOrderId' in body ? 'camel' : 'spec')).join(' ');
+  };
+  expect(await spellings('client_order_id')).toBe('spec spec spec spec');
+  expect(await spellings('clientOrderId')).toBe('spec camel camel camel');
+  expect(await spellings('neither')).toBe('spec camel spec spec');
+});
+
 describe('base URLs', () => {
   test('with the first one down, reads go to the other and stay there', async () => {
     const other = await server(always(200, ['pong']));

@@ -124,3 +124,38 @@ test.each([
   await world.run();
   expect(sizeLeft(world)).toBe('0.250');
 });
+
+describe('the client order id is not echoed', () => {
+  const withoutId: Alter = (body) => Object.assign(body as object, { client_order_id: '' });
+  const lostAfter = (skip: number): FaultSpec => ({
+    effect: { kind: 'lostReply' },
+    target: { endpoint: 'stopLimit' },
+    skip,
+    count: 1,
+  });
+
+  /** A server that does not know the field takes the same order twice. */
+  function forgetIds({ exchange: { model } }: World): void {
+    const place = model.placeCollateralOrder.bind(model);
+    model.placeCollateralOrder = (id, order) => place(id, { ...order, clientOrderId: '' });
+  }
+
+  const WITH_STOP = HALVE.replace('below: 5%, clearAbove: 8%', 'below: 8%, clearAbove: 11%')
+    .replace('rules: [near]', 'rules: [keep, near]')
+    .replace(
+      'rules:\n  - id: near',
+      `rules:
+  - id: keep
+    on: position
+    when: { liquidationDistance: { below: 50% } }
+    do: [{ protect: { at: 60%, slippage: 2% } }]
+  - id: near`,
+    );
+
+  test('and one reply is lost: a second order asks whether it stands, and both fill', async () => {
+    const world = worldOf({ [STOP_LIMIT]: withoutId }, WITH_STOP, '56800', [lostAfter(1)]);
+    forgetIds(world);
+    await world.run();
+    expect(sizeLeft(world)).toBe('0.250');
+  });
+});

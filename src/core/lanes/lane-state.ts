@@ -84,6 +84,8 @@ export interface LaneState {
   readonly orderAcceptedMs?: number;
   /** When an order was last refused or not answered. */
   readonly orderRefusedMs?: number;
+  /** When a reply last lacked the id that was sent, in any lane of the account: see `isKnownById`. Absent: never. */
+  readonly unechoedMs?: number;
   /** When an order was refused (116) although our orders stand on that side: they may take up its room. */
   readonly roomTakenMs?: number;
   /** The same for a stop that was to be placed beside a standing one. Absent: none was refused. */

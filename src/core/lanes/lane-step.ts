@@ -2,6 +2,7 @@ import { type Recorder, recorder } from '../audit/audit-event.ts';
 import { withDecision } from '../costs/note-fills.ts';
 import { taughtByPrice } from '../orders/activation-gap.ts';
 import { suspectStops, trustStops } from '../orders/after-outage.ts';
+import { isKnownById } from '../orders/cancel-policy.ts';
 import { coarserStep, forgetStep } from '../orders/market-steps.ts';
 import { afterFill, standsAlready } from '../orders/outstanding.ts';
 import { classifyRejection, isAlarming, isPassing, retryPauseMs } from '../orders/rejection.ts';
@@ -212,7 +213,14 @@ function accepted(state: LaneState, step: PlaceStep, placed: PlacedOrder, scene:
     const words = `asked for ${adjustedFrom}, accepted for ${placed.amount}`;
     audit.emit({ ...aboutOrder(order), kind: 'adjusted', reason: 'trimmed', words });
   }
-  audit.emit({ ...aboutOrder(order), kind: 'accepted', reason: status, words: `order ${placed.orderId}` });
+  const isNews = !placed.clientOrderIdEchoed && isKnownById(order, state);
+  audit.emit({
+    ...aboutOrder(order),
+    kind: 'accepted',
+    reason: status,
+    words: `order ${placed.orderId}${isNews ? UNECHOED_WORDS : ''}`,
+    alarm: isNews,
+  });
   const { roomTakenMs, ...roomy } = state;
   const stillTaken = order.role === 'reduce' && !step.isResend ? undefined : roomTakenMs;
   const taken = {
@@ -220,6 +228,7 @@ function accepted(state: LaneState, step: PlaceStep, placed: PlacedOrder, scene:
     ...(stillTaken !== undefined && { roomTakenMs: stillTaken }),
     refusals: 0,
     orderAcceptedMs: nowMs,
+    ...(placed.clientOrderIdEchoed ? {} : { unechoedMs: nowMs }),
     ignoreReadsBeforeMs: seenFromMs,
   };
   const base = step.isResend ? withoutDoubtOf(taken, order) : taken;
@@ -239,6 +248,9 @@ function accepted(state: LaneState, step: PlaceStep, placed: PlacedOrder, scene:
   const hasMoved = status === 'PARTIALLY_FILLED' || isTrimmed;
   return { ...arrivedOrder, readAfterMs: hasMoved ? seenFromMs : base.readAfterMs };
 }
+
+const UNECHOED_WORDS =
+  '; the exchange did not repeat our id for it, so orders in doubt are not asked for by their ids: see exchange.dialect';
 
 /**
  * Marks an accepted order as open, or as unsure while an unanswered cancel may still arrive. With increasing nonces

@@ -49,7 +49,7 @@ export function advance(state: LaneState, context: LaneContext, nowMs: number): 
   if (state.heldBy !== null) return { state, step: idle('held'), events: [] };
   const { settings } = context;
   const scene: LaneScene = { settings, nowMs, audit: recorder(state.accountId, state.market, nowMs) };
-  const started = startIntents(expireIntents(state, scene), scene);
+  const started = startIntents(expireIntents(withEchoOf(state, context), scene), scene);
   // Must follow everything that may open an intent.
   const asked = boundChange(askGate(started, context.gate, scene), scene);
   const ready = recordObserved(failExhausted(asked, scene), scene);
@@ -57,6 +57,12 @@ export function advance(state: LaneState, context: LaneContext, nowMs: number): 
   const task = dueTask(ready, turn);
   const { state: next, step } = task.step === null ? decideSet(task.state, turn) : task;
   return { state: next, step: withWake(step, next, scene), events: scene.audit.events };
+}
+
+/** What one lane learns of the exchange and ids holds for all of the account. */
+function withEchoOf(state: LaneState, { orders }: LaneContext): LaneState {
+  const unechoedMs = Math.max(orders?.unechoedMs ?? 0, state.unechoedMs ?? 0);
+  return unechoedMs === (state.unechoedMs ?? 0) ? state : { ...state, unechoedMs };
 }
 
 /** Gives new intents their basis from the read that came with them; without a current read they wait for one. */

@@ -49,6 +49,7 @@ export function rebase(state: LaneState, settings: AccountSettings, nowMs: numbe
   } = state;
   return {
     ...kept,
+    ...(state.unechoedMs === undefined ? {} : { unechoedMs: nowMs }),
     ...(pendingMs === undefined ? {} : { cancelPendingUntilMs: notAfter(pendingMs, settings.lateArrivalMs) }),
     read: null,
     latestRead: null,

@@ -2,7 +2,7 @@ import { BLOCK_WORDS } from '../intents/intent.ts';
 import { leastAmount } from '../intents/targets.ts';
 import { isRacing } from '../orders/activation-gap.ts';
 import { mayAnyAddUp } from '../orders/beside.ts';
-import { type CancelVerdict, judgeCancel } from '../orders/cancel-policy.ts';
+import { type CancelVerdict, isKnownById, judgeCancel } from '../orders/cancel-policy.ts';
 import { fenceEndMs, liquidationIsLikely } from '../orders/fence.ts';
 import { isHedged, mayHideSide, netRoom } from '../orders/net-exposure.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
@@ -115,6 +115,7 @@ function lostOrderOf(want: Want, state: LaneState, market: MarketSettings): Want
   const lost = state.orders.find(
     (order) =>
       order.status === 'unsure' &&
+      isKnownById(order, state) &&
       order.behindCancel !== true &&
       order.role === 'reduce' &&
       order.positionId === want.position.positionId &&

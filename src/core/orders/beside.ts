@@ -1,7 +1,7 @@
 import type { ReadPosition } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import { toDecimal, ZERO } from '../quantities/decimal.ts';
-import { PROOF_MS } from './cancel-policy.ts';
+import { isKnownById, PROOF_MS } from './cancel-policy.ts';
 import { mayRaiseNet } from './net-exposure.ts';
 import { isRemovable, isSentFor, isWellPast, offsetFromActivation } from './outstanding.ts';
 import type { SetScene, Want } from './want.ts';
@@ -44,6 +44,7 @@ export function resendUnsure(
   const order = own.find(
     (candidate) =>
       candidate.status === 'unsure' &&
+      isKnownById(candidate, scene.state) &&
       hasArrived(candidate, scene) &&
       isSentFor(candidate, position) &&
       toDecimal(candidate.amount).lte(need.amount) &&

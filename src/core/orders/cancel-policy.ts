@@ -16,17 +16,31 @@ export const PROOF_MS = 10_000;
 export interface OrderRecord {
   readonly acceptedMs: number;
   readonly refusedMs: number;
+  readonly unechoedMs?: number;
 }
 
 /** Returns the record of several lanes taken together. */
 export function orderRecordOf(lanes: Iterable<LaneState>): OrderRecord {
   let acceptedMs = Number.NEGATIVE_INFINITY;
   let refusedMs = Number.NEGATIVE_INFINITY;
+  let unechoedMs: number | undefined;
   for (const lane of lanes) {
     acceptedMs = Math.max(acceptedMs, lane.orderAcceptedMs ?? Number.NEGATIVE_INFINITY);
     refusedMs = Math.max(refusedMs, lane.orderRefusedMs ?? Number.NEGATIVE_INFINITY);
+    unechoedMs = Math.max(unechoedMs ?? 0, lane.unechoedMs ?? 0) || undefined;
   }
-  return { acceptedMs, refusedMs };
+  return { acceptedMs, refusedMs, ...(unechoedMs === undefined ? {} : { unechoedMs }) };
+}
+
+/**
+ * Whether the exchange can be asked for an order by sending it again under its id. After a reply without the id that
+ * was sent, only for orders sent since, and once ids are repeated again: otherwise the question is a second order.
+ */
+export function isKnownById(
+  { sentMs }: Pick<OwnOrder, 'sentMs'>,
+  { unechoedMs, orderAcceptedMs = 0 }: Pick<LaneState, 'unechoedMs' | 'orderAcceptedMs'>,
+): boolean {
+  return unechoedMs === undefined || Math.min(sentMs, orderAcceptedMs) > unechoedMs;
 }
 
 /** Whether orders are accepted at present: one was within the last seconds, and none has been refused since. */

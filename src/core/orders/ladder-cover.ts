@@ -12,7 +12,7 @@ import {
   ZERO,
 } from '../quantities/decimal.ts';
 import { speedTowards } from './activation-gap.ts';
-import { REPLACED_WITHIN_MS } from './cancel-policy.ts';
+import { isKnownById, REPLACED_WITHIN_MS } from './cancel-policy.ts';
 import type { DesiredLadder, DesiredRung } from './ladder.ts';
 import { offsetFromActivation, outstandingBase } from './outstanding.ts';
 import { type JudgedCovers, leavesNoRoom, NOTHING } from './protective-stop.ts';
@@ -70,8 +70,9 @@ export function judgeLadder(
 }
 
 /** Whether an order may be sent again under its own id: with its activation on the right side it has not filled. */
-function mayResend(order: OwnOrder, position: ReadPosition, { market, nowMs }: SetScene): boolean {
+function mayResend(order: OwnOrder, position: ReadPosition, { market, nowMs, state }: SetScene): boolean {
   const offset = offsetFromActivation(order, position);
+  if (!isKnownById(order, state)) return false;
   return order.arrivedByMs <= nowMs && offset !== undefined && offset.gte(toDecimal(market.priceStep));
 }
 

@@ -14,7 +14,7 @@ import {
 } from '../quantities/decimal.ts';
 import type { OwnStop } from '../quantities/snapshot.ts';
 import { speedTowards } from './activation-gap.ts';
-import { PROOF_MS, REPLACED_WITHIN_MS } from './cancel-policy.ts';
+import { isKnownById, PROOF_MS, REPLACED_WITHIN_MS } from './cancel-policy.ts';
 import { type OrderPrices, shapeProtect } from './order-prices.ts';
 import { offsetFromActivation, outstandingBase, standsUnreached } from './outstanding.ts';
 import type { Removal, SetScene, Want } from './want.ts';
@@ -216,8 +216,10 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
   if (own.length > MAX_STANDING_STOPS) return all('tooManyStops');
   const standing = outstandingBase(own);
   if (stop.mostStanding !== undefined && standing.gt(stop.mostStanding)) return all('exceedsNetExposure');
-  const mayHaveVanished = latest.mayHaveVanished === true;
-  if (latest.status === 'unsure' && (stop.isTrimmed || !mayHaveVanished)) return resend(stop, latest, scene);
+  const isUnsure = latest.status === 'unsure';
+  const isKnown = isKnownById(latest, scene.state);
+  const mayHaveVanished = latest.mayHaveVanished === true || (isUnsure && !isKnown);
+  if (isUnsure && isKnown && (stop.isTrimmed || !mayHaveVanished)) return resend(stop, latest, scene);
   // After an outage the stop was sent again and refused because its id is used: another one goes beside it. Not if
   // stops cover only a part, as two of them could take too much.
   if (mayHaveVanished && stop.isTrimmed) return placed(stop);

@@ -4,6 +4,7 @@ import type { OwnOrder } from '../lanes/own-order.ts';
 import { decimalFromNumber, formatDecimal, ONE, toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { mayAddUp } from './beside.ts';
+import { isKnownById } from './cancel-policy.ts';
 import { isHedged, mayRaiseNet, netExposure } from './net-exposure.ts';
 import { shapeProtect } from './order-prices.ts';
 import { isSentFor, offsetFromActivation, outstandingBase } from './outstanding.ts';
@@ -44,7 +45,8 @@ export function trialOrder(scene: TrialScene, about: Pick<OwnOrder, 'key' | 'rul
 function isProbe(order: OwnOrder, position: ReadPosition, scene: TrialScene): boolean {
   const { market, nowMs, settings, read } = scene;
   if (order.positionId !== position.positionId || order.presumedFilled) return false;
-  if (!isSentFor(order, position) || order.arrivedByMs > nowMs) return false;
+  if (!isSentFor(order, position) || order.arrivedByMs > nowMs || !isKnownById(order, scene.state))
+    return false;
   const isAhead = offsetFromActivation(order, position)?.gte(toDecimal(market.priceStep)) ?? false;
   if (!isAhead || order.trial === true) return isAhead;
   const isTrimmed = order.role === 'cover' && !isHedged(read);

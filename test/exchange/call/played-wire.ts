@@ -228,7 +228,11 @@ function goodReply({ path, body }: Sent, date: string): Reply {
         : is('fiatDeposit')
           ? { url: 'https://pay.example/1' }
           : is('stopLimit')
-            ? { ...PLACED_ORDER, market: body['market'], client_order_id: body['client_order_id'] ?? '' }
+            ? {
+                ...PLACED_ORDER,
+                market: body['market'],
+                client_order_id: body['client_order_id'] ?? body['clientOrderId'] ?? '',
+              }
             : [];
   return { status: 200, headers, body: JSON.stringify(value) };
 }
