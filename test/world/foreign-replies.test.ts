@@ -91,6 +91,8 @@ const withField =
 
 describe('at a margin call one field of the position cannot be read', () => {
   test.each([
+    ['unrealizedPnl', null],
+    ['basePrice', ''],
     ['margin', null],
     ['freeMargin', null],
     ['funding', ''],

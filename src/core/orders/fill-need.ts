@@ -24,7 +24,7 @@ import {
 import { canRemove, isSpent, resendUnsure, roomTakers } from './beside.ts';
 import { standsInTheWay } from './cancel-policy.ts';
 import { closesAsOne } from './net-exposure.ts';
-import { type Shape, shapeInFavour, shapeReduce } from './order-prices.ts';
+import { type Shape, shapeBeforeLiquidation, shapeInFavour, shapeReduce } from './order-prices.ts';
 import { isWellPast, offsetFromActivation, outstandingBase } from './outstanding.ts';
 import type { Removal, SetScene, Want } from './want.ts';
 
@@ -212,9 +212,18 @@ interface Addition {
 function pushReduce(need: ReduceNeed, addition: Addition, scene: SetScene, plan: SetPlan): void {
   const { winner, position } = need;
   const { amount, slippage } = addition;
-  const { direction, markPrice, markError } = position;
-  if (direction === null || markPrice === null) {
-    plan.blocked.push({ key: winner.key, why: direction === null ? 'directionUnknown' : 'markUnknown' });
+  const { direction, markPrice, markError, liquidationPrice } = position;
+  if (direction === null) {
+    plan.blocked.push({ key: winner.key, why: 'directionUnknown' });
+    return;
+  }
+  if (markPrice === null) {
+    const isBeforeLiquidation =
+      isAtMarginCall(position) && liquidationPrice !== null && liquidationPrice !== 'none';
+    const shape: Shape = isBeforeLiquidation
+      ? shapeBeforeLiquidation({ direction, liquidationPrice }, slippage, scene.market)
+      : { ok: false, why: 'markUnknown' };
+    pushShape(need, { ...addition, part: undefined, shape }, plan);
     return;
   }
   const view = { direction, markPrice, markError };
@@ -231,6 +240,10 @@ function pushReduce(need: ReduceNeed, addition: Addition, scene: SetScene, plan:
   const shape = shapeReduce(view, slippage, scene.market, gap);
   pushShape(need, { ...addition, amount: share ?? amount, part, shape }, plan);
 }
+
+/** The exchange says so, and does not liquidate yet. */
+const isAtMarginCall = ({ liquidationState }: ReadPosition): boolean =>
+  liquidationState === 'margin_call' || liquidationState === 'unrecognised';
 
 interface ShapedAddition extends Omit<Addition, 'part'> {
   readonly part?: OwnOrder['part'];

@@ -81,6 +81,21 @@ function shapeTowards(
   return withLimit(direction, activation, slippage, market);
 }
 
+/**
+ * Shapes a stop by the liquidation price alone, for a margin call whose mark is unknown: the market has not passed that
+ * price, so the activation just before it is on the right side.
+ */
+export function shapeBeforeLiquidation(
+  { direction, liquidationPrice }: Pick<MarketView, 'direction'> & Pick<ProtectInputs, 'liquidationPrice'>,
+  slippage: number,
+  market: MarketSettings,
+): Shape {
+  const gap = activationGap({ markPrice: liquidationPrice, markError: 0 }, market);
+  const clear = gap.plus(toDecimal(market.priceStep));
+  const activation = away(opposite(direction), toDecimal(liquidationPrice), clear);
+  return withLimit(direction, stepAway(activation, direction, market), slippage, market);
+}
+
 export function opposite(direction: Direction): Direction {
   return direction === 'long' ? 'short' : 'long';
 }
