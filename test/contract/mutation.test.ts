@@ -100,7 +100,7 @@ const WORDS: Readonly<Record<string, string>> = { CANCELED: 'CANCELLED', '1': 'd
 /** Whether a value in a record is exactly the one on the wire. */
 function saysTheSame(value: unknown, wire: Tree | undefined): boolean {
   // An empty text is read as null where null is documented.
-  if (value === null) return wire === null || wire === '';
+  if (value === null) return wire === null || wire === '' || (Array.isArray(wire) && wire.length === 0);
   if (typeof value === 'boolean') return wire === value;
   if (typeof value === 'number') return unitsOf(wire).includes(value);
   if (typeof value === 'string') return value === (wire instanceof Digits ? wire.source : wire);

@@ -32,14 +32,19 @@ function worldOf(
   config = HALVE,
   to = '55200',
   faults: readonly FaultSpec[] = [],
+  market = 'BTC_PERP',
 ): World {
   const spec: WorldSpec = {
     seed: 5,
     durationMs: BREACH_MS + 60_000,
-    exchange: { accounts: [longAccount('4500')], depth: '5' },
+    exchange: {
+      accounts: [longAccount('4500', { positions: [{ market, side: 'long', amount: '0.500' }] })],
+      depth: '5',
+      ...(market === 'BTC_PERP' ? {} : { prices: { [market]: '60000' } }),
+    },
     prices: [
       {
-        market: 'BTC_USDT',
+        market: market === 'BTC_PERP' ? 'BTC_USDT' : market,
         points: [
           [0, '60000'],
           [BREACH_MS, '60000'],
@@ -160,4 +165,10 @@ describe('the client order id is not echoed', () => {
     await world.run();
     expect(sizeLeft(world)).toBe('0.250');
   });
+});
+
+test.each(['kPEPE_PERP', '币安人生_PERP'])('the market %s is watched, and never reduced', async (market) => {
+  const world = worldOf({}, HALVE.replace('BTC_PERP', market), '55200', [], market);
+  await world.run();
+  expect(sizeLeft(world)).toBe('0.250');
 });

@@ -31,7 +31,7 @@ export interface ProposedMarket extends Readonly<Record<MarketFigure, Proposal>>
 }
 
 /** Names that a config reads as a market, not as a pattern. */
-const MARKET_NAME = /^[A-Z0-9_-]{1,40}$/;
+const MARKET_NAME = /^[^\s"'`\\:;,|<>(){}[\]#&!%@/$*?]{1,40}$/;
 
 /** One entry per market with an open position, in the order of the exchange; other names are left out. */
 export function proposeMarkets(

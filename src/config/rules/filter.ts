@@ -11,7 +11,7 @@ const assetGlob = (): z.ZodType<string> =>
   });
 
 const positionGlob = (): z.ZodType<string> =>
-  text({ expected: 'a position id in quotes such as "42"', pattern: /^[\d*?]+$/, maxLength: 30 });
+  text({ expected: 'a position id in quotes such as "42"', pattern: /^[\w.:*?-]+$/, maxLength: 64 });
 
 const KEYS = {
   position: {

@@ -230,11 +230,11 @@ export function name(of: string): z.ZodType<string> {
   });
 }
 
-/** A market name or a pattern of them: `BTC_PERP`, `*_PERP`, `*`. */
+/** A market name, of any script and case (`kPEPE_PERP`), or a pattern of them: `*_PERP`, `*`. */
 export function marketGlob(): z.ZodType<string> {
   return text({
     expected: 'a market such as BTC_PERP, or a pattern such as "*_PERP" (quoted when it starts with *)',
-    pattern: /^[A-Z0-9_*?-]+$/,
+    pattern: /^(?=.*[_*?-])[^\s"'`\\:;,|<>(){}[\]#&!%@/$]+$/,
     maxLength: 40,
   });
 }

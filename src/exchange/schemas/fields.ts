@@ -36,16 +36,18 @@ const DECIMAL = 'a decimal string';
 export const decimalField = field(DECIMAL, asDecimal);
 
 const DIGITS = /^\d{1,40}$/;
+/** Some servers use other ids than integers, such as UUIDs. */
+const TEXT_ID = /^(?=.*\d)[A-Za-z0-9][\w.:-]{0,63}$/;
 
-/** An integer id, as a number or a string of digits, kept as a string; an unsafe integer only as a `NumberText`. */
+/** An id, as an integer or a text, kept as a text; an unsafe integer only as a `NumberText`. */
 export function asId(value: unknown): string | undefined {
   // A double of zero may have been `1e-400`: the text decides.
   if (typeof value === 'number') return Number.isSafeInteger(value) && value > 0 ? String(value) : undefined;
-  const text = value instanceof NumberText ? value.source : value;
-  return typeof text === 'string' && DIGITS.test(text) ? text : undefined;
+  if (value instanceof NumberText) return DIGITS.test(value.source) ? value.source : undefined;
+  return typeof value === 'string' && TEXT_ID.test(value) ? value : undefined;
 }
 
-export const idField = field('an integer id', asId);
+export const idField = field('an id', asId);
 
 /** Times and counts are doubles in records too. */
 const toDouble = (value: unknown): unknown => (value instanceof NumberText ? Number(value.source) : value);
@@ -127,7 +129,7 @@ const orNone = <T>(expected: string, read: (value: unknown) => T | undefined) =>
   field<T | null>(expected, (value) => (isNone(value) ? null : read(value)));
 
 export const decimalOrNone = orNone(DECIMAL, asDecimal);
-export const idOrNone = orNone('an integer id', asId);
+export const idOrNone = orNone('an id', asId);
 export const textOrNone = orNone('a text', asText);
 
 /** A field that may be absent, and then is absent in the record too. */

@@ -218,7 +218,7 @@ export const spotOrderReader: RecordReader<Omit<SpotOrderRecord, 'market'>> = z
   .transform((raw, context): Omit<SpotOrderRecord, 'market'> => {
     const orderId = raw.id ?? raw.order_id ?? raw.orderId;
     const clientOrderId = raw.client_order_id ?? raw.clientOrderId;
-    if (orderId === undefined) return missing(context, 'id', 'an integer id');
+    if (orderId === undefined) return missing(context, 'id', 'an id');
     if (clientOrderId === undefined) return missing(context, 'client_order_id', 'a text');
     const { id: _1, order_id: _2, orderId: _3, client_order_id: _4, clientOrderId: _5, ...rest } = raw;
     const { deal_stock, deal_money, deal_fee, ...fields } = rest;
@@ -267,7 +267,7 @@ const placedOrder = z.object({
 /** Specification 2.2, in either spelling, before the comparison with the request. */
 export const placedOrderReader = placedOrder.transform((raw, context) => {
   const orderId = raw.order_id ?? raw.orderId;
-  if (orderId === undefined) return missing(context, 'order_id', 'an integer id');
+  if (orderId === undefined) return missing(context, 'order_id', 'an id');
   return {
     orderId,
     clientOrderId: raw.client_order_id ?? raw.clientOrderId ?? undefined,

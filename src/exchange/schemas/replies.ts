@@ -33,10 +33,13 @@ export type Parsed<T> =
  */
 export function readReply<T>(text: string, value: unknown, read: (value: unknown) => Parsed<T>): Parsed<T> {
   const parsed = read(value);
-  if (parsed.ok && parsed.flaws === undefined && !hasSetAside(parsed.value)) return parsed;
+  if (parsed.ok && !hasSetAside(parsed.value) && !mayLackDigits(parsed.flaws ?? [])) return parsed;
   const exact = parseJsonKeepingDigits(text);
   return exact === undefined ? parsed : read(exact.value);
 }
+
+const mayLackDigits = (flaws: readonly SetAsideRecord[]): boolean =>
+  flaws.length >= MAX_ISSUES || flaws.some(({ got }) => got === 'number');
 
 function hasSetAside(value: unknown): boolean {
   const setAside = (value as Partial<RecordList<unknown>> | null | undefined)?.setAside;

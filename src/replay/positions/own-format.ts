@@ -14,7 +14,11 @@ import {
 import type { StartingBook } from './starting-account.ts';
 
 const marketName = () =>
-  text({ expected: 'a market such as BTC_PERP', pattern: /^[A-Z0-9_-]+$/, maxLength: 40 });
+  text({
+    expected: 'a market such as BTC_PERP',
+    pattern: /^[^\s"'`\\:;,|<>(){}[\]#&!%@/$*?]+$/,
+    maxLength: 40,
+  });
 
 const positionSchema = section(
   {

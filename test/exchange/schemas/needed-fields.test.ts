@@ -110,6 +110,13 @@ test('a closed position that is still listed, with amount 0 and liquidation pric
   });
 });
 
+test.each(['527', 'a1b2-77', '0b9f3a2e-4c1d-4f7e-9a55-1d2c3b4a5f60'])(
+  'a position whose id is the text %s is read',
+  (id) => {
+    expect(positions({ ...POSITION, positionId: id }).records).toMatchObject([{ positionId: id }]);
+  },
+);
+
 describe('a credit line', () => {
   test.each(['totalFunding', 'currentLtv', 'initialLtv', 'marginCallLtv', 'liquidationLtv'])(
     'is set aside because %s cannot be read: the others stay',
