@@ -22,7 +22,7 @@ export type Prepared =
 
 /** Specification 4.4: letters, digits, dashes, dots, underscores. */
 const CLIENT_ORDER_ID = /^[A-Za-z0-9._-]{1,255}$/;
-const MARKET = /^[^\s_"\\]{1,50}_[^\s"\\]{1,50}$/;
+const MARKET = /^[^\s_"\\]{1,50}[_-][^\s"\\]{1,50}$/;
 const TICKER = /^[^\s"\\]{1,50}$/;
 const MAX_ADDRESSES = 20;
 

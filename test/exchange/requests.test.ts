@@ -217,3 +217,11 @@ test.each<[readonly string[], boolean]>([
   expect(prepared.ok).toBe(isOk);
   if (!prepared.ok) expect(Object.keys(prepared.error.fields ?? {})).toEqual(['types']);
 });
+
+test('a market with a dash in its name cannot be traded', () => {
+  expect(PREPARE.cancelAll({ market: 'BTC-PERP' })).toMatchObject({
+    ok: true,
+    params: { market: 'BTC-PERP' },
+  });
+  expect(PREPARE.openPositions({ market: 'BTCPERP' })).toMatchObject({ ok: false });
+});

@@ -60,9 +60,16 @@ export const CODES: readonly CatalogueEntry[] = [
   byCode(0, 'validationFailed', '*', 'the request broke a rule; the fields say which'),
 ];
 
+/** Messages about the address of the request rather than the key, such as "IP address is not in the whitelist". */
+const ADDRESS_REFUSED =
+  /\bip\b.*\b(not|white-?list(ed)?|restricted|forbidden|denied|blocked|untrusted)\b|\baddress (is )?(not (allowed|permitted|trusted)|forbidden|blocked)\b/i;
+
 /** Causes that the words name, under any code: the exchange uses one code for several. The first match counts. */
 const WORDS: readonly (readonly [RegExp, string, CatalogueEntry['endpoints']])[] = [
-  [/\borders?\b.*\bnot found\b|\bno (open |active )?orders?\b/i, 'nothingToCancel', ['cancelAll']],
+  [ADDRESS_REFUSED, 'addressNotAllowed', '*'],
+  [/^(?!.*(not provided|missing|required)).*\bnonce\b/i, 'nonceRefused', '*'],
+  [/\bno active loan\b/i, 'noActiveLoan', ['creditLines']],
+  [/\borders? (was |were )?not found\b|\bno (open|active) orders?\b/i, 'nothingToCancel', ['cancelAll']],
   [/\b(not enough|insufficient) (balance|funds|margin)\b/i, 'insufficientBalance', '*'],
   [
     /\bmarket\b.*\b(not found|disabled|not available|unavailable|closed|suspended|delisted)\b/i,

@@ -89,11 +89,11 @@ const isRefusal = (status: number): boolean => status >= 400 && status < 500 && 
 function judge(endpoint: EndpointId, status: number, said: ErrorBody): Judgement {
   const byStatus = entryForStatus(status);
   if (!isRefusal(status)) return byStatus ?? FINDINGS.unexpectedStatus;
-  const reading = readMessage(endpoint, status, said);
-  if (reading !== undefined) return FINDINGS[reading];
-  if (status === 429) return byStatus ?? FINDINGS.unexpectedStatus;
-  const byWords = entryForWords(endpoint, allWords(said));
+  const byWords = entryForWords(endpoint, [said.message, ...Object.values(said.fields).flat()].join('; '));
+  if (status === 429)
+    return (byWords?.name === 'nonceRefused' ? byWords : byStatus) ?? FINDINGS.unexpectedStatus;
   if (byWords !== undefined) return byWords;
+  if (endpoint === 'creditLines' && status === 404) return FINDINGS.loansNotAvailable;
   const { code = 0 } = said;
   const byCode = entryForCode(endpoint, code);
   const isVague = code <= LARGEST_VAGUE_CODE || byCode === undefined;
@@ -110,33 +110,13 @@ function judge(endpoint: EndpointId, status: number, said: ErrorBody): Judgement
 
 const LARGEST_VAGUE_CODE = 30;
 
-const allWords = ({ message, fields }: ErrorBody): string =>
-  [message, ...Object.values(fields).flat()].join('; ');
-
-/** Recognises errors that only the message identifies. */
-function readMessage(endpoint: EndpointId, status: number, said: ErrorBody): FindingName | undefined {
-  if (status !== 429 && ADDRESS_REFUSED.test(said.message)) return 'addressNotAllowed';
-  if (/\bnonce\b/i.test(said.message) && !/not provided|missing|required/i.test(said.message)) {
-    return 'nonceRefused';
-  }
-  if (endpoint !== 'creditLines') return undefined;
-  if (/no active loan/i.test(said.message)) return 'noActiveLoan';
-  return status === 404 ? 'loansNotAvailable' : undefined;
-}
-
-/** Messages about the address of the request rather than the key, such as "IP address is not in the whitelist". */
-const ADDRESS_REFUSED =
-  /\bip\b.*\b(not|white-?list(ed)?|restricted|forbidden|denied|blocked|untrusted)\b|\baddress (is )?(not (allowed|permitted|trusted)|forbidden|blocked)\b/i;
-
 const PERMISSION_DENIED: Judgement = entryForStatus(403) ?? FINDINGS.unexpectedStatus;
 const DUPLICATE_ID: Judgement = entryForCode('stopLimit', 36) ?? FINDINGS.unexpectedStatus;
 const INVALID_ID: Judgement = CODES.find(({ name }) => name === 'clientOrderIdInvalid') ?? DUPLICATE_ID;
 
 /** Specification 5, rule 3: `success` false, code 0 and a message; without `success`, the message decides. */
 function deniesPermission({ success, message }: ErrorBody): boolean {
-  return success === false
-    ? !/validation/i.test(message)
-    : /permission|access|not enabled|not allowed/i.test(message);
+  return success === false ? !/validation/i.test(message) : /access|not enabled|not allowed/i.test(message);
 }
 
 const USED_BEFORE = /unique|already|exist|duplicate|taken|in use|(?:been|is|was) used|repeat/i;
@@ -156,18 +136,8 @@ function idTexts({ fields }: ErrorBody): string[] {
   return Object.entries(fields).flatMap(([name, said]) => (/^client_?order_?id$/i.test(name) ? said : []));
 }
 
-const NOTHING_SAID: ErrorBody = {
-  code: undefined,
-  message: '',
-  fields: {},
-  params: [],
-  success: undefined,
-  status: undefined,
-  refused: false,
-};
-
 function readErrorBody(body: unknown, redact: Conceal): ErrorBody {
-  if (!isObject(body)) return NOTHING_SAID;
+  if (!isObject(body)) return readErrorBody({}, redact);
   const own = (key: string): unknown => (Object.hasOwn(body, key) ? body[key] : undefined);
   const code = wholeNumber(own('code'));
   const status = wholeNumber(own('status'));
@@ -175,24 +145,23 @@ function readErrorBody(body: unknown, redact: Conceal): ErrorBody {
   const error = own('error');
   const message = own('message') ?? error;
   const errors = own('errors');
-  const listed = [message, errors].flatMap((said) =>
-    Array.isArray(said) ? texts(said, MAX_FIELDS, redact) : [],
+  const said = [message, errors].flatMap((one) =>
+    texts(Array.isArray(one) ? one : [one], MAX_FIELDS, redact),
   );
-  const isSaid =
-    [message, errors].some((said) => typeof said === 'string' || isObject(said)) || listed.length > 0;
+  const fields = { ...readFields(message, redact), ...readFields(errors, redact) };
   return {
     code,
-    message: [...(typeof message === 'string' ? [redact(message)] : []), ...listed].join('; '),
-    fields: { ...readFields(message, redact), ...readFields(errors, redact) },
+    message: said.join('; '),
+    fields,
     params: texts(own('params'), MAX_FIELDS, redact),
     success: typeof success === 'boolean' ? success : undefined,
     status: isErrorStatus(status) ? status : undefined,
     refused:
       success === false ||
       isErrorStatus(status) ||
-      (code !== undefined && isSaid) ||
       (typeof error === 'string' && error !== '') ||
-      isObject(error),
+      isObject(error) ||
+      (code !== undefined && (typeof message === 'string' || isObject(errors) || said.length > 0)),
   };
 }
 

@@ -117,17 +117,35 @@ export const positionReader: RecordReader<PositionRecord> = compiled(
   }),
 );
 
+const PERCENT = /^(.*\S)\s*%$/;
+
+const percentIn = (value: unknown): string | undefined =>
+  typeof value === 'string' ? PERCENT.exec(value)?.[1] : undefined;
+
+/** Takes percent signs off the LTVs. Where one has a sign, those without may be in another unit: they are left out. */
+function withoutPercent(item: unknown): unknown {
+  const fields = Object.entries(item as Readonly<Record<string, unknown>>);
+  if (!fields.some(([, value]) => percentIn(value) !== undefined)) return item;
+  const read = fields.map(
+    ([name, value]) => [name, name.endsWith('Ltv') ? percentIn(value) : value] as const,
+  );
+  return Object.fromEntries(read.filter(([, value]) => value !== undefined));
+}
+
 /** Specification 2.5. */
-export const creditLineReader: RecordReader<CreditLineRecord> = z.object({
-  asset: nameField,
-  amount: decimalField,
-  totalFunding: optional(decimalField),
-  currentLtv: optional(decimalField),
-  initialLtv: optional(decimalField),
-  marginCallLtv: optional(decimalField),
-  liquidationLtv: optional(decimalField),
-  createdAt: timeField,
-});
+export const creditLineReader: RecordReader<CreditLineRecord> = z.preprocess(
+  withoutPercent,
+  z.object({
+    asset: nameField,
+    amount: decimalField,
+    totalFunding: optional(decimalField),
+    currentLtv: optional(decimalField),
+    initialLtv: optional(decimalField),
+    marginCallLtv: optional(decimalField),
+    liquidationLtv: optional(decimalField),
+    createdAt: timeField,
+  }),
+);
 
 const partial = objectField({
   requestAmount: decimalField,

@@ -118,6 +118,18 @@ test.each(['527', 'a1b2-77', '0b9f3a2e-4c1d-4f7e-9a55-1d2c3b4a5f60'])(
 );
 
 describe('a credit line', () => {
+  test('is not judged, as its LTVs have a percent sign', () => {
+    const ltvs = { currentLtv: '74%', initialLtv: '60 %', marginCallLtv: '75%', liquidationLtv: '85.5%' };
+    const read = { currentLtv: '74', initialLtv: '60', marginCallLtv: '75', liquidationLtv: '85.5' };
+    expect(creditLines({ ...CREDIT_LINE, ...ltvs })).toMatchObject({ records: [read], flaws: [] });
+  });
+
+  test('has one LTV with a percent sign: the others may be fractions, so they are unknown', () => {
+    const { records } = creditLines({ ...CREDIT_LINE, currentLtv: '0.74', liquidationLtv: '85%' });
+    expect(records[0]).toMatchObject({ liquidationLtv: '85' });
+    expect(records[0]).not.toHaveProperty('currentLtv');
+  });
+
   test.each(['totalFunding', 'currentLtv', 'initialLtv', 'marginCallLtv', 'liquidationLtv'])(
     'is set aside because %s cannot be read: the others stay',
     (name) => {
