@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { FaultSpec } from '../../src/simulator/http/faults.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
-import type { WorldSpec } from '../../src/world/spec.ts';
+import type { WorldEvent, WorldSpec } from '../../src/world/spec.ts';
 import { isOurs } from '../support/own-orders.ts';
 import { type Alter, alterReplies } from './altered-replies.ts';
 import { longAccount } from './long-account.ts';
@@ -89,6 +89,14 @@ describe('a resting stop', () => {
 const AT_MARGIN_CALL = configOf(
   '{ liquidationState: { in: [margin_call, liquidation, unrecognised] } }\n    do: [{ reduce: { by: 50%, slippage: 1% } }]',
 );
+const CLOSED = { amount: '0', liquidationPrice: '0', basePrice: '0', pnl: '0', unrealizedPnl: '0' };
+const CLOSE: WorldEvent = {
+  kind: 'trade',
+  account: 'desk-1',
+  market: 'BTC_PERP',
+  side: 'sell',
+  amount: '0.5',
+};
 const withField =
   (name: string, value: unknown): Alter =>
   (body) =>
@@ -171,4 +179,24 @@ test.each(['kPEPE_PERP', '币安人生_PERP'])('the market %s is watched, and ne
   const world = worldOf({}, HALVE.replace('BTC_PERP', market), '55200', [], market);
   await world.run();
   expect(sizeLeft(world)).toBe('0.250');
+});
+
+test('a closed position is still listed, with amount 0 and liquidation price 0: reminders without end', async () => {
+  let last: object = {};
+  const listed: Alter = (body) => {
+    const [position] = body as object[];
+    if (position === undefined) return [{ ...last, ...CLOSED }];
+    last = position;
+    return body;
+  };
+  const config = AT_MARGIN_CALL.replace(
+    'do: [{ reduce: { by: 50%, slippage: 1% } }]',
+    'do: [{ notify: {} }]',
+  );
+  const world = worldOf({ [POSITIONS]: listed }, config, '52700');
+  world.schedule(BREACH_MS + 5_000, () => void world.apply(CLOSE));
+  await world.run(3 * 3_600_000);
+  const told = world.daemon('north').notices.map(({ kind }) => kind);
+  expect(told.filter((kind) => kind === 'firing' || kind === 'reminder')).toHaveLength(1);
+  expect(told).toContain('resolved');
 });
