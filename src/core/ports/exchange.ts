@@ -63,8 +63,8 @@ export interface CreditLineRecord {
   readonly createdAt: number;
 }
 
-/** Specification 2.6: available balance per asset; an absent asset has zero. */
-export type MainBalance = Readonly<Record<string, DecimalString>>;
+/** Specification 2.6: available balance per asset; an absent asset has zero. `null`: could not be read. */
+export type MainBalance = Readonly<Record<string, DecimalString | null>>;
 
 /** Specification 2.3. Contains personal data: address, memo, description, chain ids; see `knownTransfers`. */
 export interface TransferRecord {

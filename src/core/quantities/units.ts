@@ -9,8 +9,8 @@ export const MS_PER_HOUR = 3_600_000;
 export const MS_PER_DAY = 86_400_000;
 
 /** A reported number as a double, for comparing; unknown when the exchange left the field out. */
-export function reported(text: DecimalString | undefined): Quantity<number> {
-  return text === undefined ? unknown('fieldMissing') : known(toNumber(text));
+export function reported(text: DecimalString | null | undefined): Quantity<number> {
+  return text === undefined || text === null ? unknown('fieldMissing') : known(toNumber(text));
 }
 
 /** Value of one unit of the LTV fields as a fraction: 0.01 for percent, 1 for fractions. */

@@ -19,7 +19,7 @@ export function rememberBalances(
   if (reading.kind !== 'value') return before;
   const known = before?.assets ?? [];
   const held = Object.entries(reading.value)
-    .filter(([, amount]) => toNumber(amount) !== 0)
+    .filter(([, amount]) => amount === null || toNumber(amount) !== 0)
     .map(([asset]) => asset);
   const gone = known.filter(({ asset }) => !held.includes(asset));
   const isSame = gone.length === 0 && known.length === held.length && known.every(({ unseen }) => !unseen);

@@ -207,9 +207,11 @@ function balanceLines({ account }: Scene, wanted: readonly string[] | undefined)
   if (reading?.kind !== 'read') return [];
   const reported = reading.value;
   const isShown = (text: DecimalString): boolean => isDecimalString(text) && !toDecimal(text).eq(ZERO);
-  const assets = wanted ?? Object.keys(reported).filter((asset) => isShown(reported[asset]!));
-  return assets.map((asset) => ({
-    asset,
-    available: Object.hasOwn(reported, asset) ? reported[asset]! : ('0' as DecimalString),
-  }));
+  const assets = wanted ?? Object.keys(reported);
+  return assets.flatMap((asset) => {
+    const available = Object.hasOwn(reported, asset) ? reported[asset] : ('0' as DecimalString);
+    const isKnown =
+      available !== undefined && available !== null && (wanted !== undefined || isShown(available));
+    return isKnown ? [{ asset, available }] : [];
+  });
 }

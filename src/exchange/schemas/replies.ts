@@ -239,24 +239,25 @@ export function readCreditLines(value: unknown): Parsed<RecordList<CreditLineRec
   return { ok: true, value: list, ...flaws };
 }
 
-/** Specification 2.6. An absent asset means zero, so one bad entry invalidates the whole reply. */
+/** Specification 2.6. An absent asset means zero, so one that cannot be read is kept as unknown. */
 export function readMainBalance(value: unknown): Parsed<MainBalance> {
   if (Array.isArray(value) && value.length === 0) return ok({});
   if (!isObject(value)) return invalid('', 'an object keyed by asset', value);
   const problems: SetAsideRecord[] = [];
-  const entries: [string, DecimalString][] = [];
+  const entries: [string, DecimalString | null][] = [];
   for (const [asset, balance] of Object.entries(value)) {
     const amount = child(balance, 'main_balance') ?? child(balance, 'mainBalance');
     const decimal = asDecimal(amount);
-    if (isObject(balance) && decimal !== undefined) entries.push([asset, decimal]);
-    else {
-      const path = `.${pathKey(asset)}.main_balance`;
-      problems.push({ path, expected: 'a decimal string', got: shapeOf(amount) });
-      if (problems.length === MAX_ISSUES) break;
-    }
+    const isRead = isObject(balance) && decimal !== undefined;
+    entries.push([asset, isRead ? decimal : null]);
+    if (isRead || problems.length === MAX_ISSUES) continue;
+    const path = `.${pathKey(asset)}.main_balance`;
+    problems.push({ path, expected: 'a decimal string', got: shapeOf(amount) });
   }
-  if (problems.length > 0) return { ok: false, problems };
-  return ok(Object.fromEntries(entries));
+  if (problems.length === 0) return ok(Object.fromEntries(entries));
+  // Not a balance at all.
+  if (entries.every(([, amount]) => amount === null)) return { ok: false, problems };
+  return { ok: true, value: Object.fromEntries(entries), flaws: problems };
 }
 
 /** One page of a history. */

@@ -9,10 +9,10 @@ type Balances = AccountState['balances'];
 
 function remembered(
   before: Balances,
-  balances: Readonly<Record<string, string>>,
+  balances: Readonly<Record<string, string | null>>,
   { timerMs = 0, sinceReadMs = 1, ageMs = 0 } = {},
 ): Balances {
-  const mainBalance = read(balances as Readonly<Record<string, DecimalString>>, ageMs);
+  const mainBalance = read(balances as Readonly<Record<string, DecimalString | null>>, ageMs);
   const account = new AccountQuantities(snapshot({ mainBalance }, at(0)), settings(), at(0));
   return rememberBalances(before, account, timerMs, () => sinceReadMs);
 }
@@ -33,6 +33,13 @@ describe('an asset that had a balance and is shown as 0', () => {
       ageMs: 70,
     });
     expect(zeros(swapped)).toEqual(['USDT']);
+  });
+
+  test('is unknown and not gone while its entry cannot be read', () => {
+    expect(remembered(before, { USDT: null })).toBe(before);
+    const mainBalance = read({ USDT: null });
+    const account = new AccountQuantities(snapshot({ mainBalance }, at(0)), settings(), at(0));
+    expect(account.mainBalance('USDT')).toEqual({ kind: 'unknown', why: 'fieldMissing' });
   });
 
   test('is there again with the next read that shows it', () => {

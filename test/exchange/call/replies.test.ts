@@ -302,7 +302,8 @@ describe('any mutation of a documented reply gives an error, a record set aside,
           const market = leaf === 'BTC_USDT';
           // Where null is documented, an empty string is read as null, and so is an empty list of attached orders.
           const time = [1e3, 1e6].some((unit) => text.includes(String(Number(leaf) * unit)));
-          const none = leaf === 'null' && (put.has('') || text.includes('"tpsl":[]'));
+          const none =
+            leaf === 'null' && (put.has('') || text.includes('"tpsl":[]') || parsed.flaws !== undefined);
           const ok =
             read ||
             mark ||

@@ -3,6 +3,7 @@ import { parseJson } from '../../../src/exchange/call/parse-json.ts';
 import {
   type Parsed,
   readCreditLines,
+  readMainBalance,
   readPositions,
   readReply,
 } from '../../../src/exchange/schemas/replies.ts';
@@ -140,4 +141,21 @@ describe('a credit line', () => {
       }
     },
   );
+});
+
+describe('the main balance', () => {
+  test('is not read at all, as one asset cannot be read', () => {
+    for (const odd of [null, '5', { main_balance: null }, { main_balance: 'n/a' }, {}]) {
+      const { flaws, ...balance } = read(
+        JSON.stringify({ USDT: { main_balance: '7' }, X: odd }),
+        readMainBalance,
+      );
+      expect(balance).toEqual({ USDT: '7', X: null });
+      expect(flaws).toMatchObject([{ path: '.X.main_balance' }]);
+    }
+  });
+
+  test('in another shape is no balance, as a missing asset would count as zero', () => {
+    expect(readMainBalance({ result: { USDT: { main_balance: '7' } } }).ok).toBe(false);
+  });
 });
