@@ -112,6 +112,10 @@ export class Standby {
   start(context: PipelineContext, lost?: string): void {
     this.#context = context;
     this.turns.begin(this.isAlone);
+    this.#parts.backend.onAlone = (error) => {
+      this.turns.begin(false);
+      this.#beginTicks(error);
+    };
     if (this.isAlone) this.#beginTicks(new Error(lost ?? 'what was done without it is not handed back yet'));
     this.#probeLater();
   }
@@ -138,13 +142,8 @@ export class Standby {
     if (this.#isStopped) return;
     if (problem !== undefined) {
       this.#unsettle();
-      if (backend.isAlone) {
-        this.#tickAll();
-        return;
-      }
-      backend.takeOver();
-      this.turns.begin(false);
-      this.#beginTicks(problem.error);
+      if (backend.isAlone) this.#tickAll();
+      else backend.takeOver(problem.error);
       return;
     }
     this.#learning.learnControls();

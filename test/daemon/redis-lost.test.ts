@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { hasRedisServer, startRedisServer } from '../support/redis.ts';
-import { drift, hasFilled, openScene, ours, polls, sizeOf } from './scene.ts';
+import { drift, hasFilled, move, openScene, ours, polls, priceOf, sizeOf } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
 
 const HALVE = `  - id: rule
@@ -54,37 +54,65 @@ test.runIf(hasServer)(
   },
 );
 
-test('Redis is emptied: in the new store epoch nothing adds up with the orders of the old one', async () => {
+/** Removes every key of the installation, as FLUSHALL does, under a daemon that goes on. */
+async function empty(world: Awaited<ReturnType<typeof openDaemonWorld>>): Promise<void> {
+  const redis = new Redis(world.redisUrl);
+  closeAfterTest(async () => redis.disconnect());
+  await redis.unlink(...(await redis.keys(`${world.prefix}*`)));
+}
+
+test('Redis is emptied under `by: 50%` while its order stands: half is closed, and not the rest', async () => {
   const simulator = await openScene();
-  // By default the new order is placed beside the old one, audited as overshoot; here nothing may add up.
-  const acting = '{ fillWithin: 1s, overshoot: never }';
+  const acting = '{ fillWithin: 1s }';
   const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: HALVE, acting });
   const daemon = await world.start();
-  const isWhole = ({ amount }: { readonly amount?: string | undefined }) => amount === '0.25';
   await eventually(
-    () => ours(simulator, 'long').some(isWhole),
+    () => ours(simulator, 'long').length > 0,
     'an order',
     () => troubles(world.events),
   );
   const before = await daemon.state.store.read('long');
-  const redis = new Redis(world.redisUrl);
-  closeAfterTest(async () => redis.disconnect());
-  const keys = await redis.keys(`${world.prefix}*`);
-  await redis.unlink(...keys);
+  await empty(world);
+  await polls(world, 'long', 4);
+  await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.5), 'a fill', world);
+  await polls(world, 'long', 6);
+  expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
   await eventually(
-    () => ours(simulator, 'long').filter(isWhole).length > 1,
-    'an order of the new store epoch',
+    () => world.events.some((event) => event.kind === 'standby' && event.state === 'shared'),
+    'what it knew in Redis again',
     () => troubles(world.events),
   );
   const after = await daemon.state.store.read('long');
   if (before.load.kind !== 'loaded' || after.load.kind !== 'loaded') throw new Error('refused');
-  expect(after.load.account.epoch.id).not.toBe(before.load.account.epoch.id);
-  // The old order was cancelled before the new one was placed.
-  expect(simulator.model.openOrders('long')).toHaveLength(1);
-  await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.5), 'a fill', world);
-  await polls(world, 'long', 6);
-  // A new store epoch knows no earlier target: it halves what it finds.
-  expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
+  expect(after.load.account.epoch.id).toBe(before.load.account.epoch.id);
+  expect(simulator.model.openOrders('long')).toHaveLength(0);
+});
+
+test.each([
+  ['everything', null],
+  ['an account', 'long'],
+])('Redis is emptied while a pause of %s is in force: it stays in force', async (_, accountId) => {
+  const simulator = await openScene();
+  const rules = HALVE.replace(
+    'amount: { above: 0.3 }',
+    `markPrice: { below: ${priceOf(simulator) * 0.998} }`,
+  );
+  const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules });
+  const daemon = await world.start();
+  await polls(world, 'long', 2);
+  const pause = { kind: 'pause', accountId, expiresAtMs: null, author: 'ann', reason: 'exams' } as const;
+  await daemon.state.controls.put(pause);
+  await polls(world, 'long', 2);
+  await empty(world);
+  move(simulator, -0.004);
+  await eventually(
+    () => world.events.some((event) => event.kind === 'standby' && event.state === 'shared'),
+    'what it knew in Redis again',
+    () => troubles(world.events),
+  );
+  await polls(world, 'long', 4);
+  expect(ours(simulator, 'long')).toEqual([]);
+  expect(await daemon.state.controls.list()).toMatchObject([{ kind: 'pause', author: 'ann', accountId }]);
 });
 
 test.runIf(hasServer)('a Redis that hangs delays nothing for longer than it hangs', async () => {

@@ -74,6 +74,7 @@ export class StandbyBackend implements Backend {
   #writers: readonly string[] = [];
   /** Whether there are other processes with the same prefix. Set by the code that watches them; assumed if unknown. */
   hasCompany = false;
+  onAlone: ((error: unknown) => void) | undefined;
 
   constructor(options: StandbyOptions) {
     this.#options = options;
@@ -163,8 +164,8 @@ export class StandbyBackend implements Backend {
     this.#alone = alone;
   }
 
-  /** From now on all state is kept in this process. */
-  takeOver(): void {
+  /** From now on all state is kept in this process; `error` says why. */
+  takeOver(error?: unknown): void {
     if (this.#alone !== undefined) return;
     const { clock, historySamples } = this.#options;
     const alone = new MemoryBackend(clock, historySamples);
@@ -172,6 +173,7 @@ export class StandbyBackend implements Backend {
       if (!isBlank(image)) alone.adopt(index, { ...image, ...runOf(image) });
     }
     this.#alone = alone;
+    this.onAlone?.(error);
     void this.#mirror?.processChanged();
   }
 
@@ -259,11 +261,20 @@ export class StandbyBackend implements Backend {
     }
   }
 
-  view(index: number, request: RawRequest): Promise<RawView> {
-    return this.#use(
-      (backend) => backend.view(index, request),
-      (raw) => this.#noteView(index, raw),
-    );
+  /** What a server has lost is not decided anew: it is in force here, and is handed back. */
+  async view(index: number, request: RawRequest): Promise<RawView> {
+    const { isAlone } = this;
+    const { accounts, controls } = this.#image(index);
+    // As of the request: the reply may be older than what is learnt meanwhile.
+    const known = new Set(request.accountIds.filter((accountId) => accounts.has(accountId)));
+    const ask = (backend: Backend): Promise<RawView> => backend.view(index, request);
+    const raw = await this.#use(ask, (view) => {
+      const isLost = view.accounts.some(({ accountId, header }) => header === '' && known.has(accountId));
+      const hasLost = isLost || (view.controls === '' && controls !== '');
+      if (hasLost) this.takeOver(new Error('Redis has lost what it had'));
+      else this.#noteView(index, view);
+    });
+    return this.isAlone && !isAlone ? await this.#use(ask) : raw;
   }
 
   commit(index: number, batch: RawBatch): Promise<RawCommitReply> {
