@@ -72,7 +72,7 @@ export interface Routed {
 /**
  * Routes actions to the lanes of their markets. An action of an account or credit-line rule concerns the matching
  * positions of the first list after it appeared; while lists are incomplete, also positions of later lists that were
- * open before it. An episode fails, once, if no list shows its positions in time.
+ * open before it, and of what is asked of each position also those opened later. An episode fails, once, if no list shows its positions in time.
  */
 export function routeRequests(state: RouteState, inputs: RouteInputs): Routed {
   const routes: Record<string, readonly PositionRef[]> = {};
@@ -158,7 +158,8 @@ function routeOf(
 ): readonly PositionRef[] | undefined {
   const known = state.routes[key];
   if (known === undefined) return concerned(request, inputs);
-  if (state.partial?.includes(key) !== true) return known;
+  const isOfAll = request.subjectKind !== 'position' && isStanding(request.action);
+  if (!isOfAll && state.partial?.includes(key) !== true) return known;
   const wasOpen = new Set(
     inputs.positions
       .filter(({ openDate }) => openDate !== undefined && openDate * 1_000 <= request.atMs)
@@ -166,9 +167,18 @@ function routeOf(
   );
   const found = concerned(request, inputs) ?? [];
   const hidden = found.filter(
-    ({ positionId }) => wasOpen.has(positionId) && !known.some((ref) => ref.positionId === positionId),
+    ({ positionId }) =>
+      (isOfAll || wasOpen.has(positionId)) && !known.some((ref) => ref.positionId === positionId),
   );
   return hidden.length === 0 ? known : [...known, ...hidden];
+}
+
+/** What it asks for, it asks of each position, opened when it may: a stop, or a distance. */
+function isStanding(action: ActionRequest['action']): boolean {
+  if (action.kind === 'protect') return true;
+  return (
+    action.kind === 'reduce' && (action.target.kind === 'untilDistance' || isAccountTarget(action.target))
+  );
 }
 
 function concerned(request: ActionRequest, inputs: RouteInputs): readonly PositionRef[] | undefined {

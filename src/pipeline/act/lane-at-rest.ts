@@ -69,10 +69,12 @@ export function isAllAtRest(decisions: Decisions): boolean {
   if (acting.length === 0 || !acting.every(({ action }) => action.kind === 'protect')) return false;
   if (requestsOf(decisions, acting) !== undefined) return false;
   if (routes === undefined || routes.waiting !== undefined || routes.partial !== undefined) return false;
+  const { positions } = observation;
+  const shown = positions?.isNew === true ? snapshot.sources.positions : undefined;
   const { byMarket, waiting } = routeRequests(routes, {
     active: acting,
     conclusive,
-    positions: [],
+    positions: shown?.kind === 'read' ? shown.value.records : [],
     complete: false,
     accountId: account.id,
     intentTtlMs: settings.intentTtlMs,
@@ -85,7 +87,6 @@ export function isAllAtRest(decisions: Decisions): boolean {
   if (!lanes.every((lane) => lane.epoch === stored.epoch.id && onClock(lane, settings, moment) === lane)) {
     return false;
   }
-  const { positions } = observation;
   const read =
     positions?.isNew === true ? readOf(positions, snapshot, evaluation.state, account.rules) : undefined;
   return lanes.every((lane) => {
