@@ -11,18 +11,17 @@ export interface DueDigest {
 }
 
 const MINUTES_PER_DAY = 1_440;
+const MOST_SKIPPED = 120;
 
-/** The newest digest due at `nowMs`. An hour that a clock change skips or repeats may move it by that hour. */
+/** The newest digest due at `nowMs`. One due in an hour that clocks skip is due after it. */
 export function dueBy(nowMs: number, { atMinute, timeZone }: DigestTime): DueDigest {
   const minuteMs = Math.floor(nowMs / MS_PER_MINUTE) * MS_PER_MINUTE;
   const sinceMinutes = (localTime(minuteMs, timeZone).minute - atMinute + MINUTES_PER_DAY) % MINUTES_PER_DAY;
-  const atMs = minuteMs - sinceMinutes * MS_PER_MINUTE;
+  const wallMs = minuteMs - sinceMinutes * MS_PER_MINUTE;
+  // The clocks have gone forward since.
+  const skipped = (atMinute - localTime(wallMs, timeZone).minute + MINUTES_PER_DAY) % MINUTES_PER_DAY;
+  const atMs = skipped > MOST_SKIPPED ? wallMs : Math.min(minuteMs, wallMs + skipped * MS_PER_MINUTE);
   return { name: `${localTime(atMs, timeZone).day}T${clockWords(atMinute)}`, atMs };
-}
-
-/** The node-cron pattern: minute and hour of every day. */
-export function cronOf({ atMinute }: DigestTime): string {
-  return `${atMinute % 60} ${Math.floor(atMinute / 60)} * * *`;
 }
 
 function clockWords(minute: number): string {

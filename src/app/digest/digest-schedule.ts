@@ -6,7 +6,7 @@ import { MS_PER_DAY } from '../../core/quantities/units.ts';
 import type { DigestClaims } from '../../state/digest/digest-claims.ts';
 import type { Base } from '../open-base.ts';
 import { SCHEDULE_OPTIONS } from '../schedule-options.ts';
-import { cronOf, type DueDigest, dueBy } from './digest-due.ts';
+import { type DueDigest, dueBy } from './digest-due.ts';
 import { digestNotice } from './digest-notice.ts';
 
 export interface DigestScheduleParts extends Pick<Base, 'instance' | 'clock' | 'telemetry'> {
@@ -46,12 +46,17 @@ export class DigestSchedule {
     await this.stop();
     if (settings === undefined) return;
     this.#over = new AbortController();
+    let begun = '';
     const send = (atMs: number, afterMs: number): void => {
-      this.#start(dueBy(atMs, settings), settings, afterMs);
+      const due = dueBy(atMs, settings);
+      if (due.name === begun || this.#sending !== undefined) return;
+      begun = due.name;
+      this.#start(due, settings, afterMs);
     };
-    const task = schedule(cronOf(settings), ({ date }) => send(date.getTime(), 0), {
+    // A pattern of hours skips the day on which its hour is skipped.
+    const everyMinute = '* * * * *';
+    const task = schedule(everyMinute, ({ date }) => send(date.getTime(), 0), {
       name: 'digest',
-      timezone: settings.timeZone,
       ...SCHEDULE_OPTIONS,
     });
     this.#current = { settings, task };
@@ -68,7 +73,6 @@ export class DigestSchedule {
   }
 
   #start(due: DueDigest, settings: CompiledDigest, afterMs: number): void {
-    if (this.#sending !== undefined) return;
     const { signal } = this.#over;
     this.#sending = this.#send({ due, afterMs }, settings, signal).finally(() => {
       this.#sending = undefined;
