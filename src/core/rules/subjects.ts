@@ -98,14 +98,25 @@ function creditLineSubjects(account: AccountQuantities, memory: Memory): Subject
   const list = account.fresh(account.snapshot.sources.creditLine);
   const stale = list.kind === 'unknown' ? list.why : undefined;
   const keys = account.creditLines.map(({ record }) => creditLineKey(record));
-  const subjects = account.creditLines.map((creditLine, index) => {
-    const key = keys[index] ?? creditLineKey(creditLine.record);
+  // Credit lines that cannot be told apart are judged by the worst of them.
+  const ltvOf = (index: number): number => {
+    const ltv = account.creditLines[index]?.ltv('currentLtv');
+    return ltv?.kind === 'value' ? ltv.value : Number.NaN;
+  };
+  const alike = (key: SubjectKey): readonly number[] =>
+    keys.flatMap((one, index) => (one === key ? [index] : [])).toSorted((a, b) => ltvOf(b) - ltvOf(a));
+  const subjects = account.creditLines.map((first, index) => {
+    const key = keys[index] ?? creditLineKey(first.record);
+    const isRepeated = keys.indexOf(key) !== keys.lastIndexOf(key);
+    const [worst = index, ...others] = isRepeated ? alike(key) : [];
+    const isUnclear = isRepeated && [worst, ...others].some((one) => Number.isNaN(ltvOf(one)));
+    const creditLine = account.creditLines[worst] ?? first;
     const of: CreditLineSubject = {
       creditLine,
       account,
       motion: motionOf(memory.creditLines.find(({ subject }) => subject === key)?.forecast),
     };
-    const frozen = stale ?? (isRepeated(keys, index) ? ('duplicateRecord' as const) : undefined);
+    const frozen = stale ?? (isUnclear ? ('duplicateRecord' as const) : undefined);
     return { key, of, filterable: { asset: creditLine.record.asset }, frozen };
   });
   const incomplete = incompleteness(list);
@@ -136,7 +147,6 @@ function incompleteness(list: Quantity<{ readonly complete: boolean }>): Unknown
 
 /** One subject per key: records with the same key cannot be distinguished and count once. */
 function unique<K extends SubjectKind>(subjects: readonly Subject<K>[]): readonly Subject<K>[] {
-  if (subjects.every(({ frozen }) => frozen === undefined)) return subjects;
   const seen = new Set<SubjectKey>();
   return subjects.filter(({ key }) => !seen.has(key) && seen.add(key));
 }

@@ -266,6 +266,26 @@ describe('subjects that vanish', () => {
     expect(account.positions(182_000, [near()]).active.map(({ episode }) => episode)).toEqual([3]);
   });
 
+  test.each([
+    ['below the threshold', '50', 0],
+    ['above it', '82', 1],
+  ])('of two credit lines with equal asset and time the worse is judged: %s', (_, second, fired) => {
+    const account = new Account([rule('creditLine', above('currentLtv', 0.8))]);
+    for (const ltvs of [
+      ['0.4', second],
+      [second, '0.4'],
+    ]) {
+      const lines = ltvs.map((ltv) => creditLine({ currentLtv: d(ltv) }));
+      const { decisions, active } = account.poll({
+        snapshot: snapshot({ creditLine: read(list(lines)) }, at(0)),
+        now: at(0),
+      });
+      expect(active).toHaveLength(fired);
+      expect(decisions).toHaveLength(1);
+      expect(decisions[0]?.unknown).toBeUndefined();
+    }
+  });
+
   test('records that share an id are frozen: neither of them is judged', () => {
     const account = firing();
     const twice = account.positions(1_000, [near(), position(), near({ positionId: '43' })]);
