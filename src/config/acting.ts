@@ -63,6 +63,14 @@ const ACTING = {
     integer: true,
     expected: 'a whole number from 1 to 1000',
   }).describe('Attempts of one reduction before it counts as failed.'),
+  mostSets: number({
+    min: 1,
+    max: 1000,
+    integer: true,
+    expected: 'a whole number from 1 to 1000',
+  }).describe(
+    'Sets of orders that may go to one market within a minute although no read shows a moved position or price. Past that one goes a minute, or every 1 to 10 s near liquidation, and people are told.',
+  ),
   slippage: slippageSteps().describe(
     'For `reduce` actions without their own: slippage of each attempt in turn; the last one is kept.',
   ),
@@ -91,6 +99,7 @@ const ACTING_DEFAULTS = {
   maxOrderReadAge: '2s',
   maxRenewals: 5,
   maxAttempts: 20,
+  mostSets: 12,
   slippage: ['0.5%', '1%', '2%'],
   distanceTolerance: '10%',
   largestReduction: '100%',

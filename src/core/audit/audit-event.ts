@@ -86,7 +86,7 @@ export type DoubtReason = 'newStore' | 'unknownOutcome' | 'processDied' | 'dupli
 export type IdleReason = 'nothingWanted' | 'setInPlace' | 'held' | 'busy' | 'gateClosed' | 'blocked';
 
 /** Why a lane waits. */
-export type WaitReason = 'lateArrival' | 'readLag' | 'backoff';
+export type WaitReason = 'lateArrival' | 'readLag' | 'backoff' | 'braked';
 
 export type RejectionReason =
   /** Nothing to reduce on this side (116). */
@@ -161,6 +161,8 @@ export type AuditKind =
   | 'coverChanged'
   | 'overshoot'
   | 'standingOrder'
+  /** Requests change nothing that can be seen: the lane holds back. */
+  | 'braked'
   /** A position left the list, came back, or is taken to be closed. */
   | 'positionAbsent'
   /** The market's maintenance margin differs from the configured one. */

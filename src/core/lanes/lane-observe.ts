@@ -17,6 +17,7 @@ import { absorbRead, isSentFor, isWellPast, offsetFromActivation } from '../orde
 import { type DecimalString, formatDecimal, toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { isHeld, isPresumedClosed, isUncertain, judgeAbsences, withHeld } from './absence.ts';
+import { eased } from './brake.ts';
 import { noteContests } from './contest.ts';
 import { withoutOldDoubt } from './doubtful.ts';
 import { changeLane, type LaneChange, type LaneScene } from './lane-change.ts';
@@ -55,7 +56,9 @@ export function observeRead(
     const known = isAfterOutage(state.latestRead, read, settings)
       ? suspectStops(seen, 'outage', audit)
       : seen;
-    const noted = isNewer(read, state.latestRead) ? { ...known, latestRead: read } : known;
+    const noted = isNewer(read, state.latestRead)
+      ? { ...eased(known, read, settings), latestRead: read }
+      : known;
     const reason = ignoreReason(noted, read, settings);
     if (reason !== undefined) {
       audit.emit({ kind: 'readIgnored', reason, words: `read of ${read.sentAtMs} not used for sizing` });

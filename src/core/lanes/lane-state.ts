@@ -13,6 +13,7 @@ import type { CancelAllRequest, OrderType, PositionSide, ReduceOnlyStopRequest }
 import type { DecimalString } from '../quantities/decimal.ts';
 import type { Mode, ReduceTarget, Rung, Severity } from '../rules/rule.ts';
 import type { Direction, LiquidationStateValue } from '../rules/subject.ts';
+import type { Brake } from './brake.ts';
 import type { OwnOrder } from './own-order.ts';
 
 /** Raised when older stored lanes can no longer be read. */
@@ -98,6 +99,8 @@ export interface LaneState {
   readonly rebasedMs?: number;
   /** Our orders that closed something within the last hour; the price after them is followed. Absent: none. */
   readonly costs?: readonly PendingCost[];
+  /** What was sent since a read last showed a change. Absent: nothing. */
+  readonly brake?: Brake;
   /** Marks of standing orders and held-back actions already reported, so that each is reported once. */
   readonly reported: readonly string[];
   /** Orders held back by observe mode or a pending approval, as they would be sent. Absent: none. */

@@ -10,6 +10,7 @@ import type { CommandOutcome, ExchangeError, PlacedOrder } from '../ports/exchan
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { withLeft } from './absence.ts';
+import { countSent } from './brake.ts';
 import { finishCancel } from './cancel-outcome.ts';
 import { actedOnByAnother, changeOrder, isSameId, mayHideOrders, unsure } from './doubtful.ts';
 import { about, changeLane, type LaneChange, type LaneScene } from './lane-change.ts';
@@ -35,8 +36,9 @@ export function begin(state: LaneState, step: RequestStep, nowMs: number): LaneC
   const audit = recorder(state.accountId, state.market, nowMs);
   const started: LaneState = { ...state, inProgress: { step, startedMs: nowMs } };
   if (step.kind === 'readPositions') return { state: started, events: [] };
+  const counted = { ...started, brake: countSent(state, step, nowMs) };
   const begun =
-    step.kind === 'place' ? beginPlace(started, step, audit) : beginCancel(started, step, { nowMs, audit });
+    step.kind === 'place' ? beginPlace(counted, step, audit) : beginCancel(counted, step, { nowMs, audit });
   return { state: begun, events: audit.events };
 }
 

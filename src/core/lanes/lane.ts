@@ -21,6 +21,7 @@ import { coverOrders, isRemovable } from '../orders/outstanding.ts';
 import type { Admitted, Removal, SetDifference, Want } from '../orders/want.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
 import { isHeld, withHeld } from './absence.ts';
+import { brakedUntilMs, held } from './brake.ts';
 import { unusedAttempt } from './doubtful.ts';
 import { dueTask } from './due-task.ts';
 import type { LaneChange, LaneScene } from './lane-change.ts';
@@ -53,10 +54,20 @@ export function advance(state: LaneState, context: LaneContext, nowMs: number): 
   // Must follow everything that may open an intent.
   const asked = boundChange(askGate(started, context.gate, scene), scene);
   const ready = recordObserved(failExhausted(asked, scene), scene);
-  const turn: Turn = { ...scene, context, market: marketOf(ready, settings) };
+  const audit = recorder(state.accountId, state.market, nowMs);
+  const turn: Turn = { ...scene, audit, context, market: marketOf(ready, settings) };
   const task = dueTask(ready, turn);
   const { state: next, step } = task.step === null ? decideSet(task.state, turn) : task;
-  return { state: next, step: withWake(step, next, scene), events: scene.audit.events };
+  const untilMs =
+    step.kind === 'place' || step.kind === 'cancelAll'
+      ? brakedUntilMs(ready, step, settings, nowMs)
+      : undefined;
+  if (untilMs !== undefined) {
+    const braked = held(ready, scene.audit, nowMs);
+    return { state: braked, step: { kind: 'wait', untilMs, why: 'braked' }, events: scene.audit.events };
+  }
+  const events = [...scene.audit.events, ...audit.events];
+  return { state: next, step: withWake(step, next, scene), events };
 }
 
 /** What one lane learns of the exchange and ids holds for all of the account. */

@@ -36,7 +36,7 @@ export function takeUp(state: LaneState, settings: AccountSettings, nowMs: numbe
 /** Starts all waits again, none longer than it can be, and forgets what was read. */
 export function rebase(state: LaneState, settings: AccountSettings, nowMs: number): LaneState {
   const notAfter = (atMs: number, boundMs: number): number => Math.min(atMs, nowMs + boundMs);
-  const { inProgress, change, doubt, retryAtMs } = state;
+  const { inProgress, change, doubt, retryAtMs, brake } = state;
   const retryAt = (kind: RetryKind): number => notAfter(retryAtMs[kind] ?? nowMs, settings.fillWithinMs);
   // These times prove nothing any more: the clock may have changed.
   const {
@@ -53,6 +53,9 @@ export function rebase(state: LaneState, settings: AccountSettings, nowMs: numbe
     ...(pendingMs === undefined ? {} : { cancelPendingUntilMs: notAfter(pendingMs, settings.lateArrivalMs) }),
     read: null,
     latestRead: null,
+    ...(brake === undefined
+      ? {}
+      : { brake: { ...brake, setsMs: brake.setsMs.map((atMs) => notAfter(atMs, 0)) } }),
     ...absentOf(state, nowMs),
     ...contestsOf(state, nowMs),
     ...seenOf(state, nowMs),

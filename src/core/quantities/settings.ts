@@ -60,6 +60,8 @@ export interface AccountSettings {
   readonly maxRenewals: number;
   /** Attempts of one intent before it counts as failed. */
   readonly maxAttempts: number;
+  /** Order sets of one market in a minute that change nothing before its lane holds back. */
+  readonly mostSets: number;
   /** A reduction to a distance counts as reached once at most this fraction of the reduction remains. */
   readonly distanceTolerance: number;
   /** Largest part of a position that one intent may close, a fraction; 1: no limit. */

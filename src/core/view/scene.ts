@@ -129,6 +129,7 @@ const UNKNOWN_SETTINGS = {
   maxOrderReadAgeMs: 0,
   maxRenewals: 0,
   maxAttempts: 0,
+  mostSets: 12,
   distanceTolerance: 0,
   largestReduction: 0,
   cadence: { calmMs: 0, alertMs: 0 },

@@ -21,6 +21,7 @@ export const settings: AccountSettings = {
   intentTtlMs: 60_000,
   maxRenewals: 2,
   maxAttempts: 5,
+  mostSets: 12,
   cadence: { calmMs: 1_000, alertMs: 1_000 },
   marketSettings: (name) => (name.endsWith('_PERP') ? market : undefined),
 };

@@ -81,7 +81,7 @@ test('under a pause the stops below a triggered one are placed again, however lo
     ],
   };
   const ask = action(ladder, { ruleId: 'ladder' });
-  const driver = new Driver().read(at({})).ask(ask);
+  const driver = new Driver({ intentTtlMs: 600_000 }).read(at({})).ask(ask);
   settle(driver, at({}));
   const stood = activations(driver);
   expect(stood).toHaveLength(3);
@@ -99,6 +99,8 @@ test('under a pause the stops below a triggered one are placed again, however lo
     driver.later(1_000).read(fallen);
     if (driver.next().kind === 'place') driver.refuse({ name: 'rateLimited', retryAfterMs: 3_000 });
   }
+  // So many refusals in a market that stands still put the brake on: one set a minute.
+  driver.later(60_000).read(fallen);
   settle(driver, fallen);
   expect(activations(driver)).toEqual(expect.arrayContaining(stood.slice(1)));
 });

@@ -95,6 +95,7 @@ export const SETTINGS: AccountSettings = {
   maxOrderReadAgeMs: 2_000,
   maxRenewals: 3,
   maxAttempts: 10,
+  mostSets: 12,
   distanceTolerance: 0.1,
   largestReduction: 1,
   cadence: { calmMs: 10_000, alertMs: 1_000 },

@@ -41,6 +41,7 @@ const KINDS: Readonly<Record<AuditKind, true>> = {
   coverChanged: true,
   overshoot: true,
   standingOrder: true,
+  braked: true,
   positionAbsent: true,
   maintenanceDiffers: true,
   marginLearned: true,

@@ -70,6 +70,7 @@ export function setupOf(choices: Choices): Setup {
     maxOrderReadAgeMs: oneIn(25, 3) ? 500 : 2_000,
     maxRenewals: 1,
     maxAttempts: at(26) % 3 === 2 ? 2 : 4,
+    mostSets: 12,
     distanceTolerance: 0.1,
     largestReduction: oneIn(11, 8) ? 0.6 : 1,
     cadence: { calmMs: 1_000, alertMs: 1_000 },

@@ -1,0 +1,130 @@
+import type { Recorder } from '../audit/audit-event.ts';
+import { speedTowards } from '../orders/activation-gap.ts';
+import { activationGap } from '../orders/order-prices.ts';
+import { toDecimal, ZERO } from '../quantities/decimal.ts';
+import type { AccountSettings } from '../quantities/settings.ts';
+import type { LaneState, MarketRead, ReadPosition, RequestStep } from './lane-state.ts';
+import { findPosition } from './market-read.ts';
+
+/**
+ * What a lane sent while nothing changed that can be seen. It counts requests and trusts no reply: whatever the
+ * exchange answers, a stream of requests without effect ends after `acting.mostSets` order sets (design: a brake that
+ * needs no reply).
+ */
+export interface Brake {
+  /** When each order set of the last minute began, oldest first. A set is a cancel, and one order for each place. */
+  readonly setsMs: readonly number[];
+  /** What the newest set has sent. A second request of the same name begins another set. */
+  readonly sent: readonly string[];
+  /** The positions before the first of these sets. */
+  readonly seen: readonly Pick<ReadPosition, 'positionId' | 'sizeBase' | 'markPrice' | 'openDate'>[];
+  /** Since when the lane holds back; people were told. */
+  readonly heldSinceMs: number | null;
+}
+
+const WINDOW_MS = 60_000;
+
+type SendingStep = Exclude<RequestStep, { readonly kind: 'readPositions' }>;
+
+/** Until when a request has to wait; undefined: it may go now. */
+export function brakedUntilMs(
+  state: LaneState,
+  step: SendingStep,
+  { mostSets }: AccountSettings,
+  nowMs: number,
+): number | undefined {
+  const { brake } = state;
+  const lastMs = brake?.setsMs.at(-1);
+  if (brake === undefined || lastMs === undefined || continues(brake, step)) return undefined;
+  const recent = brake.setsMs.filter((atMs) => nowMs - atMs < WINDOW_MS);
+  if (brake.heldSinceMs === null && recent.length < mostSets) return undefined;
+  const untilMs = lastMs + paceMs(state);
+  return nowMs < untilMs ? untilMs : undefined;
+}
+
+/** Counts a request before it is sent. */
+export function countSent(state: LaneState, step: SendingStep, nowMs: number): Brake {
+  const { brake, read } = state;
+  const what = nameOf(step);
+  if (brake !== undefined && continues(brake, step)) {
+    return { ...brake, sent: [...brake.sent, what] };
+  }
+  const recent = (brake?.setsMs ?? []).filter((atMs) => nowMs - atMs < WINDOW_MS);
+  const seen = (read?.positions ?? []).map(({ positionId, sizeBase, markPrice, openDate }) => {
+    return { positionId, sizeBase, markPrice, openDate };
+  });
+  return {
+    setsMs: [...recent, nowMs],
+    sent: [what],
+    seen: brake?.seen ?? seen,
+    heldSinceMs: brake?.heldSinceMs ?? null,
+  };
+}
+
+/** Holds the lane back, and tells people the first time. */
+export function held(state: LaneState, audit: Recorder, nowMs: number): LaneState {
+  const { brake } = state;
+  if (brake === undefined || brake.heldSinceMs !== null) return state;
+  audit.emit({
+    kind: 'braked',
+    reason: 'nothingChanges',
+    words: `${brake.setsMs.length} sets of orders within a minute changed neither a position nor the market: from now on one a minute, near liquidation one every 1 to 10 s. Look at the exchange for what stands there, and for what it answers`,
+    alarm: true,
+  });
+  return { ...state, brake: { ...brake, heldSinceMs: nowMs } };
+}
+
+/** Releases the brake once a read shows that something changed. */
+export function eased(state: LaneState, read: MarketRead, settings: AccountSettings): LaneState {
+  const { brake, ...free } = state;
+  return brake === undefined || !hasChanged(brake, read, state.market, settings) ? state : free;
+}
+
+/** Whether a step belongs to the newest set: what follows its cancel, or another order beside the first. */
+function continues(brake: Brake, step: SendingStep): boolean {
+  return step.kind !== 'cancelAll' && !brake.sent.includes(nameOf(step));
+}
+
+/** Names the place of an order in a set. Not by the key: it changes with each episode, so it bounds nothing. */
+function nameOf(step: SendingStep): string {
+  if (step.kind === 'cancelAll') return 'cancel';
+  const { role, positionId, part = '', trial = false, request, coverBasis } = step.order;
+  return [role, positionId, part, trial, request.inFavour === true, coverBasis?.leave ?? ''].join(' ');
+}
+
+/** A mark within the gap of an order is no change: no order is priced anew for it. */
+function hasChanged(brake: Brake, read: MarketRead, name: string, settings: AccountSettings): boolean {
+  const market = settings.marketSettings(name);
+  if (read.positions.length !== brake.seen.length) return true;
+  return brake.seen.some(({ positionId, sizeBase, markPrice, openDate }) => {
+    const now = findPosition(read, positionId);
+    if (now === undefined || now.openDate !== openDate) return true;
+    if (!toDecimal(now.sizeBase).eq(toDecimal(sizeBase))) return true;
+    if (now.markPrice === null || markPrice === null) return false;
+    const movedBy = toDecimal(now.markPrice).minus(toDecimal(markPrice)).abs();
+    const view = { markPrice, markError: now.markError };
+    return movedBy.gt(market === undefined ? ZERO : activationGap(view, market));
+  });
+}
+
+const LEAST_PACE_MS = 1_000;
+const MOST_PACE_MS = 10_000;
+/** A set goes at least this often within the time that the market needs to the liquidation price. */
+const SETS_TO_LIQUIDATION = 5;
+
+/** The time between two sets while the lane holds back; shorter the nearer a liquidation is. */
+function paceMs(state: LaneState): number {
+  const paces = (state.latestRead?.positions ?? []).map((position) => {
+    const leftMs = timeLeftMs(position, state) / SETS_TO_LIQUIDATION;
+    const isCalled = position.liquidationState !== null && position.liquidationState !== 'none';
+    if (leftMs >= WINDOW_MS && !isCalled) return WINDOW_MS;
+    return Math.min(MOST_PACE_MS, Math.max(LEAST_PACE_MS, leftMs));
+  });
+  return Math.min(WINDOW_MS, ...paces);
+}
+
+function timeLeftMs({ direction, distance }: ReadPosition, state: LaneState): number {
+  if (direction === null || typeof distance !== 'number') return Number.POSITIVE_INFINITY;
+  const speed = speedTowards(direction, state);
+  return speed === 0 ? Number.POSITIVE_INFINITY : Math.max(0, distance) / speed;
+}
