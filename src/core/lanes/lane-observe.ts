@@ -1,5 +1,7 @@
 import { noteFills } from '../costs/note-fills.ts';
+import { eased } from '../intents/brake.ts';
 import { coverIntent, isOpen, type LaneRequest, reconcileRequests } from '../intents/intent.ts';
+import { learnMaintenance } from '../intents/learn-maintenance.ts';
 import { learnMargins } from '../intents/own-margin.ts';
 import { settleIntents } from '../intents/settle-intents.ts';
 import {
@@ -17,12 +19,10 @@ import { absorbRead, isSentFor, isWellPast, offsetFromActivation } from '../orde
 import { type DecimalString, formatDecimal, toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { isHeld, isPresumedClosed, isUncertain, judgeAbsences, withHeld } from './absence.ts';
-import { eased } from './brake.ts';
 import { noteContests } from './contest.ts';
 import { withoutOldDoubt } from './doubtful.ts';
 import { changeLane, type LaneChange, type LaneScene } from './lane-change.ts';
 import type { Absence, CoverAnchor, Intent, LaneState, MarketRead, ReadPosition } from './lane-state.ts';
-import { learnMaintenance } from './learn-maintenance.ts';
 import { findPosition, isSameHolding, marketRead, type ReadObservation } from './market-read.ts';
 import type { OwnOrder } from './own-order.ts';
 

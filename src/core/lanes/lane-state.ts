@@ -13,7 +13,6 @@ import type { CancelAllRequest, OrderType, PositionSide, ReduceOnlyStopRequest }
 import type { DecimalString } from '../quantities/decimal.ts';
 import type { Mode, ReduceTarget, Rung, Severity } from '../rules/rule.ts';
 import type { Direction, LiquidationStateValue } from '../rules/subject.ts';
-import type { Brake } from './brake.ts';
 import type { OwnOrder } from './own-order.ts';
 
 /** Raised when older stored lanes can no longer be read. */
@@ -140,6 +139,22 @@ export interface Absence {
   readonly phase: 'held' | 'explained' | 'closed';
   /** Whether an alarm said that a rule cannot act on it. */
   readonly told: boolean;
+}
+
+/**
+ * What a lane sent while nothing changed that can be seen. It counts requests and trusts no reply: whatever the
+ * exchange answers, a stream of requests without effect ends after `acting.mostSets` order sets (design: a brake that
+ * needs no reply).
+ */
+export interface Brake {
+  /** When each order set of the last minute began, oldest first. A set is a cancel, and one order for each place. */
+  readonly setsMs: readonly number[];
+  /** What the newest set has sent. A second request of the same name begins another set. */
+  readonly sent: readonly string[];
+  /** The positions before the first of these sets. */
+  readonly seen: readonly Pick<ReadPosition, 'positionId' | 'sizeBase' | 'markPrice' | 'openDate'>[];
+  /** Since when the lane holds back; people were told. */
+  readonly heldSinceMs: number | null;
 }
 
 export interface MarkSample {

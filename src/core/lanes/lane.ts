@@ -8,6 +8,7 @@ import {
   mayCarryOut,
   mayRemove,
 } from '../intents/admission.ts';
+import { brakedUntilMs, held } from '../intents/brake.ts';
 import { isOpen } from '../intents/intent.ts';
 import { expireIntents } from '../intents/renew.ts';
 import { settleIntents } from '../intents/settle-intents.ts';
@@ -21,7 +22,6 @@ import { coverOrders, isRemovable } from '../orders/outstanding.ts';
 import type { Admitted, Removal, SetDifference, Want } from '../orders/want.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
 import { isHeld, withHeld } from './absence.ts';
-import { brakedUntilMs, held } from './brake.ts';
 import { unusedAttempt } from './doubtful.ts';
 import { dueTask } from './due-task.ts';
 import type { LaneChange, LaneScene } from './lane-change.ts';

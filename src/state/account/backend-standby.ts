@@ -385,8 +385,8 @@ export class StandbyBackend implements Backend {
     await this.#mirror?.forget(accountId);
   }
 
+  /** Others have decided something, or this process did before its last start. */
   #noteView(index: number, raw: RawView): void {
-    // Others have decided something, or this process did before its last start.
     noteView(this.#image(index), raw, (accountId) => this.#mirror?.moved(accountId));
   }
 
@@ -397,5 +397,4 @@ export class StandbyBackend implements Backend {
   }
 }
 
-/** Most names that a process keeps: one for each of its last starts. */
 const MOST_WRITERS = 10;

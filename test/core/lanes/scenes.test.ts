@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { recorder } from '../../../src/core/audit/audit-event.ts';
+import { learnMaintenance } from '../../../src/core/intents/learn-maintenance.ts';
 import { learnMargins } from '../../../src/core/intents/own-margin.ts';
 import { explainedClosures, isCancelHeldBack, isPresumedClosed } from '../../../src/core/lanes/absence.ts';
 import {
@@ -18,7 +19,6 @@ import { onClock } from '../../../src/core/lanes/lane-clock.ts';
 import { observeRead, observeRequests } from '../../../src/core/lanes/lane-observe.ts';
 import type { LaneState, MarketRead, ReadPosition } from '../../../src/core/lanes/lane-state.ts';
 import { begin, finish } from '../../../src/core/lanes/lane-step.ts';
-import { learnMaintenance } from '../../../src/core/lanes/learn-maintenance.ts';
 import {
   answeredLate,
   hold,

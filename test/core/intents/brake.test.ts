@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { ReadPosition } from '../../../src/core/lanes/lane-state.ts';
 import { rebase } from '../../../src/core/lanes/recover-lane.ts';
 import { Dice } from '../../support/dice.ts';
-import { at, Driver } from './driver.ts';
-import { action, all, half, protect } from './fixtures.ts';
+import { at, Driver } from '../lanes/driver.ts';
+import { action, all, half, protect } from '../lanes/fixtures.ts';
 
 /** The brake that needs no reply: counted by the requests that leave, whatever the exchange answers. */
 

@@ -1,8 +1,8 @@
 import type { Recorder } from '../audit/audit-event.ts';
 import { figure } from '../fields/field-words.ts';
-import type { LaneScene } from './lane-change.ts';
-import type { LaneState, MarketRead, ReadPosition } from './lane-state.ts';
-import { findPosition, isSameHolding, pricedPosition, TRADING_COST } from './market-read.ts';
+import type { LaneScene } from '../lanes/lane-change.ts';
+import type { LaneState, MarketRead, ReadPosition } from '../lanes/lane-state.ts';
+import { findPosition, isSameHolding, pricedPosition, TRADING_COST } from '../lanes/market-read.ts';
 
 type LearnedMaintenance = NonNullable<LaneState['learnedMaintenance']>;
 

@@ -1,26 +1,10 @@
 import type { Recorder } from '../audit/audit-event.ts';
+import type { Brake, LaneState, MarketRead, ReadPosition, RequestStep } from '../lanes/lane-state.ts';
+import { findPosition } from '../lanes/market-read.ts';
 import { speedTowards } from '../orders/activation-gap.ts';
 import { activationGap } from '../orders/order-prices.ts';
 import { toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
-import type { LaneState, MarketRead, ReadPosition, RequestStep } from './lane-state.ts';
-import { findPosition } from './market-read.ts';
-
-/**
- * What a lane sent while nothing changed that can be seen. It counts requests and trusts no reply: whatever the
- * exchange answers, a stream of requests without effect ends after `acting.mostSets` order sets (design: a brake that
- * needs no reply).
- */
-export interface Brake {
-  /** When each order set of the last minute began, oldest first. A set is a cancel, and one order for each place. */
-  readonly setsMs: readonly number[];
-  /** What the newest set has sent. A second request of the same name begins another set. */
-  readonly sent: readonly string[];
-  /** The positions before the first of these sets. */
-  readonly seen: readonly Pick<ReadPosition, 'positionId' | 'sizeBase' | 'markPrice' | 'openDate'>[];
-  /** Since when the lane holds back; people were told. */
-  readonly heldSinceMs: number | null;
-}
 
 const WINDOW_MS = 60_000;
 

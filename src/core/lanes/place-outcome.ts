@@ -1,0 +1,268 @@
+import { taughtByPrice } from '../orders/activation-gap.ts';
+import { suspectStops, trustStops } from '../orders/after-outage.ts';
+import { isKnownById } from '../orders/cancel-policy.ts';
+import { coarserStep, forgetStep } from '../orders/market-steps.ts';
+import { afterFill, standsAlready } from '../orders/outstanding.ts';
+import { classifyRejection, isAlarming, isPassing, retryPauseMs } from '../orders/rejection.ts';
+import type { CommandOutcome, ExchangeError, PlacedOrder } from '../ports/exchange.ts';
+import { toDecimal } from '../quantities/decimal.ts';
+import type { AccountSettings } from '../quantities/settings.ts';
+import { withLeft } from './absence.ts';
+import { actedOnByAnother, changeOrder, isSameId, mayHideOrders, unsure } from './doubtful.ts';
+import { about, type LaneScene } from './lane-change.ts';
+import type { LaneState, PlaceStep, RetryKind } from './lane-state.ts';
+import type { OwnOrder } from './own-order.ts';
+
+export function aboutOrder(order: OwnOrder) {
+  return { ...about(order), order: order.request };
+}
+
+/** Pauses requests of this kind, longer with each refusal in a row. */
+export function delay(state: LaneState, kind: RetryKind, nowMs: number, error?: ExchangeError): LaneState {
+  const refusals = state.refusals + 1;
+  const untilMs = nowMs + retryPauseMs(state.refusals, error);
+  return { ...state, refusals, retryAtMs: { ...state.retryAtMs, [kind]: untilMs } };
+}
+
+/** Pauses from the second unanswered request on; after the first, a pause only loses time. */
+function delayRepeated(state: LaneState, kind: RetryKind, nowMs: number): LaneState {
+  return state.refusals === 0 ? { ...state, refusals: 1 } : delay(state, kind, nowMs);
+}
+
+/** Applies the outcome of an order. */
+export function finishPlace(
+  state: LaneState,
+  step: PlaceStep,
+  outcome: CommandOutcome<PlacedOrder>,
+  scene: LaneScene,
+): LaneState {
+  if (outcome.kind === 'accepted') return accepted(state, step, outcome.value, scene);
+  const { error } = outcome;
+  if (outcome.kind === 'rejected' && error.effect === 'none') return rejected(state, step, error, scene);
+  const { order } = step;
+  const { nowMs, audit } = scene;
+  audit.emit({ ...aboutOrder(order), kind: 'unknown', reason: error.name, words: error.message });
+  const delayed = delayRepeated({ ...state, orderRefusedMs: nowMs }, retryKindOf(order), nowMs);
+  return unsure(forgetAhead(delayed, order.positionId), order, 'unknownOutcome', scene);
+}
+
+/** A trial serves a cancel, so its refusal delays no order. */
+function retryKindOf({ trial, role, request }: OwnOrder): RetryKind {
+  if (request.inFavour === true) return 'inFavour';
+  return trial === true ? 'cancel' : role;
+}
+
+function withoutOrder(state: LaneState, order: OwnOrder): LaneState {
+  return { ...state, orders: state.orders.filter((other) => !isSameId(other, order)) };
+}
+
+function accepted(state: LaneState, step: PlaceStep, placed: PlacedOrder, scene: LaneScene): LaneState {
+  const { settings, nowMs, audit } = scene;
+  const { order } = step;
+  const status = placed.status.known ? placed.status.value : 'NEW';
+  const seenFromMs = nowMs + settings.readLagMs;
+  if (status === 'CANCELLED') {
+    const words = 'cancelled at creation';
+    audit.emit({ ...aboutOrder(order), kind: 'rejected', reason: 'cancelledAtCreation', words, alarm: true });
+    const failed = countFailures(withoutOrder({ ...state, orderRefusedMs: nowMs }, order), order);
+    const delayed = delay(failed, retryKindOf(order), nowMs);
+    return { ...delayed, readAfterMs: seenFromMs, ignoreReadsBeforeMs: seenFromMs };
+  }
+  const { adjustedFrom } = placed;
+  if (adjustedFrom !== undefined && !toDecimal(adjustedFrom).eq(toDecimal(placed.amount))) {
+    const words = `asked for ${adjustedFrom}, accepted for ${placed.amount}`;
+    audit.emit({ ...aboutOrder(order), kind: 'adjusted', reason: 'trimmed', words });
+  }
+  const isNews = !placed.clientOrderIdEchoed && isKnownById(order, state);
+  audit.emit({
+    ...aboutOrder(order),
+    kind: 'accepted',
+    reason: status,
+    words: `order ${placed.orderId}${isNews ? UNECHOED_WORDS : ''}`,
+    alarm: isNews,
+  });
+  const { roomTakenMs, ...roomy } = state;
+  const stillTaken = order.role === 'reduce' && !step.isResend ? undefined : roomTakenMs;
+  const taken = {
+    ...roomy,
+    ...(stillTaken !== undefined && { roomTakenMs: stillTaken }),
+    refusals: 0,
+    orderAcceptedMs: nowMs,
+    ...(placed.clientOrderIdEchoed ? {} : { unechoedMs: nowMs }),
+    ignoreReadsBeforeMs: seenFromMs,
+  };
+  const base = step.isResend ? withoutDoubtOf(taken, order) : taken;
+  const amount = adjustedFrom === undefined ? order.amount : placed.amount;
+  if (status === 'FILLED') {
+    const rest = withLeft(base, withoutOrder(base, order).orders);
+    return { ...rest, orders: afterFill(rest.orders, order, toDecimal(amount)), readAfterMs: seenFromMs };
+  }
+  const arrivedOrder = changeOrder(base, order, (known) => ({
+    ...arrived(known, state, scene),
+    amount,
+    ambiguous: false,
+    mayHaveVanished: false,
+  }));
+  // A partial fill or a trimmed amount shows that the position is not as it was read: read before going on.
+  const isTrimmed = adjustedFrom !== undefined && !toDecimal(adjustedFrom).eq(toDecimal(amount));
+  const hasMoved = status === 'PARTIALLY_FILLED' || isTrimmed;
+  return { ...arrivedOrder, readAfterMs: hasMoved ? seenFromMs : base.readAfterMs };
+}
+
+const UNECHOED_WORDS =
+  '; the exchange did not repeat our id for it, so orders in doubt are not asked for by their ids: see exchange.dialect';
+
+/**
+ * Marks an accepted order as open, or as unsure while an unanswered cancel may still arrive. With increasing nonces
+ * that cancel is refused after this order.
+ */
+function arrived(
+  order: OwnOrder,
+  { cancelPendingUntilMs = 0 }: LaneState,
+  { settings, nowMs }: LaneScene,
+): OwnOrder {
+  const { behindCancel: _, wasOpen: __, neverConfirmed: ___, ...known } = order;
+  const arrivedByMs = Math.max(nowMs, known.arrivedByMs);
+  const isCertain = nowMs >= cancelPendingUntilMs || settings.nonceMode === 'increasing';
+  if (isCertain) return { ...known, status: 'open', arrivedByMs };
+  return { ...known, status: 'unsure', arrivedByMs: cancelPendingUntilMs, behindCancel: true };
+}
+
+/** Ends the doubt once its order is known to stand, unless another order is in doubt too or some may be hidden. */
+function withoutDoubtOf(state: LaneState, order: OwnOrder): LaneState {
+  if (state.doubt === null || mayHideOrders(state.doubt)) return state;
+  const isOther = (other: OwnOrder): boolean => other.status !== 'open' && !isSameId(other, order);
+  return state.orders.some(isOther) ? state : { ...state, doubt: null };
+}
+
+function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene: LaneScene): LaneState {
+  const { settings, nowMs, audit } = scene;
+  const { order } = step;
+  const reason = classifyRejection(error);
+  const isSecond = order.request.inFavour === true;
+  const retry = step.isResend || isSecond ? undefined : coarserStep(reason, order.request, state, settings);
+  const passing = isPassing(reason);
+  const isUrgent = isAlarming(reason, state.refusals);
+  const isExpected =
+    isSecond || !isUrgent || reason === 'side' || (reason === 'duplicateId' && step.isResend);
+  const aside = isSecond ? 'the stop on the other side of the market stays' : retry?.words;
+  const said =
+    reason === 'duplicateId' && step.isResend
+      ? (step.byAnother === true ? 'another instance sent it: ' : '') + duplicateWords(order, error)
+      : aside === undefined
+        ? error.message
+        : `${error.message} (${aside})`;
+  audit.emit({ ...aboutOrder(order), kind: 'rejected', reason, words: said, alarm: !isExpected });
+  if (reason === 'duplicateId') {
+    // The exchange judges orders, and it accepted this one before.
+    const judged = { ...state, orderAcceptedMs: nowMs };
+    const known = step.byAnother === true ? actedOnByAnother(judged, order) : judged;
+    if (step.isResend) return resentIsThere(withoutDoubtOf(known, order), order);
+    // Somebody with our identity used the id: this store was rolled back or copied.
+    return unsure(countFailures(state, order), order, 'duplicateUnexpected', scene);
+  }
+  const kept = step.isResend ? markUnsure(state, order) : withoutOrder(state, order);
+  if (reason === 'side') return sideRefused(kept, order, settings, nowMs);
+  if (isSecond && !passing) return withoutSecond(kept, nowMs);
+  const unsent = { ...(step.ahead ? forgetAhead(kept, order.positionId) : kept), orderRefusedMs: nowMs };
+  // The market may also have passed the price, so the next price is taken from a new read.
+  const taught = taughtByPrice(unsent, order, { reason, isGivenUp: retry === undefined }, settings);
+  if (retry !== undefined) return { ...taught, learnedSteps: retry.learnedSteps, readAfterMs: nowMs };
+  const known = reason === 'marketClosed' ? suspectStops(unsent, reason, audit) : unsent;
+  const kind = retryKindOf(order);
+  if (passing || order.trial === true) return delay(known, kind, nowMs, error);
+  const failed = countFailures(dropAdmitted(taught, order.key), order);
+  return delay(forgetStep(failed, reason), kind, nowMs, error);
+}
+
+/** Explains the refusal of a duplicate: the exchange refuses it because the order was accepted before. */
+function duplicateWords({ behindCancel, mayHaveVanished }: OwnOrder, { message }: ExchangeError): string {
+  const answer =
+    behindCancel === true || mayHaveVanished === true
+      ? 'its id is taken, so it was accepted; whether it was taken down since, this does not tell'
+      : 'it was accepted and counts as standing, as its id is taken';
+  return `${answer} (${message})`;
+}
+
+const SECOND_PAUSE_MS = 10_000;
+
+/**
+ * Handles the refusal of the second stop. The exchange may accept activations on one side of the market only, so this
+ * says nothing about the other stop. It may also refuse all orders, so nothing proves that orders can be placed again
+ * after a cancel.
+ */
+function withoutSecond(state: LaneState, nowMs: number): LaneState {
+  const retryAtMs = { ...state.retryAtMs, inFavour: nowMs + SECOND_PAUSE_MS };
+  return { ...state, retryAtMs, orderRefusedMs: nowMs };
+}
+
+/** Lets a refused order be tried again ahead of the fence. */
+function forgetAhead(state: LaneState, positionId: string): LaneState {
+  if (state.doubt === null) return state;
+  const sentAhead = state.doubt.sentAhead.filter((other) => other !== positionId);
+  return { ...state, doubt: { ...state.doubt, sentAhead } };
+}
+
+function markUnsure(state: LaneState, order: OwnOrder): LaneState {
+  return changeOrder(state, order, ({ wasOpen = false, ...known }) => ({
+    ...known,
+    status: wasOpen ? 'open' : 'unsure',
+  }));
+}
+
+/**
+ * Marks a refused duplicate as open: it was accepted once. If an unanswered cancel may have taken it down since, it is
+ * also ambiguous, and so gets replaced.
+ */
+function resentIsThere(state: LaneState, order: OwnOrder): LaneState {
+  return changeOrder(state, order, (resent) => {
+    const { behindCancel = false, wasOpen: _, ...known } = resent;
+    return { ...known, status: 'open', ambiguous: known.ambiguous || behindCancel };
+  });
+}
+
+/**
+ * Handles error 116: the position is gone, at its target, or on the other side; the next read decides. Beside our other
+ * orders there may be no room instead.
+ */
+function sideRefused(state: LaneState, order: OwnOrder, settings: AccountSettings, nowMs: number): LaneState {
+  const readAfterMs = nowMs + settings.readLagMs;
+  const isCrowded = state.orders.some(
+    (other) => other.positionId === order.positionId && other.openDate === order.openDate,
+  );
+  if (isCrowded || order.trial === true) {
+    const isNews = isCrowded && (order.role === 'reduce' || order.trial === true);
+    const isBesideCover = order.role === 'cover' && order.trial !== true && standsAlready(state, order);
+    const roomTaken = {
+      ...(isNews && { roomTakenMs: nowMs }),
+      ...(isBesideCover && { coverRoomTakenMs: nowMs }),
+    };
+    const trusted = order.role === 'cover' ? trustStops(dropAdmitted(state, order.key)) : state;
+    const delayed = delay(trusted, retryKindOf(order), nowMs);
+    return { ...delayed, ...roomTaken, readAfterMs, ignoreReadsBeforeMs: readAfterMs };
+  }
+  const intents = state.intents.map((intent) =>
+    intent.positionId === order.positionId && intent.end === null && intent.refusedBy === null
+      ? { ...intent, sideRefused: true }
+      : intent,
+  );
+  const dropped = dropAdmitted(state, order.key);
+  const paused = order.role === 'cover' ? delay(trustStops(dropped), 'cover', nowMs) : dropped;
+  return { ...paused, intents, readAfterMs, ignoreReadsBeforeMs: readAfterMs };
+}
+
+function dropAdmitted(state: LaneState, key: string): LaneState {
+  if (state.change === null) return state;
+  const admitted = state.change.admitted.filter((other) => other !== key);
+  return { ...state, change: { ...state.change, admitted } };
+}
+
+function countFailures(state: LaneState, { role, positionId, request }: OwnOrder): LaneState {
+  if (role === 'cover' || request.inFavour === true) return state;
+  const intents = state.intents.map((intent) =>
+    intent.end === null && intent.refusedBy === null && intent.positionId === positionId
+      ? { ...intent, failures: intent.failures + 1 }
+      : intent,
+  );
+  return { ...state, intents };
+}
