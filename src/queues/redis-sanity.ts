@@ -32,6 +32,10 @@ export interface RedisFindings {
 const LEAST_VERSION = [6, 2] as const;
 const LEAST_HZ = 50;
 
+/** Redis replays its file as the user default, and throws away the transactions that this user may not do. */
+const REPLAY_CURE =
+  "give it rights and no way in, `user default off resetpass ~* &* +@all`, and the daemon's user +acl|dryrun";
+
 type Texts = Readonly<Record<string, string | undefined>>;
 type Verdict = Omit<RedisFinding, 'aspect'>;
 
@@ -59,7 +63,7 @@ const EXAMINATIONS: Readonly<Record<Exclude<RedisAspect, 'access' | 'nodes'>, (s
     const words = `Redis may evict keys (maxmemory-policy is ${policy})`;
     return { level: 'error', words, cure: 'set it to noeviction' };
   },
-  persistence({ aof_enabled: enabled, appendfsync, aof_last_write_status: lastWrite }) {
+  persistence({ aof_enabled: enabled, appendfsync, aof_last_write_status: lastWrite, replay }) {
     const warning = (words: string, cure: string): Verdict => ({
       level: 'warning',
       words: `Redis ${words}`,
@@ -76,6 +80,13 @@ const EXAMINATIONS: Readonly<Record<Exclude<RedisAspect, 'access' | 'nodes'>, (s
     }
     if (lastWrite === 'err') {
       return warning('cannot write its append-only file', 'look for a full or read-only disk');
+    }
+    if (replay !== 'OK') {
+      const words =
+        replay === undefined
+          ? 'does not say whether its user default may replay the append-only file; if not, a restart loses all state'
+          : 'loses all state at its next restart: its user default may not replay the append-only file';
+      return warning(words, REPLAY_CURE);
     }
     return { level: 'ok', words: 'Redis keeps an append-only file' };
   },
@@ -109,7 +120,7 @@ interface Examined {
 
 async function examineServer(redis: Redis, openLevel: RedisFinding['level']): Promise<Examined> {
   const info = readInfo(await redis.info());
-  const server = { ...(await readSettings(redis)), ...info };
+  const server = { ...(await readSettings(redis)), ...info, replay: await tryReplay(redis) };
   const findings = Object.entries(EXAMINATIONS).map(([aspect, examine]) =>
     Object.assign({ aspect: aspect as RedisAspect }, examine(server)),
   );
@@ -160,6 +171,15 @@ const LEVELS: readonly RedisFinding['level'][] = ['ok', 'warning', 'error'];
 
 function isWorse(one: RedisFinding, other: RedisFinding): boolean {
   return LEVELS.indexOf(one.level) > LEVELS.indexOf(other.level);
+}
+
+/** Whether the user default may do what a replay of the append-only file does; undefined: not to be found out. */
+async function tryReplay(redis: Redis): Promise<string | undefined> {
+  try {
+    return String(await redis.call('ACL', 'DRYRUN', 'default', 'SET', 'breakwater', '1'));
+  } catch {
+    return undefined;
+  }
 }
 
 /** What a client without a password can do. `unknown`: why the attempt did not tell. */
