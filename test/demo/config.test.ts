@@ -70,6 +70,7 @@ const NO_DURATIONS = [
   'maxAttempts',
   'maxRenewals',
   'maxSlippage',
+  'mostSets',
   'port',
   'reductionCost',
   'reservedShare',

@@ -172,7 +172,8 @@ test('maintenance: the market refuses orders for two minutes, stops disappear; w
   expect(refused.length).toBeGreaterThan(0);
   expect(refused.length).toBeLessThan(80);
   const placed = of('order_placed').find(({ atMs }) => atMs - world.startMs > reopenMs);
-  expect((placed?.atMs ?? Number.POSITIVE_INFINITY) - world.startMs - reopenMs).toBeLessThan(7_000);
+  // So many refusals in a market that stands still put the brake on: one set every 10 s near liquidation.
+  expect((placed?.atMs ?? Number.POSITIVE_INFINITY) - world.startMs - reopenMs).toBeLessThan(12_000);
   // The reduction by half, and the stop for the whole position.
   expect(openStops.map(({ amount }) => amount).toSorted((a, b) => a - b)).toEqual([0.25, 0.5]);
   expect(of('liquidation_started')).toEqual([]);

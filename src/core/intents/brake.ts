@@ -100,11 +100,18 @@ const SETS_TO_LIQUIDATION = 5;
 function paceMs(state: LaneState): number {
   const paces = (state.latestRead?.positions ?? []).map((position) => {
     const leftMs = timeLeftMs(position, state) / SETS_TO_LIQUIDATION;
-    const isCalled = position.liquidationState !== null && position.liquidationState !== 'none';
-    if (leftMs >= WINDOW_MS && !isCalled) return WINDOW_MS;
+    if (leftMs >= WINDOW_MS && !isNear(position)) return WINDOW_MS;
     return Math.min(MOST_PACE_MS, Math.max(LEAST_PACE_MS, leftMs));
   });
   return Math.min(WINDOW_MS, ...paces);
+}
+
+/** A market that is halted stands still, and may open far away. */
+const NEAR_DISTANCE = 0.1;
+
+function isNear({ liquidationState, distance }: ReadPosition): boolean {
+  const isCalled = liquidationState !== null && liquidationState !== 'none';
+  return isCalled || (typeof distance === 'number' && distance < NEAR_DISTANCE);
 }
 
 function timeLeftMs({ direction, distance }: ReadPosition, state: LaneState): number {
