@@ -1,5 +1,12 @@
 import type { Recorder } from '../audit/audit-event.ts';
-import type { Brake, LaneState, MarketRead, ReadPosition, RequestStep } from '../lanes/lane-state.ts';
+import type {
+  Brake,
+  BrakeCount,
+  LaneState,
+  MarketRead,
+  ReadPosition,
+  RequestStep,
+} from '../lanes/lane-state.ts';
 import { findPosition } from '../lanes/market-read.ts';
 import { speedTowards } from '../orders/activation-gap.ts';
 import { activationGap } from '../orders/order-prices.ts';
@@ -18,44 +25,43 @@ export function brakedUntilMs(
   nowMs: number,
 ): number | undefined {
   const { brake } = state;
-  const lastMs = brake?.setsMs.at(-1);
-  if (brake === undefined || lastMs === undefined || continues(brake, step)) return undefined;
-  const recent = brake.setsMs.filter((atMs) => nowMs - atMs < WINDOW_MS);
-  if (brake.heldSinceMs === null && recent.length < mostSets) return undefined;
+  if (brake === undefined || continues(brake, step)) return undefined;
+  const { setsMs, heldSinceMs } = brake[countOf(step)];
+  const lastMs = setsMs.at(-1);
+  if (lastMs === undefined) return undefined;
+  if (heldSinceMs === null && recentOf(setsMs, nowMs).length < mostSets) return undefined;
   const untilMs = lastMs + paceMs(state);
   return nowMs < untilMs ? untilMs : undefined;
 }
 
+const NOTHING: BrakeCount = { setsMs: [], heldSinceMs: null };
+
 /** Counts a request before it is sent. */
 export function countSent(state: LaneState, step: SendingStep, nowMs: number): Brake {
-  const { brake, read } = state;
-  const what = nameOf(step);
-  if (brake !== undefined && continues(brake, step)) {
-    return { ...brake, sent: [...brake.sent, what] };
-  }
-  const recent = (brake?.setsMs ?? []).filter((atMs) => nowMs - atMs < WINDOW_MS);
-  const seen = (read?.positions ?? []).map(({ positionId, sizeBase, markPrice, openDate }) => {
+  const seen = (state.read?.positions ?? []).map(({ positionId, sizeBase, markPrice, openDate }) => {
     return { positionId, sizeBase, markPrice, openDate };
   });
-  return {
-    setsMs: [...recent, nowMs],
-    sent: [what],
-    seen: brake?.seen ?? seen,
-    heldSinceMs: brake?.heldSinceMs ?? null,
-  };
+  const brake = state.brake ?? { orders: NOTHING, cancels: NOTHING, sent: [], seen };
+  const name = countOf(step);
+  // The orders behind a cancel are another set than those before it.
+  if (name === 'orders' && continues(brake, step)) return { ...brake, sent: [...brake.sent, placeOf(step)] };
+  const count = { ...brake[name], setsMs: [...recentOf(brake[name].setsMs, nowMs), nowMs] };
+  return { ...brake, [name]: count, sent: name === 'orders' ? [placeOf(step)] : [] };
 }
 
-/** Holds the lane back, and tells people the first time. */
-export function held(state: LaneState, audit: Recorder, nowMs: number): LaneState {
+/** Holds such requests back, and tells people the first time. */
+export function held(state: LaneState, step: SendingStep, audit: Recorder, nowMs: number): LaneState {
   const { brake } = state;
-  if (brake === undefined || brake.heldSinceMs !== null) return state;
+  const name = countOf(step);
+  if (brake === undefined || brake[name].heldSinceMs !== null) return state;
+  const what = name === 'orders' ? 'sets of orders' : 'cancels';
   audit.emit({
     kind: 'braked',
     reason: 'nothingChanges',
-    words: `${brake.setsMs.length} sets of orders within a minute changed neither a position nor the market: from now on one a minute, near liquidation one every 1 to 10 s. Look at the exchange for what stands there, and for what it answers`,
+    words: `${brake[name].setsMs.length} ${what} within a minute changed neither a position nor the market: from now on one a minute, near liquidation one every 1 to 10 s. Look at the exchange for what stands there, and for what it answers`,
     alarm: true,
   });
-  return { ...state, brake: { ...brake, heldSinceMs: nowMs } };
+  return { ...state, brake: { ...brake, [name]: { ...brake[name], heldSinceMs: nowMs } } };
 }
 
 /** Releases the brake once a read shows that something changed. */
@@ -64,14 +70,22 @@ export function eased(state: LaneState, read: MarketRead, settings: AccountSetti
   return brake === undefined || !hasChanged(brake, read, state.market, settings) ? state : free;
 }
 
-/** Whether a step belongs to the newest set: what follows its cancel, or another order beside the first. */
-function continues(brake: Brake, step: SendingStep): boolean {
-  return step.kind !== 'cancelAll' && !brake.sent.includes(nameOf(step));
+function recentOf(setsMs: readonly number[], nowMs: number): readonly number[] {
+  return setsMs.filter((atMs) => nowMs - atMs < WINDOW_MS);
+}
+
+function countOf(step: SendingStep): 'orders' | 'cancels' {
+  return step.kind === 'place' ? 'orders' : 'cancels';
+}
+
+/** Whether an order stands beside those of the newest set. */
+function continues({ sent }: Brake, step: SendingStep): boolean {
+  return step.kind === 'place' && sent.length > 0 && !sent.includes(placeOf(step));
 }
 
 /** Names the place of an order in a set. Not by the key: it changes with each episode, so it bounds nothing. */
-function nameOf(step: SendingStep): string {
-  if (step.kind === 'cancelAll') return 'cancel';
+function placeOf(step: SendingStep): string {
+  if (step.kind !== 'place') return '';
   const { role, positionId, part = '', trial = false, request, coverBasis } = step.order;
   return [role, positionId, part, trial, request.inFavour === true, coverBasis?.leave ?? ''].join(' ');
 }

@@ -141,19 +141,21 @@ export interface Absence {
   readonly told: boolean;
 }
 
-/**
- * What a lane sent while nothing changed that can be seen. It counts requests and trusts no reply: whatever the
- * exchange answers, a stream of requests without effect ends after `acting.mostSets` order sets (design: a brake that
- * needs no reply).
- */
+/** What a lane sent while nothing changed that can be seen, whatever the replies said (design: a brake). */
 export interface Brake {
-  /** When each order set of the last minute began, oldest first. A set is a cancel, and one order for each place. */
-  readonly setsMs: readonly number[];
-  /** What the newest set has sent. A second request of the same name begins another set. */
+  readonly orders: BrakeCount;
+  /** Counted by themselves: refused cancels hold no reduction back. */
+  readonly cancels: BrakeCount;
+  /** What the newest set has sent. A second order for the same place begins another set. */
   readonly sent: readonly string[];
   /** The positions before the first of these sets. */
   readonly seen: readonly Pick<ReadPosition, 'positionId' | 'sizeBase' | 'markPrice' | 'openDate'>[];
-  /** Since when the lane holds back; people were told. */
+}
+
+export interface BrakeCount {
+  /** When each order set, or each cancel, of the last minute began; oldest first. */
+  readonly setsMs: readonly number[];
+  /** Since when they are held back; people were told. */
   readonly heldSinceMs: number | null;
 }
 

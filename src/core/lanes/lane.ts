@@ -58,13 +58,12 @@ export function advance(state: LaneState, context: LaneContext, nowMs: number): 
   const turn: Turn = { ...scene, audit, context, market: marketOf(ready, settings) };
   const task = dueTask(ready, turn);
   const { state: next, step } = task.step === null ? decideSet(task.state, turn) : task;
-  const untilMs =
-    step.kind === 'place' || step.kind === 'cancelAll'
-      ? brakedUntilMs(ready, step, settings, nowMs)
-      : undefined;
-  if (untilMs !== undefined) {
-    const braked = held(ready, scene.audit, nowMs);
-    return { state: braked, step: { kind: 'wait', untilMs, why: 'braked' }, events: scene.audit.events };
+  if (step.kind === 'place' || step.kind === 'cancelAll') {
+    const untilMs = brakedUntilMs(ready, step, settings, nowMs);
+    if (untilMs !== undefined) {
+      const braked = held(ready, step, scene.audit, nowMs);
+      return { state: braked, step: { kind: 'wait', untilMs, why: 'braked' }, events: scene.audit.events };
+    }
   }
   const events = [...scene.audit.events, ...audit.events];
   return { state: next, step: withWake(step, next, scene), events };

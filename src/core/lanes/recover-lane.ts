@@ -5,7 +5,7 @@ import { ACCOUNT_HOLDER, MOST_WAIT_MS } from './account-lane.ts';
 import { cancelUnanswered } from './cancel-outcome.ts';
 import { doubtful, finishTask, isSameId, unsure } from './doubtful.ts';
 import { changeLane, type LaneChange } from './lane-change.ts';
-import type { Absence, CancelStep, LaneState, PlaceStep, RetryKind } from './lane-state.ts';
+import type { Absence, BrakeCount, CancelStep, LaneState, PlaceStep, RetryKind } from './lane-state.ts';
 import type { OwnOrder } from './own-order.ts';
 
 /** Recovers a lane whose process may have died or lost it: its step has an unknown outcome, and waits start again. */
@@ -36,7 +36,7 @@ export function takeUp(state: LaneState, settings: AccountSettings, nowMs: numbe
 /** Starts all waits again, none longer than it can be, and forgets what was read. */
 export function rebase(state: LaneState, settings: AccountSettings, nowMs: number): LaneState {
   const notAfter = (atMs: number, boundMs: number): number => Math.min(atMs, nowMs + boundMs);
-  const { inProgress, change, doubt, retryAtMs, brake } = state;
+  const { inProgress, change, doubt, retryAtMs } = state;
   const retryAt = (kind: RetryKind): number => notAfter(retryAtMs[kind] ?? nowMs, settings.fillWithinMs);
   // These times prove nothing any more: the clock may have changed.
   const {
@@ -53,9 +53,7 @@ export function rebase(state: LaneState, settings: AccountSettings, nowMs: numbe
     ...(pendingMs === undefined ? {} : { cancelPendingUntilMs: notAfter(pendingMs, settings.lateArrivalMs) }),
     read: null,
     latestRead: null,
-    ...(brake === undefined
-      ? {}
-      : { brake: { ...brake, setsMs: brake.setsMs.map((atMs) => notAfter(atMs, 0)) } }),
+    ...brakeOf(state, nowMs),
     ...absentOf(state, nowMs),
     ...contestsOf(state, nowMs),
     ...seenOf(state, nowMs),
@@ -95,6 +93,15 @@ export function rebase(state: LaneState, settings: AccountSettings, nowMs: numbe
       reachedMs: order.reachedMs === null ? null : notAfter(order.reachedMs, 0),
     })),
   };
+}
+
+function brakeOf({ brake }: LaneState, nowMs: number): Pick<LaneState, 'brake'> {
+  if (brake === undefined) return {};
+  const past = (count: BrakeCount): BrakeCount => ({
+    ...count,
+    setsMs: count.setsMs.map((atMs) => Math.min(atMs, nowMs)),
+  });
+  return { brake: { ...brake, orders: past(brake.orders), cancels: past(brake.cancels) } };
 }
 
 /** The trades of others lie in the past on any clock. */

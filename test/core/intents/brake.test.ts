@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { brakedUntilMs } from '../../../src/core/intents/brake.ts';
 import type { ReadPosition } from '../../../src/core/lanes/lane-state.ts';
+import { begin } from '../../../src/core/lanes/lane-step.ts';
 import { rebase } from '../../../src/core/lanes/recover-lane.ts';
 import { Dice } from '../../support/dice.ts';
-import { at, Driver } from '../lanes/driver.ts';
-import { action, all, half, protect } from '../lanes/fixtures.ts';
+import { at, Driver, failure } from '../lanes/driver.ts';
+import { action, all, half, MARKET, protect } from '../lanes/fixtures.ts';
 
 /** The brake that needs no reply: counted by the requests that leave, whatever the exchange answers. */
 
@@ -60,6 +62,39 @@ describe('orders that are answered as filled and never move the position', () =>
     driver.later(100).read(called());
     expect(driver.state.brake).toBeUndefined();
   });
+});
+
+test('a dozen refused cancels held back the reduction behind them', () => {
+  const driver = new Driver({ maxAttempts: 1_000, intentTtlMs: 3_600_000 });
+  const position = () => at({ mark: '1000', liquidation: '700' });
+  driver.read(position());
+  const request = { market: MARKET, types: ['futures'] as const };
+  const cancel = {
+    kind: 'cancelAll',
+    request,
+    why: 'cancelAction',
+    task: null,
+    admitted: [],
+    unfilled: [],
+  } as const;
+  for (let count = 0; count < 12; count += 1) {
+    driver.apply(begin(driver.state, cancel, driver.nowMs));
+    driver.end({
+      kind: 'cancelAll',
+      outcome: { kind: 'rejected', error: failure({ name: 'permissionDenied' }) },
+    });
+    driver.later(1_000).read(position());
+  }
+  driver.ask(action(half));
+  for (const _attempt of [1, 2, 3]) {
+    expect(driver.refuse({ name: 'insufficientBalance' }).order.role).toBe('reduce');
+    driver.later(6_000).read(position()).ask(action(half));
+  }
+  expect(driver.reasons('braked')).toEqual([]);
+  // Cancels are held back by themselves.
+  expect(brakedUntilMs(driver.state, cancel, driver.context.settings, driver.nowMs - 18_000)).toBeGreaterThan(
+    0,
+  );
 });
 
 test('a brake that was put on before the clock stepped back holds no longer than its pace', () => {
