@@ -2,6 +2,7 @@ import { explainsClosure } from '../lanes/absence.ts';
 import type { LaneScene } from '../lanes/lane-change.ts';
 import type { LaneState, ReadPosition } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
+import { marketOf } from '../orders/market-steps.ts';
 import { isSentFor, mayHaveFilled, offsetFromActivation } from '../orders/outstanding.ts';
 import {
   type Decimal,
@@ -93,13 +94,13 @@ function costsOf(
 function ordersOf(
   position: ReadPosition,
   now: ReadPosition | undefined,
-  { market, orders, ended = [] }: LaneState,
+  state: LaneState,
   { audit, settings }: LaneScene,
 ): readonly OwnOrder[] {
   const filled = new Set(
     audit.events.flatMap(({ kind, order }) => (kind === 'filled' && order ? [order.clientOrderId] : [])),
   );
-  const own = [...orders, ...ended].filter(
+  const own = [...state.orders, ...(state.ended ?? [])].filter(
     (order) =>
       order.positionId === position.positionId &&
       order.trial !== true &&
@@ -108,7 +109,7 @@ function ordersOf(
   );
   const proven = own.filter(({ request }) => filled.has(request.clientOrderId));
   if (proven.length > 0) return proven;
-  const terms = settings.marketSettings(market);
+  const terms = marketOf(state, settings);
   // The owner may trade too: a stop that the market never reached has closed nothing.
   const possible = own.filter(
     (order) =>

@@ -6,6 +6,7 @@ import type { CancelTask, Change, Cover, Intent, LaneState } from '../lanes/lane
 import { findPosition } from '../lanes/market-read.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import type { OrderRecord } from '../orders/cancel-policy.ts';
+import { marketOf } from '../orders/market-steps.ts';
 import type { Admitted, Removal } from '../orders/want.ts';
 import { formatDecimal, toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
@@ -109,12 +110,12 @@ function approvalRefused(
   intent: Intent,
   approved: AskedTarget | undefined,
   gate: GateContext,
-  { settings, state: { read, market } }: LaneScene & { readonly state: LaneState },
+  { settings, state }: LaneScene & { readonly state: LaneState },
 ): GateReason | null {
   const refusal = gateRefusal(intent, gate);
   if (refusal !== null || approved === undefined) return refusal;
-  const position = findPosition(read, intent.positionId);
-  const steps = settings.marketSettings(market);
+  const position = findPosition(state.read, intent.positionId);
+  const steps = marketOf(state, settings);
   if (position === undefined || steps === undefined) return null;
   const size = toDecimal(position.sizeBase);
   // The position has grown since people were asked, or is another one under its id.

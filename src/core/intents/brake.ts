@@ -9,9 +9,10 @@ import type {
 } from '../lanes/lane-state.ts';
 import { findPosition } from '../lanes/market-read.ts';
 import { speedTowards } from '../orders/activation-gap.ts';
+import { marketOf } from '../orders/market-steps.ts';
 import { activationGap } from '../orders/order-prices.ts';
 import { toDecimal, ZERO } from '../quantities/decimal.ts';
-import type { AccountSettings } from '../quantities/settings.ts';
+import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 
 const WINDOW_MS = 60_000;
 
@@ -67,7 +68,7 @@ export function held(state: LaneState, step: SendingStep, audit: Recorder, nowMs
 /** Releases the brake once a read shows that something changed. */
 export function eased(state: LaneState, read: MarketRead, settings: AccountSettings): LaneState {
   const { brake, ...free } = state;
-  return brake === undefined || !hasChanged(brake, read, state.market, settings) ? state : free;
+  return brake === undefined || !hasChanged(brake, read, marketOf(state, settings)) ? state : free;
 }
 
 function recentOf(setsMs: readonly number[], nowMs: number): readonly number[] {
@@ -91,8 +92,7 @@ function placeOf(step: SendingStep): string {
 }
 
 /** A mark within the gap of an order is no change: no order is priced anew for it. */
-function hasChanged(brake: Brake, read: MarketRead, name: string, settings: AccountSettings): boolean {
-  const market = settings.marketSettings(name);
+function hasChanged(brake: Brake, read: MarketRead, market: MarketSettings | undefined): boolean {
   if (read.positions.length !== brake.seen.length) return true;
   return brake.seen.some(({ positionId, sizeBase, markPrice, openDate }) => {
     const now = findPosition(read, positionId);

@@ -1,10 +1,10 @@
 import type { Recorder } from '../audit/audit-event.ts';
 import { figure } from '../fields/field-words.ts';
 import type { LaneScene } from '../lanes/lane-change.ts';
-import type { LaneState, MarketRead, ReadPosition } from '../lanes/lane-state.ts';
+import type { LaneState, Learned, MarketRead, ReadPosition } from '../lanes/lane-state.ts';
 import { findPosition, isSameHolding, pricedPosition, TRADING_COST } from '../lanes/market-read.ts';
 
-type LearnedMaintenance = NonNullable<LaneState['learnedMaintenance']>;
+type LearnedMaintenance = NonNullable<Learned['maintenance']>;
 
 /** Reads further apart than this may have a deposit or another market's move between them. */
 const LONGEST_GAP_MS = 10_000;
@@ -43,7 +43,7 @@ export function learnMaintenance(
   read: MarketRead,
   { settings, audit }: LaneScene,
 ): LearnedMaintenance | undefined {
-  const known = state.learnedMaintenance;
+  const known = state.learned?.maintenance;
   const [position, ...others] = read.positions;
   const configured = settings.marketSettings(state.market)?.maintenanceMargin;
   if (position === undefined || others.length > 0 || state.read === null || configured === undefined)

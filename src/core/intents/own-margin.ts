@@ -8,6 +8,7 @@ import {
   pricedPosition,
   TRADING_COST,
 } from '../lanes/market-read.ts';
+import { marketOf } from '../orders/market-steps.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { KnownMargin } from './targets.ts';
 
@@ -79,12 +80,13 @@ const MOVED_SHARE = 0.75;
 
 /** Infers the margin from two reads of the only position of a market, with a reduction between them. */
 function shownByReduction(
-  { market, read: before }: LaneState,
+  state: LaneState,
   read: MarketRead,
   settings: AccountSettings,
 ): KnownMargin['margin'] | undefined {
+  const { read: before } = state;
   const [position] = read.positions;
-  const rate = settings.marketSettings(market)?.maintenanceMargin;
+  const rate = marketOf(state, settings)?.maintenanceMargin;
   if (position === undefined || before === null || rate === undefined) return undefined;
   const earlier = findPosition(before, position.positionId);
   const isComparable =

@@ -1,6 +1,7 @@
 import type { Recorder } from '../audit/audit-event.ts';
 import type { PendingCost } from '../costs/action-cost.ts';
 import { isOpen } from '../intents/intent.ts';
+import { marketOf } from '../orders/market-steps.ts';
 import { mayHaveFilled, outstandingBase } from '../orders/outstanding.ts';
 import { CLOSURE_EXPLAINED_MS, isConfirmedClosed } from '../quantities/closure.ts';
 import { toDecimal } from '../quantities/decimal.ts';
@@ -170,7 +171,7 @@ export function explainsClosure(state: LaneState, positionId: string, settings: 
 /** Our orders that stood when the position was last shown and may have closed it; a stop must have been reached. */
 function closersOf(state: LaneState, positionId: string, settings: AccountSettings): readonly OwnOrder[] {
   const position = lastSeen(state, positionId);
-  const market = settings.marketSettings(state.market);
+  const market = marketOf(state, settings);
   const mayClose = (order: OwnOrder): boolean =>
     order.positionId === positionId &&
     !order.presumedFilled &&

@@ -15,9 +15,10 @@ import {
 } from '../orders/activation-gap.ts';
 import { isAfterOutage, suspectStops } from '../orders/after-outage.ts';
 import { leftBy } from '../orders/ladder.ts';
+import { learn, marketOf } from '../orders/market-steps.ts';
 import { absorbRead, isSentFor, isWellPast, offsetFromActivation } from '../orders/outstanding.ts';
 import { type DecimalString, formatDecimal, toDecimal, ZERO } from '../quantities/decimal.ts';
-import type { AccountSettings } from '../quantities/settings.ts';
+import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { isHeld, isPresumedClosed, isUncertain, judgeAbsences, withHeld } from './absence.ts';
 import { noteContests } from './contest.ts';
 import { withoutOldDoubt } from './doubtful.ts';
@@ -88,13 +89,12 @@ function comparedWith(state: LaneState, read: MarketRead, scene: LaneScene): Lan
   const contests = noteContests(state, read, scene.audit);
   const margins = learnMargins(state, read, scene);
   const jointLimits = jointLimitsOf(state, read);
-  const learnedMaintenance = learnMaintenance(state, read, scene);
+  const maintenance = learnMaintenance(state, read, scene);
   return {
-    ...rest,
+    ...(maintenance === undefined ? rest : learn(rest, { maintenance })),
     ...(contests.length === 0 ? {} : { contests }),
     ...(margins.length === 0 ? {} : { margins }),
     ...(jointLimits.length === 0 ? {} : { jointLimits }),
-    ...(learnedMaintenance === undefined ? {} : { learnedMaintenance }),
   };
 }
 
@@ -181,7 +181,7 @@ function hasGrown(read: MarketRead, before: MarketRead, state: LaneState): boole
 
 function absorb(state: LaneState, read: MarketRead, scene: LaneScene): LaneState {
   const { settings, audit } = scene;
-  const market = settings.marketSettings(state.market);
+  const market = marketOf(state, settings);
   const learned = market && asLearned(market, state);
   const isAbsent = (positionId: string): boolean => isUncertain(state, positionId);
   const absorbed = absorbRead(state.orders, read, { settings, market: learned, isAbsent });
@@ -196,7 +196,7 @@ function absorb(state: LaneState, read: MarketRead, scene: LaneScene): LaneState
     audit.emit({ ...aboutOrder(order), kind: 'ambiguousMove', reason: 'positionMoved', words });
   }
   const measured = measuredBy(absorbed.filled, state.read, read);
-  const known = measured === undefined ? state : { ...state, measuredBasis: measured };
+  const known = measured === undefined ? state : learn(state, { measuredBasis: measured });
   const moved = noteInversions({ ...known, read, orders: absorbed.orders }, read, settings);
   const released = releaseLadders(forgetAnchors(moved, read), read);
   const triggered = triggerCovers(released, read, absorbed.filled, scene);
@@ -205,7 +205,7 @@ function absorb(state: LaneState, read: MarketRead, scene: LaneScene): LaneState
 
 /** Marks orders that came too late: each is replaced at once, and its replacement gets a larger gap. */
 function noteInversions(state: LaneState, read: MarketRead, settings: AccountSettings): LaneState {
-  const market = settings.marketSettings(state.market);
+  const market = marketOf(state, settings);
   if (market === undefined) return state;
   const isSecond = ({ request }: OwnOrder): boolean => request.inFavour === true;
   const learned = asLearned(market, state);
@@ -219,12 +219,11 @@ function noteInversions(state: LaneState, read: MarketRead, settings: AccountSet
     return isLate ? { ...order, inverted: true } : order;
   });
   const news = orders.filter((order, index) => order.part !== 'near' && order !== state.orders[index]);
-  const taught: LaneState = news.some(isSecond)
-    ? { ...state, orders, learnedInFavour: grownInFavour(market, state) }
-    : { ...state, orders };
-  if (news.every(isSecond)) return taught;
-  const { measuredBasis: _, ...unmeasured } = taught;
-  return { ...unmeasured, learnedBasis: grownBasis(market, state) };
+  const noted = { ...state, orders };
+  const taught = news.some(isSecond) ? learn(noted, { basisInFavour: grownInFavour(market, state) }) : noted;
+  return news.every(isSecond)
+    ? taught
+    : learn(taught, { basis: grownBasis(market, state), measuredBasis: undefined });
 }
 
 function aboutOrder(order: OwnOrder): { positionId: string; key: string; order: OwnOrder['request'] } {
@@ -284,13 +283,13 @@ function triggerCovers(
   filled: readonly OwnOrder[],
   scene: LaneScene,
 ): LaneState {
-  const reached = state.orders.filter((order) => isStop(order) && isTriggered(order, read, scene.settings));
+  const market = marketOf(state, scene.settings);
+  const reached = state.orders.filter((order) => isStop(order) && isTriggered(order, read, market));
   const triggered = [...filled.filter(isStop), ...reached];
   let { intents } = state;
   for (const order of triggered) {
     const cover = state.covers.find((candidate) => candidate.key === order.key);
     const position = findPosition(read, order.positionId);
-    const market = scene.settings.marketSettings(state.market);
     if (cover === undefined || position === undefined) continue;
     const leftBase = formatDecimal(market === undefined ? ZERO : leftBy(order, cover.anchor, market));
     if (isFollowedUp(intents, order, leftBase, position)) continue;
@@ -331,9 +330,8 @@ function isFollowedUp(
   );
 }
 
-function isTriggered(order: OwnOrder, read: MarketRead, settings: AccountSettings): boolean {
+function isTriggered(order: OwnOrder, read: MarketRead, market: MarketSettings | undefined): boolean {
   const position = findPosition(read, order.positionId);
-  const market = settings.marketSettings(order.request.market);
   if (position === undefined || position.markPrice === null || market === undefined) return false;
   if (!isSentFor(order, position)) return false;
   if (order.activatedMs !== null) return true;

@@ -45,8 +45,6 @@ export interface LaneState {
   readonly contests?: readonly Contest[];
   /** Intents of rules that fire no more, each ended when its rule did; a new episode may continue theirs. */
   readonly past?: readonly Intent[];
-  /** Bounds of the maintenance rate implied by liquidation prices; `agreeing`: trades in a row. Absent: unknown. */
-  readonly learnedMaintenance?: { readonly low: number; readonly high: number; readonly agreeing: number };
   /** Margin behind positions, learned from the account's list or from a reduction. Absent: unknown. */
   readonly margins?: readonly KnownMargin[];
   /** Limits seen within the last minute. Absent: none is nearer than the positions' own liquidation prices. */
@@ -66,14 +64,8 @@ export interface LaneState {
   };
   /** Mark prices of the last seconds, oldest first; absent: none is known. */
   readonly marks?: readonly MarkSample[];
-  /** How far apart mark and last price may be here, a fraction; raised by inversions. Absent: as configured. */
-  readonly learnedBasis?: number;
-  /** The same for the second stops of urgent closes, on the other side of the market, by their own inversions. */
-  readonly learnedInFavour?: number;
-  /** Steps coarser than configured, learned from refusals. Absent: as configured. */
-  readonly learnedSteps?: { readonly amountStep?: DecimalString; readonly priceStep?: DecimalString };
-  /** Bounds of mark minus last price (buys: reversed) when our order filled, fractions of the mark. Absent: unknown. */
-  readonly measuredBasis?: { readonly low: number; readonly high: number };
+  /** What refusals, fills and reads have taught of the market. Absent: nothing. */
+  readonly learned?: Learned;
   /** How long requests in this market take at present. Absent: none was answered yet. */
   readonly roundTripMs?: number;
   /** Number of requests refused or unanswered since the last accepted one; lengthens the pause before the next try. */
@@ -104,6 +96,23 @@ export interface LaneState {
   readonly reported: readonly string[];
   /** Orders held back by observe mode or a pending approval, as they would be sent. Absent: none. */
   readonly observed?: readonly ObservedOrder[];
+}
+
+/** What is known of a market beyond its settings; absent: as configured, or unknown. `marketOf` applies it. */
+export interface Learned {
+  /** Steps coarser than configured, from refusals. */
+  readonly amountStep?: DecimalString | undefined;
+  readonly priceStep?: DecimalString | undefined;
+  /** Bounds of the rate implied by liquidation prices; `agreeing`: trades in a row. */
+  readonly maintenance?:
+    | { readonly low: number; readonly high: number; readonly agreeing: number }
+    | undefined;
+  /** How far apart mark and last price may be, a fraction; raised by inversions. */
+  readonly basis?: number | undefined;
+  /** The same for the second stops of urgent closes, on the other side of the market, by their own inversions. */
+  readonly basisInFavour?: number | undefined;
+  /** Bounds of mark minus last price (buys: reversed) when our order filled, fractions of the mark. */
+  readonly measuredBasis?: { readonly low: number; readonly high: number } | undefined;
 }
 
 export interface ObservedOrder {

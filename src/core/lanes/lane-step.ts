@@ -1,6 +1,7 @@
 import { type Recorder, recorder } from '../audit/audit-event.ts';
 import { withDecision } from '../costs/note-fills.ts';
 import { countSent } from '../intents/brake.ts';
+import { learn } from '../orders/market-steps.ts';
 import { classifyRejection } from '../orders/rejection.ts';
 import type { CommandOutcome, PlacedOrder } from '../ports/exchange.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
@@ -78,8 +79,8 @@ export function beginCancel(
     cancel: step.request,
   });
   // An activation that was never reached was too far away: the gap is as configured again.
-  const { measuredBasis: _, learnedInFavour: __, ...unmeasured } = state;
-  const known = step.why === 'marketMovedAway' ? { ...unmeasured, learnedBasis: 0 } : state;
+  const forgotten = { basis: 0, basisInFavour: undefined, measuredBasis: undefined };
+  const known = step.why === 'marketMovedAway' ? learn(state, forgotten) : state;
   const { startedMs, admitted, rounds } = state.change ?? {
     startedMs: nowMs,
     admitted: step.admitted,

@@ -1,7 +1,7 @@
 import { taughtByPrice } from '../orders/activation-gap.ts';
 import { suspectStops, trustStops } from '../orders/after-outage.ts';
 import { isKnownById } from '../orders/cancel-policy.ts';
-import { coarserStep, forgetStep } from '../orders/market-steps.ts';
+import { coarserStep, forgetStep, learn } from '../orders/market-steps.ts';
 import { afterFill, standsAlready } from '../orders/outstanding.ts';
 import { classifyRejection, isAlarming, isPassing, retryPauseMs } from '../orders/rejection.ts';
 import type { CommandOutcome, ExchangeError, PlacedOrder } from '../ports/exchange.ts';
@@ -167,7 +167,7 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
   const unsent = { ...(step.ahead ? forgetAhead(kept, order.positionId) : kept), orderRefusedMs: nowMs };
   // The market may also have passed the price, so the next price is taken from a new read.
   const taught = taughtByPrice(unsent, order, { reason, isGivenUp: retry === undefined }, settings);
-  if (retry !== undefined) return { ...taught, learnedSteps: retry.learnedSteps, readAfterMs: nowMs };
+  if (retry !== undefined) return { ...learn(taught, retry.learned), readAfterMs: nowMs };
   const known = reason === 'marketClosed' ? suspectStops(unsent, reason, audit) : unsent;
   const kind = retryKindOf(order);
   if (passing || order.trial === true) return delay(known, kind, nowMs, error);

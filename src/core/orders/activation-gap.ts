@@ -1,5 +1,5 @@
 import type { RejectionReason } from '../audit/audit-event.ts';
-import type { LaneState, MarketRead, MarkSample, ReadPosition } from '../lanes/lane-state.ts';
+import type { LaneState, Learned, MarketRead, MarkSample, ReadPosition } from '../lanes/lane-state.ts';
 import { findPosition, roundTripOf } from '../lanes/market-read.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import {
@@ -13,6 +13,7 @@ import {
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import type { Direction } from '../rules/subject.ts';
 import { fenceDurationMs } from './fence.ts';
+import { learn } from './market-steps.ts';
 import { activationGap, opposite } from './order-prices.ts';
 import { isWellPast, offsetFromActivation, waitsForFall } from './outstanding.ts';
 import type { SetScene } from './want.ts';
@@ -48,14 +49,16 @@ export function speedTowards(direction: Direction, { marks = [] }: LaneState): n
   return adverseSpeed(marks, direction, HORIZONS_MS);
 }
 
+type Taught = Pick<LaneState, 'learned'>;
+
 /** Returns the market with the allowance between mark and last price that our orders have taught. */
 export function asLearned(
   market: MarketSettings,
-  { learnedBasis = 0, measuredBasis }: LaneState,
+  { learned: { basis = 0, measuredBasis } = {} }: Taught,
 ): MarketSettings {
-  const { low, high } = measuredBasis ?? { low: -learnedBasis, high: learnedBasis };
+  const { low, high } = measuredBasis ?? { low: -basis, high: basis };
   // The measured range is as wide as the market moved between two reads: only its near end is proven.
-  const proven = Math.max(learnedBasis, low, -high);
+  const proven = Math.max(basis, low, -high);
   return withAllowance(market, Math.min(Math.max(high, -low), proven, LARGEST_BASIS));
 }
 
@@ -63,11 +66,8 @@ export function asLearned(
  * The same for the second stop of an urgent close. What the first stop taught does not apply to the other side: it
  * shows by how much the last price ran ahead of the mark, or how far the market moved between two reads.
  */
-export function asLearnedInFavour(
-  market: MarketSettings,
-  { learnedInFavour = 0 }: Pick<LaneState, 'learnedInFavour'>,
-): MarketSettings {
-  return withAllowance(market, Math.min(learnedInFavour, LARGEST_BASIS));
+export function asLearnedInFavour(market: MarketSettings, { learned }: Taught): MarketSettings {
+  return withAllowance(market, Math.min(learned?.basisInFavour ?? 0, LARGEST_BASIS));
 }
 
 /** Factor by which an allowance grows if an order placed with it was still inverted, up to `LARGEST_BASIS`. */
@@ -77,11 +77,11 @@ const LARGEST_BASIS = 0.1;
 const FIRST_LEARNED = 0.012;
 
 export function grownBasis(market: MarketSettings, state: LaneState): number {
-  return grown(asLearned(market, state), state.learnedBasis);
+  return grown(asLearned(market, state), state.learned?.basis);
 }
 
 export function grownInFavour(market: MarketSettings, state: LaneState): number {
-  return grown(asLearnedInFavour(market, state), state.learnedInFavour);
+  return grown(asLearnedInFavour(market, state), state.learned?.basisInFavour);
 }
 
 function grown({ basisAllowance }: MarketSettings, learned: number | undefined): number {
@@ -101,11 +101,11 @@ function allowedFor({ part, request }: OwnOrder, { market, state }: Pick<SetScen
  * If the gap has been widened twice without success, the price may lie too far away, and what was learned is forgotten.
  */
 function afterPriceRefusal(state: LaneState, market: MarketSettings, isGivenUp: boolean): LaneState {
-  const { measuredBasis: _, ...unmeasured } = state;
-  const isWide = (state.learnedBasis ?? 0) > Math.max(FIRST_LEARNED, BASIS_GROWTH * market.basisAllowance);
-  if (isGivenUp && isWide) return { ...unmeasured, learnedBasis: 0 };
-  const learnedBasis = grownBasis(market, state);
-  return { ...state, learnedBasis, measuredBasis: { low: 0, high: learnedBasis } };
+  const { basis: known = 0 } = state.learned ?? {};
+  const isWide = known > Math.max(FIRST_LEARNED, BASIS_GROWTH * market.basisAllowance);
+  if (isGivenUp && isWide) return learn(state, { basis: 0, measuredBasis: undefined });
+  const basis = grownBasis(market, state);
+  return learn(state, { basis, measuredBasis: { low: 0, high: basis } });
 }
 
 /** Bounds mark minus last price from a fill: between the reads the last price was at the activation, or past it. */
@@ -113,7 +113,7 @@ export function measuredBy(
   filled: readonly OwnOrder[],
   before: MarketRead | null,
   read: MarketRead,
-): LaneState['measuredBasis'] {
+): Learned['measuredBasis'] {
   const order = filled.find(({ role, request }) => role === 'reduce' && request.inFavour !== true);
   const marks = [before, read].map((one) => order && findPosition(one, order.positionId)?.markPrice);
   const known = marks.filter((mark) => mark !== null && mark !== undefined);
@@ -146,14 +146,11 @@ const APART = 1.5;
  */
 export function placingGaps(position: Priced, direction: Direction, scene: SetScene): PlacingGaps {
   const { market, state } = scene;
-  const { marks = [], measuredBasis, learnedBasis = 0 } = state;
-  const { low, high } = measuredBasis ?? { low: 0, high: learnedBasis };
+  const { marks = [], learned: { measuredBasis, basis = 0 } = {} } = state;
+  const { low, high } = measuredBasis ?? { low: 0, high: basis };
   const run = runOf(position, travelMs(scene), adverseSpeed(marks, direction, HORIZONS_MS));
   const standing = activationGap(position, market);
-  const wide = activationGap(
-    position,
-    withAllowance(market, Math.min(high, Math.max(learnedBasis, low))),
-  ).plus(run);
+  const wide = activationGap(position, withAllowance(market, Math.min(high, Math.max(basis, low)))).plus(run);
   const small = measuredBasis === undefined ? standing.plus(run) : wide;
   const left = distanceOf(position, direction);
   const upTo = (gap: Decimal, share: number): Decimal =>
@@ -279,7 +276,7 @@ export function taughtByPrice(
   settings: AccountSettings,
 ): LaneState {
   const market = settings.marketSettings(state.market);
-  const isFirst = state.learnedSteps?.priceStep === undefined && !isGivenUp;
+  const isFirst = state.learned?.priceStep === undefined && !isGivenUp;
   if (role !== 'reduce' || reason !== 'priceStep' || market === undefined || isFirst) return state;
   return afterPriceRefusal(state, market, isGivenUp);
 }

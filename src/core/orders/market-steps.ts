@@ -1,5 +1,5 @@
 import type { RejectionReason } from '../audit/audit-event.ts';
-import type { LaneState } from '../lanes/lane-state.ts';
+import type { LaneState, Learned } from '../lanes/lane-state.ts';
 import type { ReduceOnlyStopRequest } from '../ports/exchange.ts';
 import {
   type DecimalString,
@@ -13,24 +13,34 @@ import { isAboutStep } from './rejection.ts';
 
 /** Returns the configured settings with learned steps and the implied maintenance rate, where coarser or higher. */
 export function marketOf(
-  { market, learnedSteps = {}, learnedMaintenance }: KnownOfMarket,
+  { market, learned = {} }: Pick<LaneState, 'market' | 'learned'>,
   settings: AccountSettings,
 ): MarketSettings | undefined {
   const configured = settings.marketSettings(market);
   if (configured === undefined) return undefined;
-  const { amountStep = configured.amountStep, priceStep = configured.priceStep } = learnedSteps;
+  const { amountStep = configured.amountStep, priceStep = configured.priceStep } = learned;
   return {
     ...configured,
     amountStep: coarser(amountStep, configured.amountStep),
     priceStep: coarser(priceStep, configured.priceStep),
-    maintenanceMargin: worseRate(configured.maintenanceMargin, learnedMaintenance),
+    maintenanceMargin: worseRate(configured.maintenanceMargin, learned.maintenance),
   };
 }
 
-type KnownOfMarket = Pick<LaneState, 'market' | 'learnedSteps' | 'learnedMaintenance'>;
+export function learn(state: LaneState, news: Learned): LaneState {
+  return { ...state, learned: { ...state.learned, ...news } };
+}
+
+/** The settings of an account with what its lanes have learned of their markets. */
+export function settingsWith(
+  lanes: ReadonlyMap<string, LaneState>,
+  settings: AccountSettings,
+): AccountSettings {
+  return { ...settings, marketSettings: (market) => marketOf(lanes.get(market) ?? { market }, settings) };
+}
 
 /** Two pairs of liquidation prices must agree: a deposit may lie between those of one pair. */
-function worseRate(configured: number, learned: LaneState['learnedMaintenance']): number {
+function worseRate(configured: number, learned: Learned['maintenance']): number {
   if (learned === undefined || learned.agreeing < 2 || learned.low <= configured) return configured;
   return (learned.low + learned.high) / 2;
 }
@@ -45,7 +55,7 @@ const MOST_TIMES_COARSER = toDecimal('1000' as DecimalString);
 const LARGEST_PRICE_STEP = decimalFromNumber(0.01);
 
 export interface CoarserStep {
-  readonly learnedSteps: NonNullable<LaneState['learnedSteps']>;
+  readonly learned: Learned;
   /** What happens next, for people. */
   readonly words: string;
 }
@@ -68,14 +78,13 @@ export function coarserStep(
   const step = formatDecimal(next);
   const what = reason === 'amountStep' ? 'an amount step' : 'a price step';
   return {
-    learnedSteps: { ...state.learnedSteps, [reason]: step },
+    learned: { [reason]: step },
     words: `tried again with ${what} of ${step} instead of ${now[reason]}; correct \`markets\` in the config`,
   };
 }
 
 /** Returns to the configured step, as no step explains the refusal. */
 export function forgetStep(state: LaneState, reason: RejectionReason): LaneState {
-  if (!isAboutStep(reason) || state.learnedSteps?.[reason] === undefined) return state;
-  const { [reason]: _, ...learnedSteps } = state.learnedSteps;
-  return { ...state, learnedSteps };
+  if (!isAboutStep(reason) || state.learned?.[reason] === undefined) return state;
+  return learn(state, { [reason]: undefined });
 }

@@ -26,6 +26,7 @@ import { observeRead, observeRequests } from '../../core/lanes/lane-observe.ts';
 import type { LaneState } from '../../core/lanes/lane-state.ts';
 import type { ReadObservation } from '../../core/lanes/market-read.ts';
 import { NO_ROUTES, type RouteInputs, routeRequests } from '../../core/lanes/route-requests.ts';
+import { settingsWith } from '../../core/orders/market-steps.ts';
 import type { PositionList, PositionRecord } from '../../core/ports/exchange.ts';
 import type { LaneRef } from '../../core/ports/lane-dispatcher.ts';
 import type { AccountCommit, AccountDocuments, StoredAccount } from '../../core/ports/state-store.ts';
@@ -216,7 +217,7 @@ function recordsIn({ sources: { positions } }: Pick<Snapshot, 'sources'>): reado
 function planner({ account: { rules }, stored, snapshot, evaluation, now }: Decisions): RouteInputs['plan'] {
   return (request, target, refs) => {
     const { state } = evaluation;
-    const account = new AccountQuantities(snapshot, rules.settings, now);
+    const account = new AccountQuantities(snapshot, settingsWith(stored.lanes, rules.settings), now);
     account.noteUncertain(unseenPositions(account, state), unconfirmedZeros(state));
     const failed = new Set<string>();
     for (const { intents } of stored.lanes.values()) {

@@ -332,7 +332,7 @@ test('a gap that was never reached shrinks to the configured one', () => {
 
 test('an activation placed too far away by a measured basis is not placed there again', () => {
   const driver = new Driver().read(at({}));
-  driver.state = { ...driver.state, measuredBasis: { low: 0.011, high: 0.012 } };
+  driver.state = { ...driver.state, learned: { measuredBasis: { low: 0.011, high: 0.012 } } };
   driver.ask(action(half));
   expect(1_000 - Number(driver.place().request.activationPrice)).toBeGreaterThan(10);
   driver.later(4_000).read(at({ mark: '1040' }));
@@ -354,7 +354,7 @@ test('an order placed beside a passed order in doubt is not taken back for it', 
     arrivedByMs: arrivesMs,
     reachedMs: driver.nowMs,
   }));
-  driver.state = { ...driver.state, orders, learnedBasis: 0.012 };
+  driver.state = { ...driver.state, orders, learned: { basis: 0.012 } };
   driver.later(500).read(at({ mark: '990' }));
   const { request } = driver.place();
   expect(Number(request.amount)).toBeLessThanOrEqual(0.5);

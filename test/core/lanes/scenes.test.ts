@@ -27,6 +27,7 @@ import {
   startEpoch,
   takeUp,
 } from '../../../src/core/lanes/recover-lane.ts';
+import { learn } from '../../../src/core/orders/market-steps.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { Dice } from '../../support/dice.ts';
 import { KeptHash } from '../../support/kept-hash.ts';
@@ -183,7 +184,7 @@ function playPair(dice: Dice, kept: KeptHash): void {
     receivedAtMs: laterMs,
     positions: [positionOf(sizeAfter, markAfter, moved), ...(dice.hits(0.1) ? [second] : [])],
   };
-  const { learnedMaintenance: _, margins: __, ...unlearned } = lane;
+  const { learned: _, margins: __, ...unlearned } = lane;
   const order = lane.orders[0];
   const state: LaneState = {
     ...(dice.hits(0.5) ? unlearned : lane),
@@ -196,7 +197,7 @@ function playPair(dice: Dice, kept: KeptHash): void {
   kept.add('rate', learned);
   kept.add(
     'again',
-    learnMaintenance(learned === undefined ? state : { ...state, learnedMaintenance: learned }, after, scene),
+    learnMaintenance(learned === undefined ? state : learn(state, { maintenance: learned }), after, scene),
   );
   kept.add('margins', learnMargins(state, after, scene));
   kept.add('others', noteContests(state, after, audit));

@@ -254,7 +254,10 @@ function withRest(dice: Dice, state: LaneState, requests: readonly LaneRequest[]
     ...(dice.hits(0.2) ? { rebasedMs: at() } : {}),
     ...(dice.hits(0.3)
       ? {
-          learnedMaintenance: { low: dice.of(0.01, 0.03), high: dice.of(0.03, 0.2), agreeing: dice.of(1, 2) },
+          learned: {
+            ...state.learned,
+            maintenance: { low: dice.of(0.01, 0.03), high: dice.of(0.03, 0.2), agreeing: dice.of(1, 2) },
+          },
         }
       : {}),
     reported: [

@@ -70,9 +70,11 @@ export function summaryOf(state: LaneState): string {
   const doubt = state.doubt === null ? '' : `doubt ${state.doubt.why}`;
   const change = state.change === null ? '' : `change ${state.change.why} ${state.change.phase}`;
   const tasks = state.cancels.map(({ types, state: how }) => `${types.join('+')} ${how}`);
-  const { learnedSteps, learnedMaintenance, learnedBasis, margins, contests, measuredBasis } = state;
-  const learned = [learnedSteps, learnedMaintenance, learnedBasis, margins, contests, measuredBasis].map(
-    (one) => (one === undefined ? '' : JSON.stringify(one)),
+  const { margins, contests } = state;
+  const { maintenance, basis, measuredBasis, basisInFavour: _, ...bounds } = state.learned ?? {};
+  const steps = Object.keys(bounds).length === 0 ? undefined : bounds;
+  const learned = [steps, maintenance, basis, margins, contests, measuredBasis].map((one) =>
+    one === undefined ? '' : JSON.stringify(one),
   );
   return [...intents, ...covers, ...orders, ...tasks, ...absent, doubt, change, ...learned]
     .filter((part) => part !== '')

@@ -166,8 +166,8 @@ function accountLines(scene: SetScene): readonly string[] {
 function learnedLines({ state, settings, read, nowMs }: SetScene): readonly string[] {
   const [order] = state.orders;
   const audit = recorder('desk', state.market, nowMs);
-  const known = ({ learnedBasis, measuredBasis, learnedSteps, orders }: LaneState): string =>
-    JSON.stringify([learnedBasis, measuredBasis, learnedSteps, orders.map(({ status }) => status)]);
+  const known = ({ learned, orders }: LaneState): string =>
+    JSON.stringify([learned, orders.map(({ status }) => status)]);
   const steps = (['amountStep', 'priceStep', 'side'] as const).map((reason) => ({
     words: order && coarserStep(reason, order.request, state, settings)?.words,
     forgotten: known(forgetStep(state, reason)),

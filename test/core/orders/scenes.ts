@@ -1,6 +1,6 @@
 import { recorder } from '../../../src/core/audit/audit-event.ts';
 import { coverIntent } from '../../../src/core/intents/intent.ts';
-import type { Cover, Intent, LaneState, ReadPosition } from '../../../src/core/lanes/lane-state.ts';
+import type { Cover, Intent, LaneState, Learned, ReadPosition } from '../../../src/core/lanes/lane-state.ts';
 import { newLane } from '../../../src/core/lanes/lane-state.ts';
 import type { OwnOrder } from '../../../src/core/lanes/own-order.ts';
 import type { SetScene } from '../../../src/core/orders/want.ts';
@@ -62,18 +62,7 @@ export function sceneOf(dice: Dice): SetScene {
     read,
     latestRead: read,
     marks: marksOf(dice, positions),
-    ...(dice.hits(0.3) ? { learnedBasis: dice.of(0, 0.005, 0.01, 0.02, 0.1) } : {}),
-    ...(dice.hits(0.2) ? { learnedInFavour: dice.of(0, 0.01, 0.2) } : {}),
-    ...(dice.hits(0.3)
-      ? { measuredBasis: dice.of({ low: 0.01, high: 0.015 }, { low: -0.01, high: 0.02 }) }
-      : {}),
-    ...(dice.hits(0.5) ? { roundTripMs: dice.of(100, 125, 400, 500, 600, 1_000) } : {}),
-    ...(dice.hits(0.3)
-      ? { learnedSteps: dice.of({ amountStep: '2' as DecimalString }, { priceStep: '10' as DecimalString }) }
-      : {}),
-    ...(dice.hits(0.3)
-      ? { learnedMaintenance: { low: dice.of(0.02, 0.03, 0.04), high: 0.05, agreeing: dice.of(1, 2) } }
-      : {}),
+    ...taughtBy(dice),
     ...(dice.hits(0.3) ? { roomTakenMs: NOW_MS - dice.of(500, 10_000, 10_500) } : {}),
     ...(dice.hits(0.2) ? { coverRoomTakenMs: NOW_MS - dice.of(500, 10_000, 10_500) } : {}),
     ...(dice.hits(0.5) ? { orderAcceptedMs: NOW_MS - dice.of(500, 10_000, 10_500) } : {}),
@@ -260,4 +249,22 @@ function intentOf(dice: Dice, index: number, covers: readonly Cover[], settings:
     ...(dice.hits(0.2) ? { hasCleared: true } : {}),
     sideRefused: dice.hits(0.1),
   };
+}
+
+function taughtBy(dice: Dice): Pick<LaneState, 'learned' | 'roundTripMs'> {
+  const learned: Learned = {
+    basis: dice.hits(0.3) ? dice.of(0, 0.005, 0.01, 0.02, 0.1) : undefined,
+    basisInFavour: dice.hits(0.2) ? dice.of(0, 0.01, 0.2) : undefined,
+    measuredBasis: dice.hits(0.3)
+      ? dice.of({ low: 0.01, high: 0.015 }, { low: -0.01, high: 0.02 })
+      : undefined,
+  };
+  const roundTrip = dice.hits(0.5) ? { roundTripMs: dice.of(100, 125, 400, 500, 600, 1_000) } : {};
+  const steps = dice.hits(0.3)
+    ? dice.of({ amountStep: '2' as DecimalString }, { priceStep: '10' as DecimalString })
+    : {};
+  const maintenance = dice.hits(0.3)
+    ? { low: dice.of(0.02, 0.03, 0.04), high: 0.05, agreeing: dice.of(1, 2) }
+    : undefined;
+  return { ...roundTrip, learned: { ...learned, ...steps, maintenance } };
 }
