@@ -1,12 +1,10 @@
 import type { DecisionInputs } from '../audit/audit-record.ts';
 import type { HistoryMoment, HistorySample } from '../ports/history-reader.ts';
-import { AccountQuantities } from '../quantities/account.ts';
 import { valueOf } from '../quantities/quantity.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
-import { unconfirmedZeros } from '../rules/balances.ts';
 import { creditLineKey, creditLineParts } from '../rules/memory.ts';
 import type { SubjectKey } from '../rules/subject.ts';
-import { positionKey, unseenPositions } from '../rules/subjects.ts';
+import { evaluatedAccount, positionKey } from '../rules/subjects.ts';
 
 /** How near something was to liquidation, or a credit line to its margin call, at one moment. Plain JSON. */
 export interface Sighting {
@@ -59,8 +57,7 @@ export function sightingsInDecision(
   settings: AccountSettings,
 ): readonly Sighting[] {
   const { at } = snapshot;
-  const account = new AccountQuantities(snapshot, settings, at);
-  account.noteUncertain(unseenPositions(account, state), unconfirmedZeros(state));
+  const account = evaluatedAccount(snapshot, settings, at, state);
   const atMs = at.wallMs;
   const positions = account.positions.map((position): Sighting => {
     const { market, positionId } = position.record;

@@ -43,8 +43,7 @@ export const POSITION_VALUES: Readonly<Record<PositionFieldName, Compute<Positio
   liquidationProbability: (subject, { windowMs }) => probability(positionCrossing(subject), windowMs),
   minutesToLiquidation: (subject) => minutes(positionCrossing(subject)),
   disagreement: ({ position }) => position.disagreement,
-  directionConflict: ({ position: { direction } }) =>
-    known(direction.kind === 'unknown' && direction.why === 'directionContradicted'),
+  directionConflict: ({ position }) => known(position.directionConflict),
   direction: ({ position }) => position.direction,
   positionSide: ({ position }) => {
     const side = position.record.positionSide;

@@ -69,11 +69,12 @@ export const POSITION_FIELDS = [
   {
     ...yesNo,
     name: 'directionConflict',
-    description: 'The sign of the amount, the position side and the liquidation price contradict each other.',
-    formula: 'true when the direction is unknown because its signs contradict each other; always known',
+    description: 'What the exchange sends does not show for certain whether the position is long or short.',
+    formula:
+      'true when the direction is unknown, or long by its plus sign alone where the other figures fit only a short; always known',
     cases: {
-      whenTrue: 'what the exchange says of the direction (long or short) contradicts itself',
-      whenFalse: 'what the exchange says of the direction does not contradict itself',
+      whenTrue: 'it is not certain whether the position is long or short',
+      whenFalse: 'it is certain whether the position is long or short',
     },
   },
   {
@@ -82,7 +83,7 @@ export const POSITION_FIELDS = [
     values: ['long', 'short'],
     description: 'Long or short.',
     formula:
-      'positionSide if LONG or SHORT, else the sign of amount or the side of liquidationPrice (bothSign)',
+      'positionSide if LONG or SHORT, else the sign of amount (bothSign), else the side of markPrice on which liquidationPrice lies',
   },
   {
     ...choice,

@@ -1,7 +1,7 @@
 import type { BlockReason } from '../audit/audit-event.ts';
 import { about, type LaneScene } from '../lanes/lane-change.ts';
 import type { Intent, IntentBasis, LaneState, MarketRead, ReadPosition } from '../lanes/lane-state.ts';
-import { isSameHolding } from '../lanes/market-read.ts';
+import { isAtMarginCall, isSameHolding } from '../lanes/market-read.ts';
 import { isHedged } from '../orders/net-exposure.ts';
 import {
   type Decimal,
@@ -171,9 +171,12 @@ function followDistance(
   scene: ConfiguredScene,
 ): Intent {
   if (position.disagreement) return block(intent, 'disagreement', scene);
-  if (position.direction === null) return block(intent, 'directionUnknown', scene);
-  if (position.distance === null) return block(intent, 'liquidationPriceUnknown', scene);
-  const target = targetForDistance(position, wanted, scene);
+  // At a margin call an unknown direction blocks nothing: liquidation counts as reached.
+  const isTried = position.direction === null && isAtMarginCall(position);
+  const judged: ReadPosition = isTried ? { ...position, direction: 'long', distance: 0 } : position;
+  if (judged.direction === null) return block(intent, 'directionUnknown', scene);
+  if (judged.distance === null) return block(intent, 'liquidationPriceUnknown', scene);
+  const target = targetForDistance(judged, wanted, scene);
   if (target === undefined) {
     // The other side is in danger: reducing this one would bring liquidation nearer.
     return endIntent(intent, { how: 'failed', why: 'hedged' }, scene, distanceNumber(position));

@@ -359,7 +359,7 @@ export function isOpen(intent: Intent): boolean {
 export const BLOCK_WORDS: Readonly<Record<BlockReason, string>> = {
   markUnknown: 'the mark price is unknown; nothing is guessed',
   markTooCoarse: 'the mark price is less exact than half the slippage',
-  directionUnknown: 'the direction of the position is unknown or contradicted',
+  directionUnknown: 'the direction of the position is unknown',
   liquidationPriceUnknown: 'the liquidation price is unknown',
   disagreement: 'the liquidation price lies on the wrong side although the exchange does not liquidate',
   marketNotConfigured: 'the market has no entry in the config',

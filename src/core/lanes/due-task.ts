@@ -3,7 +3,7 @@ import { judgeAnyCancel, reachesStops } from '../orders/cancel-policy.ts';
 import type { LaneScene } from './lane-change.ts';
 import type { CancelTask, Intent, LaneState, Step } from './lane-state.ts';
 import { cancelStep, type MaybeStep, pausedBy, type Turn, trialStep } from './lane-turn.ts';
-import { findPosition } from './market-read.ts';
+import { findPosition, isAtMarginCall } from './market-read.ts';
 
 /** Returns the next cancel of a rule. One that reaches stops needs orders accepted and its reduction able to go. */
 export function dueTask(state: LaneState, turn: Turn): MaybeStep {
@@ -40,8 +40,9 @@ export function reductionsBehind({ episodeKey }: CancelTask, { intents }: LaneSt
 /** Whether a reduction can be sent (gate open, not blocked, direction known) or has reached its target. */
 export function mayGo(intent: Intent, { latestRead }: LaneState): boolean {
   if (intent.end?.how === 'reached') return true;
-  const side = findPosition(latestRead, intent.positionId)?.direction ?? null;
-  return isOpen(intent) && intent.refusedBy === null && intent.blockedBy === null && side !== null;
+  const position = findPosition(latestRead, intent.positionId);
+  const hasSide = position !== undefined && (position.direction !== null || isAtMarginCall(position));
+  return isOpen(intent) && intent.refusedBy === null && intent.blockedBy === null && hasSide;
 }
 
 function settled(task: CancelTask, state: LaneState, turn: Turn): CancelTask {

@@ -15,6 +15,7 @@ import type { Snapshot } from '../quantities/snapshot.ts';
 import { type Motion, probabilityWithin } from '../risk/forecast.ts';
 import type { AccountState } from '../rules/account-state.ts';
 import type { CompiledRules } from '../rules/compiled-rules.ts';
+import { findCover } from '../rules/memory.ts';
 import { marketForecasts, motionIn } from '../rules/subjects.ts';
 import type { LaneState, MarketRead, MarkSample, ReadPosition } from './lane-state.ts';
 
@@ -44,7 +45,10 @@ export function readPositions(
   const reading = snapshot.sources.positions;
   const records = reading?.kind === 'read' ? reading.value.records : [];
   const forecasts = marketForecasts(evaluated);
-  const positions = records.map((record) => new PositionQuantities(record, settings));
+  const positions = records.map(
+    (record) =>
+      new PositionQuantities(record, settings, findCover(evaluated.positions, record.positionId)?.direction),
+  );
   const pool = jointPool(positions, settings);
   const horizonMs = fenceDurationMs(settings);
   const byMarket = new Map<string, ReadPosition[]>();
@@ -152,6 +156,11 @@ export function isSameHolding(
   const isTurned =
     before.direction !== null && position.direction !== null && before.direction !== position.direction;
   return !isReopened && !isTurned;
+}
+
+/** The exchange says so, and does not liquidate yet. */
+export function isAtMarginCall({ liquidationState }: ReadPosition): boolean {
+  return liquidationState === 'margin_call' || liquidationState === 'unrecognised';
 }
 
 export function findPosition(read: MarketRead | null, positionId: string): ReadPosition | undefined {

@@ -3,6 +3,7 @@ import { slippageOf } from '../intents/intent.ts';
 import { leastAmount } from '../intents/targets.ts';
 import { contestOf } from '../lanes/contest.ts';
 import type { Intent, ReadPosition } from '../lanes/lane-state.ts';
+import { isAtMarginCall } from '../lanes/market-read.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import {
   type Decimal,
@@ -13,6 +14,7 @@ import {
   toDecimal,
   ZERO,
 } from '../quantities/decimal.ts';
+import type { Direction } from '../rules/subject.ts';
 import {
   asLearned,
   awaitsLastPrice,
@@ -212,7 +214,8 @@ interface Addition {
 function pushReduce(need: ReduceNeed, addition: Addition, scene: SetScene, plan: SetPlan): void {
   const { winner, position } = need;
   const { amount, slippage } = addition;
-  const { direction, markPrice, markError, liquidationPrice } = position;
+  const { markPrice, markError, liquidationPrice } = position;
+  const direction = position.direction ?? triedSide(winner, position);
   if (direction === null) {
     plan.blocked.push({ key: winner.key, why: 'directionUnknown' });
     return;
@@ -241,9 +244,15 @@ function pushReduce(need: ReduceNeed, addition: Addition, scene: SetScene, plan:
   pushShape(need, { ...addition, amount: share ?? amount, part, shape }, plan);
 }
 
-/** The exchange says so, and does not liquidate yet. */
-const isAtMarginCall = ({ liquidationState }: ReadPosition): boolean =>
-  liquidationState === 'margin_call' || liquidationState === 'unrecognised';
+/**
+ * At a margin call an unknown direction blocks nothing: both sides are tried in turn, and the exchange refuses the wrong
+ * one (116). First the one whose loss would explain the margin call.
+ */
+function triedSide({ failures }: Intent, position: ReadPosition): Direction | null {
+  if (!isAtMarginCall(position)) return null;
+  const isBelow = Number(position.liquidationPrice) < Number(position.basePrice ?? 'Infinity');
+  return isBelow === (failures % 2 === 0) ? 'long' : 'short';
+}
 
 interface ShapedAddition extends Omit<Addition, 'part'> {
   readonly part?: OwnOrder['part'];

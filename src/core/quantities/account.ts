@@ -25,6 +25,8 @@ export interface UnseenPosition {
   readonly direction?: Direction;
 }
 
+type SeenPosition = UnseenPosition & { readonly positionId: string };
+
 /** An account's quantities at one moment. A source older than `maxSnapshotAgeMs` only counts for `dataAge`. */
 export class AccountQuantities {
   readonly snapshot: Snapshot;
@@ -33,6 +35,7 @@ export class AccountQuantities {
   readonly serverNowMs: number | undefined;
   readonly #sinceSnapshotMs: number;
   readonly #covers: Quantity<StopCover>[] = [];
+  readonly #seen: readonly SeenPosition[];
   #positionList: Quantity<PositionList> | undefined;
   #unseen: readonly UnseenPosition[] = [];
   #missedAssets: ReadonlySet<string> = new Set();
@@ -41,7 +44,14 @@ export class AccountQuantities {
   #pool: Quantity<JointPool> | undefined;
   #jointDistance: Quantity<number> | AtMost | undefined;
 
-  constructor(snapshot: Snapshot, settings: AccountSettings, now: Instant) {
+  /** `seen`: what is remembered of positions; absent: nothing. */
+  constructor(
+    snapshot: Snapshot,
+    settings: AccountSettings,
+    now: Instant,
+    seen: readonly SeenPosition[] = [],
+  ) {
+    this.#seen = seen;
     this.snapshot = snapshot;
     this.settings = settings;
     this.#sinceSnapshotMs = elapsedMs(snapshot.at, now);
@@ -105,9 +115,13 @@ export class AccountQuantities {
   /** Quantities of every position of the last read, fresh or not. */
   get positions(): readonly PositionQuantities[] {
     this.#positions ??= lastRecords(this.snapshot.sources.positions).map(
-      (record) => new PositionQuantities(record, this.settings),
+      (record) => new PositionQuantities(record, this.settings, this.#earlier(record.positionId)),
     );
     return this.#positions;
+  }
+
+  #earlier(id: string): Direction | undefined {
+    return this.#seen.find(({ positionId }) => positionId === id)?.direction;
   }
 
   /** Quantities of every credit line of the last read, fresh or not. */

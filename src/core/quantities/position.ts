@@ -33,12 +33,14 @@ export class PositionQuantities {
   readonly liquidationPrice: Quantity<number>;
   readonly #amount: number;
   readonly #settings: PositionReading;
+  readonly #earlier: Direction | undefined;
   #markError: Quantity<number> | undefined;
   #direction: Quantity<Direction> | undefined;
   #mark: Quantity<number> | undefined;
   #distance: Quantity<number> | undefined;
 
-  constructor(record: PositionRecord, settings: PositionReading) {
+  /** `earlier`: the direction that earlier reads of the position showed; undefined: none. */
+  constructor(record: PositionRecord, settings: PositionReading, earlier?: Direction) {
     this.record = record;
     this.#amount = toNumber(record.amount);
     this.size = Math.abs(this.#amount);
@@ -46,6 +48,7 @@ export class PositionQuantities {
     this.unrealizedPnl = reported(record.unrealizedPnl);
     this.liquidationPrice = record.liquidationPrice === null ? NONE : reported(record.liquidationPrice);
     this.#settings = settings;
+    this.#earlier = earlier;
   }
 
   get market(): string {
@@ -68,13 +71,22 @@ export class PositionQuantities {
   }
 
   /**
-   * `positionSide` LONG or SHORT decides. For BOTH: the sign of `amount`, or with `bothSign: unsigned` the side of
-   * basePrice on which the liquidation price lies. Unknown if these contradict each other, if nothing confirms the
-   * sign, or if a reply without sides may show both sides of a hedge.
+   * `positionSide` LONG or SHORT decides, then a negative amount (short), then under `bothSign: signed` a positive one
+   * (long). Else the side of the mark price on which the liquidation price lies, where the figures fit only one, else
+   * what an earlier read decided. Never the side of basePrice: in profit the liquidation price may lie beyond it.
    */
   get direction(): Quantity<Direction> {
-    this.#direction ??= directionOf(this.record, this.#amount, this.#settings.bothSign);
+    this.#direction ??= directionOf(this.record, this.#amount, this.#settings.bothSign, this.#earlier);
     return this.#direction;
+  }
+
+  /** True if the direction is unknown, or is long by a plus sign alone although the figures fit only a short. */
+  get directionConflict(): boolean {
+    const { direction, record } = this;
+    if (direction.kind !== 'value')
+      return direction.kind === 'unknown' && direction.why === 'directionUnknown';
+    const isStated = record.positionSide?.known === true && record.positionSide.value !== 'BOTH';
+    return !isStated && direction.value === 'long' && !fits(record, 'long') && fits(record, 'short');
   }
 
   /** `basePrice + dir * unrealizedPnl / size`, money per base unit; unknown for a zero size or a price not positive. */
@@ -197,21 +209,8 @@ function signOf(direction: Quantity<Direction>): number {
   return direction.kind === 'value' && direction.value === 'short' ? -1 : 1;
 }
 
-/** The direction for which the liquidation price lies on the losing side of the entry price. */
-function directionByLiquidation(record: PositionRecord): Direction | undefined {
-  const { basePrice, liquidationPrice } = record;
-  if (basePrice === undefined || liquidationPrice === undefined || liquidationPrice === null)
-    return undefined;
-  const gap = toNumber(basePrice) - toNumber(liquidationPrice);
-  if (gap === 0) return undefined;
-  return gap > 0 ? 'long' : 'short';
-}
-
-/**
- * True if the record is plausible for a direction: a positive mark price that has not passed the liquidation price. A
- * long deep in profit whose collateral was withdrawn has its liquidation price above its entry.
- */
-function isPossible(record: PositionRecord, direction: Direction): boolean {
+/** True if the figures fit a direction: a positive mark price that has not passed the liquidation price. */
+function fits(record: PositionRecord, direction: Direction): boolean {
   const { basePrice, liquidationPrice, unrealizedPnl } = record;
   if (basePrice === undefined || unrealizedPnl === undefined) return true;
   if (liquidationPrice === undefined || liquidationPrice === null) return true;
@@ -224,23 +223,23 @@ function directionOf(
   record: PositionRecord,
   amount: number,
   bothSign: AccountSettings['bothSign'],
+  earlier: Direction | undefined,
 ): Quantity<Direction> {
   const side = record.positionSide?.known === true ? record.positionSide.value : undefined;
-  if (side === 'LONG') return amount < 0 ? unknown('directionContradicted') : known('long');
+  if (side === 'LONG') return amount < 0 ? unknown('directionUnknown') : known('long');
   if (side === 'SHORT') return known('short');
   if (amount === 0) return unknown('zeroSize');
-  if (amount > 0 && record.sideDoubtful === true) return unknown('directionUnknown');
-  const byLiquidation = directionByLiquidation(record);
-  if (amount > 0 && bothSign === 'unsigned') {
-    return byLiquidation === undefined ? unknown('directionUnknown') : known(byLiquidation);
-  }
-  const bySign: Direction = amount > 0 ? 'long' : 'short';
-  if (byLiquidation === bySign) return known(bySign);
-  if (byLiquidation === undefined) {
-    return side === 'BOTH' || bySign === 'short' ? known(bySign) : unknown('directionUnknown');
-  }
-  return isPossible(record, byLiquidation) ? unknown('directionContradicted') : known(bySign);
+  if (amount < 0) return known('short');
+  if (side === 'BOTH' && bothSign === 'signed') return known('long');
+  const isDoubtful = record.sideDoubtful === true;
+  const fitting = isDoubtful ? [] : DIRECTIONS.filter((direction) => fits(record, direction));
+  // If the figures fit only the side that it was not earlier, it has flipped.
+  const shown = fitting.length === 1 ? fitting[0] : earlier;
+  if (shown !== undefined) return known(shown);
+  return bothSign === 'signed' && !isDoubtful ? known('long') : unknown('directionUnknown');
 }
+
+const DIRECTIONS: readonly Direction[] = ['long', 'short'];
 
 const TEN_TO_MINUS: readonly number[] = Array.from({ length: 20 }, (_, places) => Number(`1e-${places}`));
 

@@ -11,7 +11,6 @@ export const UNKNOWN_WORDS = {
   fieldMissing: 'the exchange did not say it',
   zeroSize: 'the size is zero',
   directionUnknown: 'the direction of the position is unknown',
-  directionContradicted: 'the direction of the position is contradicted',
   disagreement: 'the liquidation price is passed although the exchange does not liquidate',
   markUnknown: 'the mark price is unknown',
   markTooCoarse: 'the mark price is not exact enough',

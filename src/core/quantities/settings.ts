@@ -29,7 +29,7 @@ export interface AccountSettings {
   readonly accountId: string;
   readonly mode: Mode;
   readonly labels: Readonly<Record<string, string>>;
-  /** `signed`: a one-way short has a negative amount. `unsigned`: its liquidation price shows the side. */
+  /** `signed`: a one-way short has a negative amount. `unsigned`: its liquidation price may show the side. */
   readonly bothSign: 'signed' | 'unsigned';
   readonly ltvUnit: 'auto' | 'percent' | 'fraction';
   /** Whether positions share their collateral; `auto`: derived from their liquidation prices. */

@@ -104,7 +104,7 @@ function prepare({ snapshot, state, now }: EvaluationInputs, rules: CompiledRule
     state.passage?.plannedMs ?? 0,
   );
   const passage = elapsedSince(state.passage, now, longestStepMs);
-  const account = new AccountQuantities(snapshot, settings, now);
+  const account = new AccountQuantities(snapshot, settings, now, state.positions);
   const memory = remember(state, account, passage);
   account.noteUncertain(unseenPositions(account, memory), unconfirmedZeros(memory));
   const forecasts = marketForecasts(memory);

@@ -1,9 +1,12 @@
 import type { SubjectOf } from '../fields/field-cache.ts';
 import type { CreditLineSubject, PositionSubject } from '../fields/field-values.ts';
-import type { AccountQuantities } from '../quantities/account.ts';
+import { AccountQuantities } from '../quantities/account.ts';
 import { known, type Quantity, type UnknownReason, unknown } from '../quantities/quantity.ts';
+import type { AccountSettings } from '../quantities/settings.ts';
+import type { Instant, Snapshot } from '../quantities/snapshot.ts';
 import { type Motion, motionOf } from '../risk/forecast.ts';
 import type { PositionMemory } from './account-state.ts';
+import { unconfirmedZeros } from './balances.ts';
 import type { Filterable } from './filter.ts';
 import { creditLineKey, findCover, type Memory } from './memory.ts';
 import type { SubjectKind } from './rule.ts';
@@ -83,6 +86,18 @@ function positionSubjects(
     return incomplete ?? (unseen.has(key) ? 'presumedClosed' : undefined);
   };
   return { subjects: unique(subjects), whyAbsent };
+}
+
+/** The quantities of a snapshot that was evaluated with this memory. */
+export function evaluatedAccount(
+  snapshot: Snapshot,
+  settings: AccountSettings,
+  now: Instant,
+  memory: Memory,
+): AccountQuantities {
+  const account = new AccountQuantities(snapshot, settings, now, memory.positions);
+  account.noteUncertain(unseenPositions(account, memory), unconfirmedZeros(memory));
+  return account;
 }
 
 /** Known positions that the list lacks and that are not certainly closed. */

@@ -2,7 +2,7 @@ import { type Controls, type ControlsInForce, controlsInForce } from '../control
 import { SOURCE_NAMES, type SourceName } from '../fields/field-catalogue.ts';
 import { ownStopsOf } from '../orders/protective-stop.ts';
 import type { AccountDocuments, StoredAccount } from '../ports/state-store.ts';
-import { AccountQuantities } from '../quantities/account.ts';
+import type { AccountQuantities } from '../quantities/account.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import {
   elapsedMs,
@@ -12,9 +12,8 @@ import {
   type SourceReading,
 } from '../quantities/snapshot.ts';
 import { type AccountState, emptyAccountState } from '../rules/account-state.ts';
-import { unconfirmedZeros } from '../rules/balances.ts';
 import { type CompiledRules, compileRules } from '../rules/compiled-rules.ts';
-import { marketForecasts, type Subjects, subjectsOf, unseenPositions } from '../rules/subjects.ts';
+import { evaluatedAccount, marketForecasts, type Subjects, subjectsOf } from '../rules/subjects.ts';
 
 /** A stored account restored as it was evaluated, seen from now. */
 export interface Scene {
@@ -44,8 +43,7 @@ export function sceneOf({ stored, rules, controls, nowMs, withReasons }: SceneIn
   const evaluation = documents.evaluation ?? emptyAccountState(accountId);
   const now: Instant = { wallMs: nowMs, monotonicMs: 0, clockId: VIEWER };
   const snapshot = snapshotOf(stored, evaluation);
-  const account = new AccountQuantities(snapshot ?? nothingRead(accountId, now), used.settings, now);
-  account.noteUncertain(unseenPositions(account, evaluation), unconfirmedZeros(evaluation));
+  const account = evaluatedAccount(snapshot ?? nothingRead(accountId, now), used.settings, now, evaluation);
   return {
     rules: used,
     evaluation,

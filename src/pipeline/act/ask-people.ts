@@ -23,7 +23,7 @@ import type { Intent, LaneState } from '../../core/lanes/lane-state.ts';
 import { findPosition } from '../../core/lanes/market-read.ts';
 import type { RouteState } from '../../core/lanes/route-requests.ts';
 import { requestOf } from '../../core/orders/order-request.ts';
-import { AccountQuantities } from '../../core/quantities/account.ts';
+import type { AccountQuantities } from '../../core/quantities/account.ts';
 import { CreditLineQuantities } from '../../core/quantities/credit-line.ts';
 import { toDecimal } from '../../core/quantities/decimal.ts';
 import { leastJointDistance } from '../../core/quantities/least-joint-distance.ts';
@@ -31,10 +31,9 @@ import type { PositionQuantities } from '../../core/quantities/position.ts';
 import type { AccountSettings, ApprovalSettings } from '../../core/quantities/settings.ts';
 import { type Motion, motionOf } from '../../core/risk/forecast.ts';
 import { actingMs, type Margin } from '../../core/risk/time-left.ts';
-import { unconfirmedZeros } from '../../core/rules/balances.ts';
 import { creditLineKey } from '../../core/rules/memory.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
-import { unseenPositions } from '../../core/rules/subjects.ts';
+import { evaluatedAccount } from '../../core/rules/subjects.ts';
 import { orderWords } from '../../core/view/state-of.ts';
 import type { Decisions } from './lane-at-rest.ts';
 
@@ -108,9 +107,7 @@ function isAccountWide({ action }: ActionRequest): boolean {
 }
 
 function quantitiesOf({ account: { rules }, snapshot, evaluation, now }: Decisions): AccountQuantities {
-  const quantities = new AccountQuantities(snapshot, rules.settings, now);
-  quantities.noteUncertain(unseenPositions(quantities, evaluation.state), unconfirmedZeros(evaluation.state));
-  return quantities;
+  return evaluatedAccount(snapshot, rules.settings, now, evaluation.state);
 }
 
 /** Margins to liquidation of the positions and credit lines of a stage; undefined: one of them is unknown. */

@@ -30,11 +30,9 @@ import { settingsWith } from '../../core/orders/market-steps.ts';
 import type { PositionList, PositionRecord } from '../../core/ports/exchange.ts';
 import type { LaneRef } from '../../core/ports/lane-dispatcher.ts';
 import type { AccountCommit, AccountDocuments, StoredAccount } from '../../core/ports/state-store.ts';
-import { AccountQuantities } from '../../core/quantities/account.ts';
 import type { Snapshot } from '../../core/quantities/snapshot.ts';
-import { unconfirmedZeros } from '../../core/rules/balances.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
-import { unseenPositions } from '../../core/rules/subjects.ts';
+import { evaluatedAccount, unseenPositions } from '../../core/rules/subjects.ts';
 import type { PositionsRead } from '../poll/observe-account.ts';
 import { type LaneOrder, takeInbox } from '../poll/take-inbox.ts';
 import { askingOf, askPeople, type JudgeScene, judgeApprovals } from './ask-people.ts';
@@ -216,9 +214,8 @@ function recordsIn({ sources: { positions } }: Pick<Snapshot, 'sources'>): reado
 /** Plans reductions of the account as a whole, over the positions whose reduction has not failed. */
 function planner({ account: { rules }, stored, snapshot, evaluation, now }: Decisions): RouteInputs['plan'] {
   return (request, target, refs) => {
-    const { state } = evaluation;
-    const account = new AccountQuantities(snapshot, settingsWith(stored.lanes, rules.settings), now);
-    account.noteUncertain(unseenPositions(account, state), unconfirmedZeros(state));
+    const settings = settingsWith(stored.lanes, rules.settings);
+    const account = evaluatedAccount(snapshot, settings, now, evaluation.state);
     const failed = new Set<string>();
     for (const { intents } of stored.lanes.values()) {
       for (const { key, end } of intents) if (end?.how === 'failed') failed.add(key);

@@ -1,13 +1,11 @@
 import { ALL_MARKETS } from '../../core/digest/sighting.ts';
 import type { HistorySample } from '../../core/ports/history-reader.ts';
-import { AccountQuantities } from '../../core/quantities/account.ts';
 import type { Quantity } from '../../core/quantities/quantity.ts';
 import type { AccountSettings } from '../../core/quantities/settings.ts';
 import type { Instant, Snapshot } from '../../core/quantities/snapshot.ts';
 import type { AccountState } from '../../core/rules/account-state.ts';
-import { unconfirmedZeros } from '../../core/rules/balances.ts';
 import { creditLineKey } from '../../core/rules/memory.ts';
-import { positionKey, unseenPositions } from '../../core/rules/subjects.ts';
+import { evaluatedAccount, positionKey } from '../../core/rules/subjects.ts';
 
 /** The figures of each subject that curves, digests and later rule checks use. */
 export function historySamples(
@@ -16,8 +14,7 @@ export function historySamples(
   now: Instant,
   settings: AccountSettings,
 ): readonly HistorySample[] {
-  const account = new AccountQuantities(snapshot, settings, now);
-  account.noteUncertain(unseenPositions(account, state), unconfirmedZeros(state));
+  const account = evaluatedAccount(snapshot, settings, now, state);
   const samples: HistorySample[] = account.positions.map((position) => {
     const { direction, markPrice, liquidationDistance, record } = position;
     const { market, amount } = record;

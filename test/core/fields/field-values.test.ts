@@ -185,9 +185,20 @@ const POSITION_ROWS: readonly PositionRow[] = [
   { field: 'directionConflict', gives: known(false) },
   {
     field: 'directionConflict',
-    record: position({ liquidationPrice: d('121'), unrealizedPnl: d('20') }),
+    record: position({ amount: d('-2'), positionSide: { known: true, value: 'LONG' } }),
     gives: known(true),
-    because: 'amount says long, but it is liquidated when the price rises',
+    because: 'a negative amount is no long',
+  },
+  {
+    field: 'directionConflict',
+    record: position({ liquidationPrice: d('121') }),
+    gives: known(true),
+    because: 'a plus sign, but it is liquidated when the price rises',
+  },
+  {
+    field: 'directionConflict',
+    record: position({ liquidationPrice: d('105'), unrealizedPnl: d('20') }),
+    gives: known(false),
   },
   { field: 'direction', gives: known('long') },
   { field: 'direction', record: short(), gives: known('short') },
@@ -218,8 +229,8 @@ const POSITION_ROWS: readonly PositionRow[] = [
   { field: 'netExposure', complete: false, gives: unknown('listIncomplete') },
   {
     field: 'netExposure',
-    others: [position({ positionId: '1', liquidationPrice: d('121'), unrealizedPnl: d('20') })],
-    gives: unknown('directionContradicted'),
+    others: [position({ positionId: '1', amount: d('-2'), positionSide: { known: true, value: 'LONG' } })],
+    gives: unknown('directionUnknown'),
   },
   { field: 'basePrice', gives: known(100) },
   { field: 'markPrice', gives: known(90) },

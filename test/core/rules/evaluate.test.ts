@@ -377,7 +377,7 @@ describe('selection', () => {
     const account = new Account([rule('position', above('size', 0), { where: { direction: 'long' } })]);
     account.positions(0, [position()]);
     const contradicted = account.positions(1_000, [
-      position({ liquidationPrice: d('121'), unrealizedPnl: d('20') }),
+      position({ amount: d('-2'), positionSide: { known: true, value: 'LONG' } }),
     ]);
     expect(reasons(contradicted)).toEqual(['position:42 firing frozenByUnknown']);
   });

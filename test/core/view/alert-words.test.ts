@@ -150,7 +150,7 @@ describe('the words of a rule for a figure', () => {
       isIn(true),
       known(true),
       {},
-      'what the exchange says of the direction (long or short) contradicts itself',
+      'it is not certain whether the position is long or short',
     ],
     // Enumerations.
     [

@@ -150,7 +150,7 @@ describe('positions', () => {
     ['stop too late', { tpsl: { stopLoss: d('80') } }, { stopCover: 'beyondLiquidation' }],
     [
       'direction contradicted',
-      { amount: d('2'), liquidationPrice: d('121') },
+      { amount: d('-2'), positionSide: { known: true, value: 'LONG' } },
       { direction: null, markPrice: null, liquidationDistance: null },
     ],
   ])('%s', (_words, changes, expected) => {
