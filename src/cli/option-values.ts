@@ -31,6 +31,11 @@ export function someOf<T extends string>(known: readonly T[], what: string): (te
   return (text) => text.split(',').map((word) => read(word.trim()));
 }
 
+/** For `--readings`, where `live` alone is all of the live service. */
+export function collectReading(text: string, previous: readonly string[] = []): string[] {
+  return collect(text === 'live' ? 'profile=live' : text, previous);
+}
+
 /** An open reading of the specification; those in milliseconds are numbers. */
 export function reading([name, value]: readonly [string, string]): readonly [string, unknown] {
   return [name, name.endsWith('Ms') && /^\d+$/.test(value) ? Number(value) : value];

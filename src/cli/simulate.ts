@@ -8,7 +8,7 @@ import { CliError, UsageError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, paint, printJson, printLine } from './io.ts';
-import { collect, reading, whole } from './option-values.ts';
+import { collect, collectReading, reading, whole } from './option-values.ts';
 import { type Ports, refuseToSimulate, SEE_LIST } from './simulator-errors.ts';
 
 interface Flags {
@@ -120,7 +120,11 @@ function addBehaviour(command: Command): void {
   command
     .addOption(new Option('--nonce <rule>', 'nonce rule').choices(['unique', 'increasing']))
     .addOption(new Option('--margin <model>', 'margin model').choices(['cross', 'isolated']))
-    .option('--readings <name=value>', 'an open reading of the specification (repeatable)', collect)
+    .option(
+      '--readings <name=value>',
+      'an open reading of the specification, or live: all as the live service is documented (repeatable)',
+      collectReading,
+    )
     .option('--faults <fault>', 'a fault, kind,key=value,... (repeatable)', collect)
     .option(
       '--conditions <condition>',

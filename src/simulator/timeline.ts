@@ -111,7 +111,7 @@ function presentReads(model: ExchangeModel, id: string) {
   return {
     openPositions: (market?: string) => model.openPositions(id, market),
     openingPositions: (market?: string) => model.openingPositions(id, market),
-    spotOrderHistory: (market?: string) => model.spotOrderHistory(id, market),
+    orderHistory: (market?: string) => model.orderHistory(id, market),
     creditLines: () => model.creditLines(id),
     mainBalance: () => model.mainBalance(id),
     transfers: () => model.transfers(id),
@@ -123,7 +123,7 @@ function kept(reads: AccountReads): AccountReads {
   const [positions, opening, orders] = [
     reads.openPositions(),
     reads.openingPositions(),
-    reads.spotOrderHistory(),
+    reads.orderHistory(),
   ];
   const [loans, balance, transfers] = [reads.creditLines(), reads.mainBalance(), reads.transfers()];
   const ofMarket = <T extends { readonly market: string }>(records: T[], market?: string) =>
@@ -131,7 +131,7 @@ function kept(reads: AccountReads): AccountReads {
   return {
     openPositions: (market) => ofMarket(positions, market),
     openingPositions: (market) => ofMarket(opening, market),
-    spotOrderHistory: (market) => ofMarket(orders, market),
+    orderHistory: (market) => ofMarket(orders, market),
     creditLines: () => loans,
     mainBalance: () => balance,
     transfers: () => transfers,

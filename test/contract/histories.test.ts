@@ -179,7 +179,7 @@ describe('the spot orders', () => {
         clientOrderId: 'filled',
       }),
     );
-    const [view] = exchange.model.spotOrderHistory('flat');
+    const [view] = exchange.model.orderHistory('flat');
     const list = listOf(await connect(exchange, 'flat', UNLIMITED).client.spotOrders());
     expect(list.records).toEqual([
       {

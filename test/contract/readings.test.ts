@@ -77,7 +77,7 @@ describe('order fields', () => {
       );
       const outcome = await client.spotOrders();
       const [order] = outcome.kind === 'ok' ? outcome.value.records : [];
-      const [view] = exchange.model.spotOrderHistory('long');
+      const [view] = exchange.model.orderHistory('long');
       expect(order).toMatchObject({
         market: 'BTC_USDT',
         clientOrderId: 'spot-1',
@@ -433,6 +433,21 @@ describe('the readings', () => {
       'rateLimitReply',
       'compression',
       'userAgent',
+      'profile',
+      'unknownFields',
+      'restingStatus',
+      'priceBand',
+      'minTotal',
+      'maxTotal',
+      'activationAtLast',
+      'oneWaySide',
+      'stopLimitOrders',
+      'deleverageOrders',
+      'historyOrders',
+      'cancelWithoutOrders',
+      'errorWords',
+      'errorForm',
+      'payloadMatch',
     ];
     expect(Object.keys(READING_CHOICES).sort()).toEqual(tested.sort());
   });

@@ -84,13 +84,21 @@ describe('docs/simulator.md', () => {
   });
 
   it('lists every reading with its values', () => {
-    const choices = Object.entries(READING_CHOICES).map(([name, { values, note }]) => [
+    const choices = Object.entries(READING_CHOICES).map(([name, { values, live, note }]) => [
       code(name),
       values.map(code).join(', '),
+      live === values[0] ? '' : code(live),
       note,
     ]);
-    const durations = Object.entries(READING_DURATIONS).map(([name, note]) => [code(name), 'ms, 0', note]);
-    expect(section('readings')).toBe(table(['Reading', 'Values', 'Decides'], [...choices, ...durations]));
+    const durations = Object.entries(READING_DURATIONS).map(([name, note]) => [
+      code(name),
+      'ms, 0',
+      '',
+      note,
+    ]);
+    expect(section('readings')).toBe(
+      table(['Reading', 'Values', 'Live', 'Decides'], [...choices, ...durations]),
+    );
   });
 
   it('names every scenario, fault and reading that the command line knows', async () => {

@@ -8,7 +8,14 @@ import type {
   TimedFault,
 } from '../../src/world/spec.ts';
 import { hazardWorld } from './hazards.ts';
-import { FAULTS, LATE_ARRIVAL_MS, READ_LAG_MS, READING_VALUES, requestsOf } from './matrix.ts';
+import {
+  FAULTS,
+  LATE_ARRIVAL_MS,
+  OLDER_READING_VALUES,
+  READ_LAG_MS,
+  READING_VALUES,
+  requestsOf,
+} from './matrix.ts';
 import { withOtherConfig } from './other-configs.ts';
 import { between, chance, type FaultWorld, LATEST_EVENT_MS, PRICES, pick, TROUBLED_MS } from './parts.ts';
 import { widened } from './widen.ts';
@@ -24,6 +31,8 @@ export const PRESSING_FROM = 1_000_000;
 const OTHER_CONFIGS_FROM = 1_500_000;
 /** From this seed on worlds are small, of a few kinds, and a single guard keeps an order from being sent twice. */
 const HAZARDS_FROM = 2_000_000;
+/** From this seed on worlds are those of the seeds from `OTHER_CONFIGS_FROM` on, with newer readings. */
+export const NEWER_READINGS_FROM = 3_000_000;
 
 const FIRST = 'first';
 const SECOND = 'second';
@@ -35,7 +44,7 @@ const CALM = 'calm';
  * hosts, the store, the market or the account.
  */
 export function faultWorld(seed: number): FaultWorld {
-  if (seed >= HAZARDS_FROM) return hazardWorld(seed, configOf);
+  if (seed >= HAZARDS_FROM && seed < NEWER_READINGS_FROM) return hazardWorld(seed, configOf);
   const world = coreWorld(seed);
   if (seed < WIDER_FROM) return world;
   const wider = widened(world, createRandom(seed * 7_919 + 11));
@@ -44,7 +53,7 @@ export function faultWorld(seed: number): FaultWorld {
 
 function coreWorld(seed: number): FaultWorld {
   const random = createRandom(seed * 6_151 + 29);
-  const readings = readingsOf(random);
+  const readings = readingsOf(random, seed < NEWER_READINGS_FROM ? OLDER_READING_VALUES : READING_VALUES);
   const sparesSecond = chance(random, 0.25);
   const hasSecond = sparesSecond || chance(random, 0.5);
   const isIsolated = readings.includes('marginModel=isolated');
@@ -93,8 +102,8 @@ function coreWorld(seed: number): FaultWorld {
 const NAMES = ['north', 'south', 'east'];
 
 /** One to three readings, each name once. */
-function readingsOf(random: SeededRandom): readonly string[] {
-  const chosen = Array.from({ length: 1 + random.below(3) }, () => pick(random, READING_VALUES));
+function readingsOf(random: SeededRandom, values: readonly string[]): readonly string[] {
+  const chosen = Array.from({ length: 1 + random.below(3) }, () => pick(random, values));
   return [...new Map(chosen.map((reading) => [reading.split('=')[0], reading])).values()];
 }
 
@@ -228,12 +237,14 @@ function configOf(random: SeededRandom, { accounts, observed, readings, ...parts
     const mode = observed.includes(id) ? ', mode: observe' : '';
     return `  - { id: ${id}, apiKey: { env: KEY_${index} }, apiSecret: { env: SECRET_${index} }, rules: [${rules}], watch: ${WATCH}${mode} }`;
   });
-  const nonce = has('nonceRule=increasing') ? 'increasing' : pick(random, ['unique', 'window']);
+  const isLive = has('profile=live');
+  const nonces = isLive ? ['window'] : ['unique', 'window'];
+  const nonce = has('nonceRule=increasing') ? 'increasing' : pick(random, nonces);
   return `mode: enforce
 exchange:
   baseUrls: ["https://one.example", "https://two.example"]
   nonce: ${nonce}
-  dialect: ${has('orderFieldSpelling=camel') ? 'camel' : 'spec'}
+  dialect: ${isLive || has('orderFieldSpelling=camel') ? 'camel' : 'spec'}
   bothSign: ${has('shortAmount=unsigned') ? 'unsigned' : 'signed'}
   cancelCoversStops: ${has('cancelCoversStops=no') ? 'false' : 'true'}
   marginModel: ${has('marginModel=isolated') ? 'isolated' : 'cross'}

@@ -79,7 +79,12 @@ export const REQUESTS = [
 ] as const;
 
 /** Readings that worlds of the matrix leave at their default: the daemons do not use what they change. */
-const UNUSED_READINGS: ReadonlySet<string> = new Set(['uniqueIdSpelling', 'userAgent', 'nonceType']);
+const UNUSED_READINGS: ReadonlySet<string> = new Set([
+  'uniqueIdSpelling',
+  'userAgent',
+  'nonceType',
+  'payloadMatch',
+]);
 
 /** Every non-default value of every reading, as `name=value`. */
 export const READING_VALUES: readonly string[] = [
@@ -89,6 +94,17 @@ export const READING_VALUES: readonly string[] = [
   `lateArrivalMs=${LATE_ARRIVAL_MS - 500}`,
   `readLagMs=${READ_LAG_MS}`,
 ];
+
+/** Names of readings that worlds of small seeds do not have. */
+const NEWER_READINGS = new Set(
+  'profile unknownFields restingStatus priceBand minTotal maxTotal activationAtLast oneWaySide deleverageOrders historyOrders cancelWithoutOrders errorWords errorForm'.split(
+    ' ',
+  ),
+);
+
+export const OLDER_READING_VALUES = READING_VALUES.filter(
+  (reading) => !NEWER_READINGS.has(reading.split('=')[0] ?? '') && reading !== 'unknownMarketCode=10',
+);
 
 export function requestsOf(fault: string): readonly string[] {
   return ONLY_FOR[fault] ?? REQUESTS;

@@ -4,7 +4,7 @@ import type { ReplayOptions, ReplayRecord } from '../../app.ts';
 import { UsageError } from '../errors.ts';
 import { withExamples, withJson, withRemarks } from '../help.ts';
 import { type CliIo, paint, printJson, printLine } from '../io.ts';
-import { collect, DEFAULT_CONFIG, reading, whole } from '../option-values.ts';
+import { collect, collectReading, DEFAULT_CONFIG, reading, whole } from '../option-values.ts';
 import { tableLines } from '../table.ts';
 import { judgeHistory } from './history.ts';
 import { runWithProgress } from './progress.ts';
@@ -95,8 +95,8 @@ function addConditions(command: Command): void {
     .option('--depth <factor>', 'multiplies the amounts in the order books, such as 0.1')
     .option(
       '--readings <name=value>',
-      'an open reading of the specification (repeatable; see simulate --list)',
-      collect,
+      'an open reading of the specification, or live (repeatable; see simulate --list)',
+      collectReading,
     )
     .option('--seed <number>', 'everything left to chance follows from it', whole(0, 0xff_ff_ff_ff), 1);
 }

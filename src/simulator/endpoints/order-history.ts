@@ -19,7 +19,7 @@ export function orderHistoryEndpoint(parts: EndpointParts): ServedEndpoint {
       const offset = reader.integer('offset', 0, Number.MAX_SAFE_INTEGER, 0);
       const isWithin = readReach(reader, parts.model);
       if (reader.hasProblems) return invalidParams(parts.model, reader.problems);
-      const orders = parts.reads(accountId, staleMs).spotOrderHistory(market).filter(isWithin);
+      const orders = parts.reads(accountId, staleMs).orderHistory(market).filter(isWithin);
       const page = orders.slice(offset, offset + limit);
       if (page.length === 0) return success(emptyBody(parts.model.readings().emptyResult));
       const byMarket: Record<string, object[]> = {};

@@ -27,14 +27,32 @@ const VALIDATION_FAILED = 'Validation failed';
 const UNKNOWN_MARKET = 'Market is not available.';
 
 /** Refused parameters of an order, history, cancel, hedge or position endpoint (specification 7). */
-export function invalidParams(model: ExchangeModel, fields: FieldErrors): Reply {
-  const readings = model.readings();
+export function invalidParams(model: ExchangeModel, fields: FieldErrors, status?: number): Reply {
+  const { unknownMarketCode, validationCode } = model.readings();
   const isUnknownMarket = Object.keys(fields).length === 1 && fields['market']?.[0] === UNKNOWN_MARKET;
-  const code = isUnknownMarket && readings.unknownMarketCode === '31' ? 31 : Number(readings.validationCode);
-  return privateError(Number(readings.validationStatus), code, VALIDATION_FAILED, {
-    fields,
-    empties: readings.emptyResult,
-  });
+  if (isUnknownMarket && unknownMarketCode === '10')
+    return refusal(model, { code: 10, message: 'Market not found or disabled', fields: {} });
+  const code = isUnknownMarket && unknownMarketCode === '31' ? 31 : Number(validationCode);
+  return refusal(model, { code, message: VALIDATION_FAILED, fields }, status);
+}
+
+interface Refusal {
+  readonly code: number;
+  readonly message: string;
+  readonly fields: FieldErrors;
+}
+
+/** Applies the readings of the status and of the form of an error. */
+function refusal(model: ExchangeModel, { code, message, fields }: Refusal, otherStatus?: number): Reply {
+  const { validationStatus, emptyResult, errorForm } = model.readings();
+  const status = otherStatus ?? Number(validationStatus);
+  const reply = privateError(status, code, message, { fields, empties: emptyResult });
+  if (errorForm === 'fields' || Object.keys(fields).length === 0) return reply;
+  const body =
+    errorForm === 'message'
+      ? { success: false, message: fields, result: [] }
+      : { code, message, errors: Object.values(fields).flat() };
+  return { ...reply, body: JSON.stringify(body) };
 }
 
 /** Refused parameters of a fiat deposit link: always code 0 (specification 7). */
@@ -44,13 +62,9 @@ export function invalidFiatParams(model: ExchangeModel, fields: FieldErrors): Re
 
 /** A refusal by the rules of the exchange rather than the form of the parameters. */
 export function rejected(model: ExchangeModel, rejection: Rejection): Reply {
-  const readings = model.readings();
-  const code = rejection.code === 30 ? Number(readings.validationCode) : rejection.code;
-  const { message, errors } = rejection;
-  return privateError(Number(readings.validationStatus), code, message, {
-    fields: errors,
-    empties: readings.emptyResult,
-  });
+  const { message, errors: fields } = rejection;
+  const code = rejection.code === 30 ? Number(model.readings().validationCode) : rejection.code;
+  return refusal(model, { code, message, fields });
 }
 
 /** Success reply of cancel-all and hedge mode, whose body the specification does not show. */

@@ -14,17 +14,21 @@ export function stopLimitEndpoint(parts: EndpointParts): ServedEndpoint {
     permission: 'trading',
     isCommand: true,
     handle: ({ accountId, params }): Reply => {
+      const readings = parts.model.readings();
+      if (readings.stopLimitOrders === 'closed') return invalidParams(parts.model, CLOSED, 453);
       const reader = new ParamReader(params);
-      const request = readRequest(reader);
+      const request = readRequest(reader, readings);
       if (request === undefined || reader.hasProblems) return invalidParams(parts.model, reader.problems);
       const outcome = parts.model.placeCollateralOrder(accountId, request);
       if (!outcome.ok) return rejected(parts.model, outcome);
-      return success(orderRecord(outcome.order, parts.model.readings()));
+      return success(orderRecord(outcome.order, readings));
     },
   };
 }
 
-function readRequest(reader: ParamReader): StopLimitPlacement | undefined {
+const CLOSED = { orderType: ['This order type is not available.'] };
+
+function readRequest(reader: ParamReader, readings: Readings): StopLimitPlacement | undefined {
   const market = reader.requiredString('market');
   const side =
     reader.requiredString('side') === undefined ? undefined : reader.oneOf('side', ['buy', 'sell']);
@@ -33,7 +37,7 @@ function readRequest(reader: ParamReader): StopLimitPlacement | undefined {
   const activationPrice = reader.requiredDecimal('activation_price');
   const stopLoss = reader.optionalDecimal('stopLoss');
   const takeProfit = reader.optionalDecimal('takeProfit');
-  const clientOrderId = readClientOrderId(reader);
+  const clientOrderId = readClientOrderId(reader, readings);
   const positionSide = reader.oneOf('positionSide', ['LONG', 'SHORT', 'BOTH']);
   const reduceOnly = reader.optionalBoolean('reduceOnly') ?? false;
   // Reduce-only rule 3.
@@ -57,8 +61,13 @@ function readRequest(reader: ParamReader): StopLimitPlacement | undefined {
   };
 }
 
-/** Newer requests of the live service spell the field `clientOrderId`; both are accepted. */
-function readClientOrderId(reader: ParamReader): string | undefined {
+/** Newer requests of the live service spell the field `clientOrderId`. */
+function readClientOrderId(
+  reader: ParamReader,
+  { unknownFields, orderFieldSpelling }: Readings,
+): string | undefined {
+  if (unknownFields === 'ignored')
+    return reader.optionalString(orderFieldSpelling === 'camel' ? 'clientOrderId' : 'client_order_id');
   const [snake, camel] = [reader.optionalString('client_order_id'), reader.optionalString('clientOrderId')];
   if (snake !== undefined && camel !== undefined && snake !== camel) {
     return reader.problem('client_order_id', 'The client_order_id is given twice, with different values.');
@@ -67,7 +76,7 @@ function readClientOrderId(reader: ParamReader): string | undefined {
 }
 
 /** Specification 2.2. */
-function orderRecord(order: OrderView, { orderFieldSpelling }: Readings): object {
+function orderRecord(order: OrderView, { orderFieldSpelling, restingStatus }: Readings): object {
   const camel = orderFieldSpelling === 'camel';
   return {
     [camel ? 'orderId' : 'order_id']: order.orderId,
@@ -83,13 +92,15 @@ function orderRecord(order: OrderView, { orderFieldSpelling }: Readings): object
     [camel ? 'dealFee' : 'deal_fee']: formatDecimal(order.dealFee),
     price: formatDecimal(order.price),
     activation_price: formatDecimal(order.activationPrice ?? order.price),
-    status: order.status,
+    ...statusField(order.status === 'NEW' ? restingStatus : order.status),
     stp: 'no',
     ...(order.oto === null ? {} : { oto: otoRecord(order.oto) }),
     positionSide: order.positionSide,
     reduceOnly: order.reduceOnly,
   };
 }
+
+const statusField = (status: string): object => (status === 'absent' ? {} : { status });
 
 function otoRecord({ otoId, stopLoss, takeProfit }: NonNullable<OrderView['oto']>): object {
   return {

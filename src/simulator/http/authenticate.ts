@@ -1,4 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { Readings } from '../model/readings.ts';
 import { isJsonObject } from '../schemas.ts';
 import { privateError, type Reply } from './reply.ts';
@@ -41,22 +42,28 @@ export function makeApiKey(accountId: string, apiKey: string, apiSecret: string)
 export function authenticate(
   request: SignedRequest,
   findKey: (apiKey: string) => ApiKey | undefined,
-  nonceType: Readings['nonceType'],
+  { nonceType, payloadMatch, errorWords }: Pick<Readings, 'nonceType' | 'payloadMatch' | 'errorWords'>,
 ): Authentication {
+  const unauthorized = () => refused('Unauthorized request.', undefined, 401, errorWords === 'live' ? 10 : 0);
   if (!request.payload) return refused('Payload not provided.');
-  if (!request.apiKey || !request.signature) return refused('Unauthorized request.');
+  if (!request.apiKey || !request.signature) return unauthorized();
   const key = findKey(request.apiKey);
-  if (key === undefined) return refused('Unauthorized request.');
-  if (!isSigned(key.secret, request.payload, request.signature)) return refused('Unauthorized request.');
-  if (request.payload !== request.body.toString('base64')) return refused('Invalid payload', key.accountId);
+  if (key === undefined) return unauthorized();
+  if (!isSigned(key.secret, request.payload, request.signature)) return unauthorized();
+  const { accountId } = key;
   const params = parsedObject(request.body.toString());
-  if (params === undefined) return refused('Invalid payload', key.accountId, 400);
+  const isSame =
+    payloadMatch === 'bytes'
+      ? request.payload === request.body.toString('base64')
+      : isDeepStrictEqual(params, parsedObject(Buffer.from(request.payload, 'base64').toString()));
+  if (!isSame) return refused('Invalid payload', accountId);
+  if (params === undefined) return refused('Invalid payload', accountId, 400);
   const target = params['request'];
-  if (typeof target !== 'string' || target === '') return refused('Request not provided.', key.accountId);
-  if (target !== request.path) return refused('Invalid payload', key.accountId);
+  if (typeof target !== 'string' || target === '') return refused('Request not provided.', accountId);
+  if (target !== request.path) return refused('Invalid payload', accountId);
   const nonce = nonceOf(params['nonce'], nonceType);
-  if (typeof nonce !== 'string' || nonce === '') return refused('Nonce not provided.', key.accountId);
-  return { kind: 'ok', accountId: key.accountId, apiKey: key.apiKey, nonce, params };
+  if (typeof nonce !== 'string' || nonce === '') return refused('Nonce not provided.', accountId);
+  return { kind: 'ok', accountId, apiKey: key.apiKey, nonce, params };
 }
 
 /** With `stringOrNumber` a safe integer counts as its digits. */
@@ -81,6 +88,6 @@ export function parsedObject(text: string): RequestParams | undefined {
   }
 }
 
-function refused(message: string, accountId?: string, status = 401): Authentication {
-  return { kind: 'refused', reply: privateError(status, 0, message), ...(accountId ? { accountId } : {}) };
+function refused(message: string, accountId?: string, status = 401, code = 0): Authentication {
+  return { kind: 'refused', reply: privateError(status, code, message), ...(accountId ? { accountId } : {}) };
 }

@@ -98,8 +98,8 @@ export class Dispatcher {
 
   #dispatchPrivate(endpoint: ServedEndpoint, request: IncomingRequest, staleMs: number): Dispatched {
     const { accounts, readings, serverTimeMs } = this.#parts;
-    const { nonceType, nonceRule, permissionRefusal } = readings();
-    const authentication = authenticate(request, (apiKey) => accounts.findKey(apiKey), nonceType);
+    const { nonceRule, permissionRefusal } = readings();
+    const authentication = authenticate(request, (apiKey) => accounts.findKey(apiKey), readings());
     if (authentication.kind === 'refused') return authentication;
     const { accountId, apiKey, nonce, params } = authentication;
     const known = { accountId, nonce, params, isCommand: endpoint.isCommand === true };

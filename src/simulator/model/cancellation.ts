@@ -18,6 +18,8 @@ export function cancelAllOrders(
       (types === undefined || types.includes(order.orderClass)) &&
       (order.active || world.readings.cancelCoversStops === 'yes'),
   );
+  if (covered.length === 0 && world.readings.cancelWithoutOrders === 'refused')
+    return reject(CODES.nothingToCancel, 'orderId', 'Unexecuted order was not found.');
   for (const order of covered) cancel(world, order, 'cancelled by the customer');
   return { ok: true, cancelled: covered.map(orderView) };
 }

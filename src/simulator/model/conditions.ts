@@ -163,6 +163,8 @@ function deleverage(
   if (position === undefined) return invalid('market', 'There is no such position');
   if (positions.length > 1) return invalid('positionSide', 'There are two such positions');
   if (amount?.lte(ZERO) === true) return invalid('amount', 'The amount must be greater than 0');
+  if (world.readings.deleverageOrders === 'cancelled')
+    dropOrders(world, market, accountId, 'auto-deleveraging');
   const closed = minDecimal(amount ?? position.size, position.size);
   closeAtMark(world, position, { kind: 'auto_deleverage', amount: closed, feeRate: ZERO });
   return { ok: true };
@@ -204,11 +206,11 @@ function delist(world: ExchangeState, market: Market): Applied {
   return { ok: true };
 }
 
-function dropOrders(world: ExchangeState, market: Market, accountId?: string): void {
+function dropOrders(world: ExchangeState, market: Market, accountId?: string, reason = 'vanished'): void {
   for (const account of world.accounts.values()) {
     if (accountId !== undefined && account.id !== accountId) continue;
     for (const order of account.openOrders.values()) {
-      if (order.market === market) cancel(world, order, 'vanished');
+      if (order.market === market) cancel(world, order, reason);
     }
   }
 }

@@ -226,7 +226,7 @@ function createAccount(world: ExchangeState, seed: SeedAccount): void {
     positions: new Map(),
     openOrders: new Map(),
     usedClientOrderIds: new Set(),
-    spotHistory: [],
+    history: [],
     loans: new Map(),
     transfers: [],
     positionIds: new Map(),
@@ -295,10 +295,10 @@ function orderPart(world: ExchangeState) {
       const order = world.orders.get(orderId);
       return order?.account === accountOf(world, id) ? orderView(order) : undefined;
     },
-    /** Finished spot orders, newest first (specification 2.1, 4.5). */
-    spotOrderHistory: (id: string, market?: string) =>
+    /** Finished orders, newest first (specification 2.1, 4.5). */
+    orderHistory: (id: string, market?: string) =>
       accountOf(world, id)
-        .spotHistory.filter((order) => market === undefined || order.market.spec.name === market)
+        .history.filter((order) => market === undefined || order.market.spec.name === market)
         .map(orderView)
         .reverse(),
   };

@@ -21,7 +21,7 @@ import {
   pricingMarket,
   unitPositions,
 } from './margin.ts';
-import { cancel } from './order-book.ts';
+import { cancel, LIQUIDATION } from './order-book.ts';
 import { closeAtMark } from './positions.ts';
 import { checkAgainAt } from './risk-watch.ts';
 import {
@@ -124,7 +124,7 @@ function begin(world: ExchangeState, unit: MarginUnit): void {
   unit.nextStepMs = world.nowMs;
   for (const order of unit.account.openOrders.values()) {
     const concerned = unit.position === null || order.market === unit.position.market;
-    if (concerned && canOpen(order)) cancel(world, order, 'liquidation');
+    if (concerned && canOpen(order)) cancel(world, order, LIQUIDATION);
   }
   for (const position of unitPositions(unit)) position.liquidationSize = position.size;
 }

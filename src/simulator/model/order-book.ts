@@ -19,6 +19,8 @@ export function orderFields({ account, market, orderId, clientOrderId, side }: O
   return { accountId: account.id, market: market.spec.name, orderId, clientOrderId, side };
 }
 
+type Ended = Exclude<Order['status'], 'NEW' | 'PARTIALLY_FILLED'>;
+
 /** Adds an order to the open ones and records it. */
 export function enterOrder(world: ExchangeState, order: Order, reason?: string): void {
   const { account } = order;
@@ -47,20 +49,24 @@ export function shelve(order: Order): void {
   else order.market.resting[order.side].push(order);
 }
 
-export function finishOrder(world: ExchangeState, order: Order, status: 'FILLED' | 'CANCELLED'): void {
+export function finishOrder(world: ExchangeState, order: Order, status: Ended): void {
   const { account } = order;
   order.status = status;
   order.finishedMs = orderTime(world);
   account.openOrders.delete(order.orderId);
-  if (order.orderClass === 'spot') account.spotHistory.push(order);
+  if (order.orderClass === 'spot' || world.readings.historyOrders === 'all') account.history.push(order);
   const position = order.ofPosition;
   if (position?.takeProfit === order) position.takeProfit = null;
   if (position?.stopLoss === order) position.stopLoss = null;
 }
 
+/** Reason of the exchange for cancelling orders that would grow what it liquidates. */
+export const LIQUIDATION = 'liquidation';
+
 export function cancel(world: ExchangeState, order: Order, reason: string): void {
   if (!isOpen(order)) return;
-  finishOrder(world, order, 'CANCELLED');
+  const isLiquidation = reason === LIQUIDATION && world.readings.historyOrders === 'all';
+  finishOrder(world, order, isLiquidation ? 'AUTO_CANCELED_LIQUIDATION' : 'CANCELLED');
   record(world, 'order_cancelled', { ...orderFields(order), amount: formatDecimal(order.left), reason });
 }
 

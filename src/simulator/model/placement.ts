@@ -1,4 +1,11 @@
-import { type Decimal, formatDecimal, ONE, ZERO } from '../../core/quantities/decimal.ts';
+import {
+  type Decimal,
+  decimal,
+  formatDecimal,
+  ONE,
+  roundToStep,
+  ZERO,
+} from '../../core/quantities/decimal.ts';
 import {
   canOpen,
   exposurePrice,
@@ -13,6 +20,7 @@ import { firstFreeLevel, worstPrice } from './market.ts';
 import { activate, enterMatching, triggerPrice } from './matching.ts';
 import { reserveIds } from './opening.ts';
 import { cancel, createOrder, enterOrder, type NewOrder, orderView, shelve } from './order-book.ts';
+import type { Readings } from './readings.ts';
 import { checkReduceOnly, trimmed } from './reduce-only.ts';
 import { CODES, reject, worded } from './rejection.ts';
 import { type Account, type ExchangeState, isOpen, type Market, type Order, record } from './state.ts';
@@ -82,28 +90,67 @@ function offStep(value: Decimal, step: Decimal): boolean {
   return !value.mod(step).eq(ZERO);
 }
 
-function checkPrice(market: Market, field: string, price: Decimal | undefined): Rejection | undefined {
+function stepWords({ errorWords }: Readings, field: string, step: Decimal): string {
+  if (errorWords === 'specification') return `${field} must be a multiple of ${formatDecimal(step)}`;
+  if (step.gt(ONE)) return `Should be a multiple of ${formatDecimal(step)}.`;
+  return `Min ${field === 'amount' ? field : 'price'} step = ${formatDecimal(step)}`;
+}
+
+function checkPrice(
+  { world, market }: Placement,
+  field: string,
+  price: Decimal | undefined,
+): Rejection | undefined {
   if (price === undefined) return undefined;
   if (price.lte(ZERO)) return reject(CODES.price, field, `${field} must be greater than 0`);
-  return offStep(price, market.spec.priceStep)
-    ? reject(CODES.price, field, `${field} must be a multiple of ${formatDecimal(market.spec.priceStep)}`)
+  const { priceStep } = market.spec;
+  return offStep(price, priceStep)
+    ? reject(CODES.price, field, stepWords(world.readings, field, priceStep))
     : undefined;
 }
 
 function checkRequest(placement: Placement): Rejection | undefined {
-  const { market, request } = placement;
+  const { world, market, request } = placement;
   const { minAmount, amountStep } = market.spec;
   if (request.amount.lt(minAmount))
     return reject(CODES.amount, 'amount', `Given amount is less than min amount ${formatDecimal(minAmount)}`);
   if (offStep(request.amount, amountStep))
-    return reject(CODES.amount, 'amount', `amount must be a multiple of ${formatDecimal(amountStep)}`);
+    return reject(CODES.amount, 'amount', stepWords(world.readings, 'amount', amountStep));
   return (
-    checkPrice(market, 'price', request.price) ??
-    checkPrice(market, 'activation_price', request.activationPrice) ??
-    checkPrice(market, 'stopLoss', request.stopLoss) ??
-    checkPrice(market, 'takeProfit', request.takeProfit) ??
+    checkPrice(placement, 'price', request.price) ??
+    checkPrice(placement, 'activation_price', request.activationPrice) ??
+    checkPrice(placement, 'stopLoss', request.stopLoss) ??
+    checkPrice(placement, 'takeProfit', request.takeProfit) ??
+    checkBounds(placement) ??
     checkClientOrderId(placement)
   );
+}
+
+const BANDS = { '10%': decimal('0.1'), '3%': decimal('0.03') } as const;
+
+/** Readings that bound price and total. */
+function checkBounds({ world, market, request }: Placement): Rejection | undefined {
+  const { activationAtLast, priceBand, minTotal, maxTotal } = world.readings;
+  const { amount, price, activationPrice } = request;
+  if (activationAtLast === 'refused' && activationPrice?.eq(market.last) === true)
+    return reject(CODES.validation, 'activationPrice', 'Activation price should not be equal to last price');
+  if (price === undefined) return undefined;
+  if (priceBand !== 'none') {
+    const bound = (part: Decimal, direction: 'up' | 'down'): Decimal =>
+      roundToStep(market.last.times(part), market.spec.priceStep, direction);
+    const lowest = bound(ONE.minus(BANDS[priceBand]), 'up');
+    const highest = bound(ONE.plus(BANDS[priceBand]), 'down');
+    const bounded = (word: string, to: Decimal): Rejection =>
+      reject(CODES.priceBand, 'price', `Price should be ${word} than or equal to ${formatDecimal(to)}`);
+    if (price.gt(highest)) return bounded('less', highest);
+    if (price.lt(lowest)) return bounded('greater', lowest);
+  }
+  const total = amount.times(price);
+  if (minTotal !== 'none' && total.lt(decimal(minTotal)))
+    return reject(CODES.validation, 'total', `Total amount is less than ${minTotal}`);
+  if (maxTotal !== 'none' && total.gt(decimal(maxTotal)))
+    return reject(CODES.validation, 'total', `Total amount is greater than ${maxTotal}`);
+  return undefined;
 }
 
 function checkClientOrderId({ world, account, market, request }: Placement): Rejection | undefined {
@@ -143,6 +190,9 @@ function checkCollateral({ world, account, market, request }: Placement): Reject
   const positionSide = sideOfPosition(account, request);
   if (account.hedgeMode && positionSide === 'BOTH')
     return reject(CODES.hedgeSide, 'positionSide', 'Hedge mode needs positionSide LONG or SHORT');
+  const namesSide = (request.positionSide ?? 'BOTH') !== 'BOTH';
+  if (!account.hedgeMode && namesSide && world.readings.oneWaySide === 'refused')
+    return reject(CODES.hedgeSide, 'positionSide', 'One-way mode needs positionSide BOTH');
   const refusesPassed = world.readings.wrongSideActivation === 'refused';
   if (refusesPassed && activationPrice !== undefined && isPassed(world, market, side, activationPrice))
     return reject(CODES.price, 'activation_price', 'activation_price has been passed already');

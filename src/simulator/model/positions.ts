@@ -1,7 +1,7 @@
 import { type Decimal, divide, formatDecimal, minDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import { BOOKS, type Leg, transfer } from './ledger.ts';
 import { directionOf, initialMargin, positionKey, positionOf, unrealizedFunding } from './margin.ts';
-import { cancel, createOrder, enterOrder, orderFields, shelve } from './order-book.ts';
+import { cancel, createOrder, enterOrder, finishOrder, orderFields, shelve } from './order-book.ts';
 import {
   type Account,
   collateralBook,
@@ -80,7 +80,36 @@ export function closeAtMark(
   const { account, market, direction, positionSide } = position;
   const side = direction === 'long' ? 'sell' : 'buy';
   const price = market.mark;
+  listEngineOrder(world, position, { ...close, side, price });
   applyFill(world, { account, market, side, positionSide, price, ...close, order: null, role: 'engine' });
+}
+
+const ENGINE_IDS: Partial<Record<PositionFill['kind'], string>> = {
+  liquidation: 'liquidation_',
+  auto_deleverage: 'adl_',
+};
+
+/** Under one reading what the exchange closes itself is in the order history, as a filled order. */
+function listEngineOrder(
+  world: ExchangeState,
+  { account, market, positionSide }: Position,
+  {
+    kind,
+    amount,
+    feeRate,
+    side,
+    price,
+  }: Pick<PositionFill, 'kind' | 'amount' | 'feeRate' | 'side' | 'price'>,
+): void {
+  const { [kind]: id } = ENGINE_IDS;
+  if (id === undefined || world.readings.historyOrders !== 'all') return;
+  const clientOrderId = `${id}${world.nextOrderId}`;
+  const { orderClass } = market;
+  const what = { account, market, orderClass, side, positionSide, amount, clientOrderId };
+  const order = createOrder(world, { type: 'market', ...what });
+  const dealMoney = amount.times(price);
+  Object.assign(order, { left: ZERO, dealStock: amount, dealMoney, dealFee: dealMoney.times(feeRate) });
+  finishOrder(world, order, 'FILLED');
 }
 
 function tradeLegs(position: Position, side: Side, amount: Decimal, price: Decimal): readonly Leg[] {

@@ -119,7 +119,8 @@ export interface Account {
   readonly positions: Map<string, Position>;
   readonly openOrders: Map<number, Order>;
   readonly usedClientOrderIds: Set<string>;
-  readonly spotHistory: Order[];
+  /** Orders that ended: spot orders, and under one reading all. */
+  readonly history: Order[];
   readonly loans: Map<number, Loan>;
   readonly transfers: Transfer[];
   readonly positionIds: Map<string, number>;

@@ -168,7 +168,7 @@ export type StopLimitPlacement = CollateralOrder & {
   readonly activationPrice: Decimal;
 };
 
-export type OrderState = 'NEW' | 'PARTIALLY_FILLED' | 'FILLED' | 'CANCELLED';
+export type OrderState = 'NEW' | 'PARTIALLY_FILLED' | 'FILLED' | 'CANCELLED' | 'AUTO_CANCELED_LIQUIDATION';
 
 /** Current state of an order, the source of specification 2.1 and 2.2 records. */
 export interface OrderView {

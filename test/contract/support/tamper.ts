@@ -16,6 +16,8 @@ export interface Tampering {
   /** Changes the headers, after signing. */
   readonly headers?: (headers: Record<string, string>) => Record<string, string>;
   readonly path?: (path: string) => string;
+  /** Sends the body with spaces, and the payload as it was signed. */
+  readonly spaced?: boolean;
   readonly reply?: (answer: WireAnswer) => WireAnswer;
 }
 
@@ -73,6 +75,7 @@ function outgoing(incoming: IncomingMessage, body: string, tampering: Tampering,
     const signature = createHmac('sha512', apiSecret).update(payload).digest('hex');
     headers = { ...headers, 'x-txc-payload': payload, 'x-txc-signature': signature };
   }
+  if (tampering.spaced === true) sent = JSON.stringify(JSON.parse(body), null, 1);
   return { body: sent, headers: tampering.headers?.(headers) ?? headers };
 }
 

@@ -144,7 +144,7 @@ describe('discovery', () => {
     ['POST', '/faults', { effect: { kind: 'reset' }, target: { account: 'x' } }, 400, /no account "x"/],
     ['POST', '/faults', { effect: { kind: 'reset' }, probability: 2 }, 400, /body\.probability/],
     ['PATCH', '/readings', { shortAmount: 'maybe' }, 400, /not one of signed, unsigned/],
-    ['PATCH', '/readings', { nothing: 'x' }, 400, /unknown reading "nothing"; known: marginModel/],
+    ['PATCH', '/readings', { nothing: 'x' }, 400, /unknown reading "nothing"; known: profile, marginModel/],
     ['PATCH', '/readings', { marginModel: 'isolated' }, 409, /cannot change while positions are open/],
     ['PUT', '/regions/7', { mode: 'up' }, 404, /no base address 7/],
     ['PUT', '/regions/0', { mode: 'slow' }, 400, /delayMs/],

@@ -202,7 +202,7 @@ describe('spot orders', () => {
   it('exchange one asset for the other, with the fee in money, and end in the history', () => {
     const model = trader();
     accepted(model.placeSpotOrder('a', { ...buy, price: d('60001'), clientOrderId: 'c1' }));
-    const [record] = model.spotOrderHistory('a');
+    const [record] = model.orderHistory('a');
     expect(record).toMatchObject({
       status: 'FILLED',
       clientOrderId: 'c1',
@@ -212,7 +212,7 @@ describe('spot orders', () => {
     expect([text(record?.dealMoney), text(record?.dealFee)]).toEqual(['6000.01', '6.00001']);
     expect(text(model.account('a').spot['BTC'])).toBe('1.1');
     expect(text(model.account('a').spot['USDT'])).toBe('3993.98999');
-    expect(model.spotOrderHistory('a', 'ETH_USDT')).toEqual([]);
+    expect(model.orderHistory('a', 'ETH_USDT')).toEqual([]);
   });
 
   it('reserve funds only once', () => {
@@ -224,7 +224,7 @@ describe('spot orders', () => {
     ).toBe(10);
     const [open] = model.openOrders('a');
     accepted(model.cancelOrder('a', open?.orderId ?? 0));
-    expect(model.spotOrderHistory('a')[0]?.status).toBe('CANCELLED');
+    expect(model.orderHistory('a')[0]?.status).toBe('CANCELLED');
     accepted(model.placeSpotOrder('a', { ...buy, price: d('59000') }));
   });
 
