@@ -89,6 +89,18 @@ test.each([
   expect(checks.find(({ ok, name }) => !ok && name === 'dataFresh')?.why).toBe(stale);
 });
 
+test('it is not ready while a figure that rules need has been missing for longer than data may be old', async () => {
+  const shared = judged('a', 1_000, { positions: 900 });
+  const { figures } = (shared.load as unknown as { account: { documents: { figures: object } } }).account
+    .documents;
+  const spot = { source: 'positions', error: 'figureUnknown', words: 'the distance is unknown' };
+  Object.assign(figures, { failures: [{ ...spot, sinceMs: NOW - 10_000 }] });
+  expect((await ask([watched('a', 2_000)], [shared])).ready).toBe(true);
+  Object.assign(figures, { failures: [{ ...spot, sinceMs: NOW - 10_001 }] });
+  const { checks } = await ask([watched('a', 2_000)], [shared]);
+  expect(checks[2]).toMatchObject({ ok: false, why: 'a: the distance is unknown' });
+});
+
 test('one revoked key of several does not affect readiness; it is named, and if it is the only one, it does', async () => {
   const revoked = judged('b', 1_000, { positions: 500_000 }, 'notRead');
   const failures = [

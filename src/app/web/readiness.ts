@@ -1,6 +1,7 @@
 import { EVERY_POLL } from '../../core/fields/field-catalogue.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { StoredAccount } from '../../core/ports/state-store.ts';
+import { isInPart } from '../../core/view/blindness.ts';
 import type { WatchedAccount } from '../../pipeline/pipeline-context.ts';
 import { inTime } from '../../web/in-time.ts';
 import type { Readiness } from '../../web/sources.ts';
@@ -170,13 +171,17 @@ function whyStale(
   const old = (ageMs: number): string => `${seconds(ageMs)} s old, ${seconds(boundMs)} s at most`;
   if (sinceMs > boundMs)
     return [`${account.id} was last judged ${seconds(sinceMs)} s ago, ${seconds(boundMs)} s at most`];
-  return EVERY_POLL.filter((source) => account.sources.includes(source)).flatMap((source) => {
+  const unseen = (figures?.failures ?? [])
+    .filter((failure) => isInPart(failure) && nowMs - failure.sinceMs > boundMs)
+    .map(({ words }) => `${account.id}: ${words}`);
+  const unread = EVERY_POLL.filter((source) => account.sources.includes(source)).flatMap((source) => {
     const ageMs = evaluation.ages[source];
     // A source that was never read has an age, too: it counts from the start of watching.
     if (ageMs === undefined || figures?.[source]?.kind !== 'read')
       return [`${account.id}: ${WORDS[source]} have not been read`];
     return ageMs + sinceMs > boundMs ? [`${account.id}: ${WORDS[source]} are ${old(ageMs + sinceMs)}`] : [];
   });
+  return [...unread, ...unseen];
 }
 
 const WORDS = { positions: 'positions', creditLine: 'credit lines' } as const;

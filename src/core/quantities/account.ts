@@ -200,6 +200,11 @@ export class AccountQuantities {
     return this.#pool;
   }
 
+  /** True if positions of several markets are known to share their collateral, so that one can hedge another. */
+  get isPooled(): boolean {
+    return this.pool.kind === 'value' && 'markets' in this.pool.value && this.pool.value.markets.length > 1;
+  }
+
   #computePool(): Quantity<JointPool> {
     const list = this.positionList;
     if (list.kind !== 'value') return list;

@@ -14,6 +14,28 @@ export interface Decision {
   readonly unknown?: UnknownReason;
 }
 
+/** A figure that rules need and that the reads do not show. */
+export interface UnknownFigure {
+  readonly subject: SubjectKey;
+  /** In words; undefined: the whole subject cannot be evaluated. */
+  readonly figure: string | undefined;
+  readonly why: UnknownReason;
+}
+
+/** Reasons that pass by themselves, lie in the config or are told otherwise: nobody is blind for them. */
+export const NO_BLINDNESS: ReadonlySet<UnknownReason> = new Set<UnknownReason>([
+  'notRead',
+  'stale',
+  'zeroSize',
+  'disagreement',
+  'listIncomplete',
+  'zeroUncertain',
+  'presumedClosed',
+  'tooFewSamples',
+  'currenciesDiffer',
+  'marketNotConfigured',
+]);
+
 /** A state change, with the figures that caused it. */
 export interface Transition {
   readonly ruleId: string;

@@ -1,3 +1,4 @@
+import { findField } from '../fields/field-catalogue.ts';
 import { AccountQuantities } from '../quantities/account.ts';
 import type { Instant, Snapshot } from '../quantities/snapshot.ts';
 import type { NextDue } from '../risk/cadence.ts';
@@ -6,7 +7,7 @@ import type { AccountState } from './account-state.ts';
 import { activeRequests } from './active-requests.ts';
 import { unconfirmedZeros } from './balances.ts';
 import type { CompiledRules } from './compiled-rules.ts';
-import type { Decision, Transition } from './decision.ts';
+import { type Decision, NO_BLINDNESS, type Transition, type UnknownFigure } from './decision.ts';
 import { type Elapsed, elapsedSince } from './elapsed.ts';
 import { type Memory, remember } from './memory.ts';
 import { positionsReadMs } from './overtaken.ts';
@@ -26,6 +27,8 @@ export interface Evaluation {
   /** One per rule and selected subject. */
   readonly decisions: readonly Decision[];
   readonly transitions: readonly Transition[];
+  /** What keeps rules from being judged although it was read; a figure may be listed more than once. */
+  readonly unknowns: readonly UnknownFigure[];
   /** Level-triggered: all actions of every stage reached by a firing episode. An action no longer here is over. */
   readonly active: readonly ActionRequest[];
   readonly forecasts: readonly MarketForecast[];
@@ -80,10 +83,25 @@ export function evaluate(inputs: EvaluationInputs, rules: CompiledRules): Evalua
     },
     decisions: run.decisions,
     transitions: run.transitions,
+    unknowns: [...run.unknowns, ...unknownDistances(account, subjects)],
     active: activeRequests(rules, slots, account),
     forecasts,
     nextDue: due,
   };
+}
+
+const DISTANCE = findField('position', 'liquidationDistance')?.label;
+
+/** A liquidation price that is passed means nothing where positions hedge each other, in a market or across them. */
+function unknownDistances(account: AccountQuantities, { positions }: Subjects): readonly UnknownFigure[] {
+  return positions.subjects.flatMap(({ key, of: { position } }): readonly UnknownFigure[] => {
+    const { liquidationDistance: distance } = position;
+    if (distance.kind !== 'unknown') return [];
+    const isOdd = distance.why === 'disagreement' && !account.isHedged(position) && !account.isPooled;
+    return isOdd || !NO_BLINDNESS.has(distance.why)
+      ? [{ subject: key, figure: DISTANCE, why: distance.why }]
+      : [];
+  });
 }
 
 interface Prepared {

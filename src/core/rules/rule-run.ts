@@ -1,10 +1,11 @@
 import type { FieldCache } from '../fields/field-cache.ts';
+import { fieldWords } from '../fields/field-words.ts';
 import type { UnknownReason } from '../quantities/quantity.ts';
 import { conditionWords } from '../view/alert-words.ts';
 import type { AccountState, RuleSlot } from './account-state.ts';
 import { type CompiledRule, type CompiledRules, isSlotOf, type KindRules } from './compiled-rules.ts';
 import { FALSE, type Latches, type Truth, UNKNOWN } from './condition.ts';
-import type { Decision, Transition } from './decision.ts';
+import { type Decision, NO_BLINDNESS, type Transition, type UnknownFigure } from './decision.ts';
 import type { FilterJudge, FilterVerdict } from './filter.ts';
 import { reasonWords, type TransitionReason } from './reason.ts';
 import type { SubjectKind } from './rule.ts';
@@ -34,6 +35,7 @@ interface Judged<K extends SubjectKind> {
 export class RuleRun {
   readonly decisions: Decision[] = [];
   readonly transitions: Transition[] = [];
+  readonly unknowns: UnknownFigure[] = [];
   nextEpisode: number;
   readonly #rules: CompiledRules;
   readonly #times: RunTimes;
@@ -143,6 +145,11 @@ export class RuleRun {
     });
     this.#keep(rule, step.entry);
     this.#decide(rule, subject, step);
+    for (const { slot } of truth === UNKNOWN ? rule.condition.leaves : []) {
+      const [field, quantity] = [fieldCache.slots[slot], fieldCache.read(slot)];
+      if (field === undefined || quantity.kind !== 'unknown' || NO_BLINDNESS.has(quantity.why)) continue;
+      this.unknowns.push({ subject, figure: fieldWords(field.spec, field.parameter), why: quantity.why });
+    }
     if (step.changes.length > 0) this.#record(this.#slotOf(rule), subject, step.changes, figures());
   }
 
@@ -158,6 +165,7 @@ export class RuleRun {
 
   #freeze(rule: CompiledRule, subject: SubjectKey, entry: RuleEntry | undefined, why: UnknownReason): void {
     const frozen = freezeRule(entry);
+    if (!NO_BLINDNESS.has(why)) this.unknowns.push({ subject, figure: undefined, why });
     this.#keep(rule, frozen.entry);
     this.#decide(rule, subject, frozen, why);
   }

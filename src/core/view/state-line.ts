@@ -33,7 +33,7 @@ const CAUSES = {
   replyUnreadable: 'the replies of the exchange cannot be read',
   dataTooOld: 'the data are too old',
   recordsUnreadable: 'some records of the exchange cannot be read',
-  marketUnknown: 'a market has no usable price',
+  figureUnknown: 'figures are missing from what the exchange sends',
   orderRefused: 'the exchange refuses the order',
   orderUnanswered: 'not known whether the order was accepted',
   gaveUp: 'the rule gave up',

@@ -18,6 +18,7 @@ import { type Found, KIND_WORDS, line, type StateLine } from './state-line.ts';
 
 /** Inputs of a state: the stored account, and facts that only the viewing process knows. */
 export interface StateInputs extends SightInputs {
+  readonly positions: readonly PositionFigures[];
   readonly mode: Mode | null;
   readonly pause: Pause | null;
   readonly rules: readonly Pick<

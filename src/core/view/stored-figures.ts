@@ -16,14 +16,14 @@ export interface StoredFigures {
   readonly settings: FigureSettings;
   readonly positions?: SourceReading<PositionList>;
   readonly creditLine?: SourceReading<RecordList<CreditLineRecord>>;
-  /** Sources whose newest read failed; absent: none. */
+  /** Sources whose newest read failed or lacks something; absent: none. */
   readonly failures?: readonly ReadFailure[];
 }
 
-/** Why the newest read of a source failed. */
+/** Why the newest read of a source failed, or what rules need that it does not show. */
 export interface ReadFailure {
   readonly source: SourceName;
-  /** Name in the exchange's error catalogue, or `noReply` while the reply is outstanding. */
+  /** Name in the exchange's error catalogue, `noReply` while the reply is outstanding, or see `isInPart`. */
   readonly error: string;
   readonly httpStatus?: number;
   /** Contains no secrets or personal data. */

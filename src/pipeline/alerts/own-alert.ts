@@ -5,7 +5,7 @@ import type { CompiledRules } from '../../core/rules/compiled-rules.ts';
 import { OWN_RULES } from '../../core/rules/own-rules.ts';
 import { actionsOf, comparisonsOf } from '../../core/rules/rule-parts.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
-import { causeOfFailure, failureWords } from '../../core/view/blindness.ts';
+import { causeOfFailure, failureWords, isInPart } from '../../core/view/blindness.ts';
 import { causeWords } from '../../core/view/state-line.ts';
 import type { ReadFailure } from '../../core/view/stored-figures.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
@@ -28,18 +28,20 @@ interface ToldBefore {
 }
 
 /**
- * The built-in alert that data are too old to judge any rule: nobody may rely on protection that does not see. A rule
- * of the account that reports old data (`dataAge`) replaces it.
+ * The built-in alert that rules cannot be judged: nobody may rely on protection that does not see. A rule of the
+ * account that reports old data (`dataAge`) replaces that of data that are too old.
  */
 export function ownAlert(
-  { account, snapshot, failures, nowMs }: OwnScene,
+  { account, snapshot, failures: all, nowMs }: OwnScene,
   told: ToldBefore | undefined,
 ): readonly [key: string, ActionRequest] | undefined {
-  if (failures.length === 0 || tellsOfOldData(account.rules)) return undefined;
+  const failures = tellsOfOldData(account.rules) ? all.filter(isInPart) : all;
+  if (failures.length === 0) return undefined;
   const { settings } = account.rules;
   const quantities = new AccountQuantities(snapshot, settings, snapshot.at);
-  const ageMs = ({ source }: ReadFailure): number => {
-    const age = quantities.dataAge(source);
+  const ageMs = (one: ReadFailure): number => {
+    if (isInPart(one)) return nowMs - one.sinceMs;
+    const age = quantities.dataAge(one.source);
     return age.kind === 'value' ? age.value * 1000 : 0;
   };
   // Sources that are read seldom are always old.
@@ -51,7 +53,10 @@ export function ownAlert(
   if (told === undefined && lastedMs(failure) < TOLD_AFTER_MS) return undefined;
   const atMs = told?.sinceMs ?? nowMs;
   const seconds = Math.round(ageMs(failure) / 1000);
-  const because = `no rule can be judged: nothing could be read for ${seconds} s, ${causeWords(causeOfFailure(failure))} (${failureWords(failure)})`;
+  const parts = failures.filter(isInPart).map(({ words }) => words);
+  const because = isInPart(failure)
+    ? `not every rule can be judged: ${parts.join('; ')}`
+    : `no rule can be judged: nothing could be read for ${seconds} s, ${causeWords(causeOfFailure(failure))} (${failureWords(failure)})`;
   return [
     told?.key ?? `${OWN_RULES.blind}@${nowMs}`,
     {

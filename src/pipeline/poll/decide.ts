@@ -8,6 +8,7 @@ import type { Snapshot } from '../../core/quantities/snapshot.ts';
 import { emptyAccountState } from '../../core/rules/account-state.ts';
 import { type Evaluation, evaluate } from '../../core/rules/evaluate.ts';
 import { withoutOvertaken } from '../../core/rules/overtaken.ts';
+import { blindSpots } from '../../core/view/blindness.ts';
 import { figuresDue, figuresOf } from '../../core/view/stored-figures.ts';
 import { withCosts } from '../act/follow-lane-costs.ts';
 import type { ActingInputs } from '../act/lane-at-rest.ts';
@@ -59,6 +60,9 @@ export function decide(inputs: DecideInputs): Decided {
   const conclusive = documents.evaluation !== undefined;
   const routed = routeDecisions({ ...inputs, snapshot, evaluation, conclusive });
   const acted = withCosts(routed, inputs, snapshot);
+  const spots = blindSpots(snapshot, evaluation, documents.figures?.failures ?? [], now.wallMs);
+  const failures = [...observation.failures, ...spots];
+  const seen = { ...inputs, observation: { ...observation, failures } };
   const cures = depositCures({ snapshot, before: state, transitions: evaluation.transitions, settings });
   const alerts = alertsDue({
     account,
@@ -70,13 +74,13 @@ export function decide(inputs: DecideInputs): Decided {
     settled: acted.settled,
     inForce: controlsInForce(inputs.controls, account.id, laneNowMs),
     snapshot,
-    failures: observation.failures,
+    failures,
     cures,
     transitions: evaluation.transitions,
     lanes: [...stored.lanes].map(([market, lane]) => acted.lanes.get(market) ?? lane),
     stopsBefore: [...stored.lanes.values()].flatMap(({ orders }) => orders.filter(isStandingStop)),
     figuresBefore: documents.figures,
-    view: accountAfter(inputs, snapshot, evaluation, acted),
+    view: accountAfter(seen, snapshot, evaluation, acted),
     reminderMs: inputs.reminderMs,
     escalation: inputs.escalation,
     nowMs: now.wallMs,
@@ -95,7 +99,7 @@ export function decide(inputs: DecideInputs): Decided {
       ...acted.documents,
       ...(observation.readings === undefined ? {} : { readings: observation.readings }),
       ...(alerts.alerts === undefined ? {} : { alerts: alerts.alerts }),
-      ...figuresToStore(inputs, snapshot, evaluation, acted),
+      ...figuresToStore(seen, snapshot, evaluation, acted),
     },
     ...(acted.lanes.size === 0 ? {} : { lanes: acted.lanes, separable: acted.separable }),
     ...(audit.length === 0 ? { quiet: 1 } : { audit }),

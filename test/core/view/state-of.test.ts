@@ -126,10 +126,10 @@ describe('the state of an account', () => {
     ],
     [
       'a market without a mark',
-      seen({ positions: [position('1', { liquidationDistance: null, disagreement: null })] }),
+      seen({ failures: [{ source: 'positions', error: 'figureUnknown', words: 'x', sinceMs: NOW }] }),
       'blind',
-      'marketUnknown',
-      'blind: the distance to liquidation in BTC_PERP is not known',
+      'figureUnknown',
+      'blind: figures are missing from what the exchange sends (x)',
     ],
     [
       'an order at work',
@@ -250,19 +250,11 @@ describe('the state of an account', () => {
     expect(stateOf(seen({ rules: [loan] })).words).toMatch(/a person has to repay or add collateral$/);
   });
 
-  test('a hedged market past its liquidation price is not blind', () => {
-    const odd = position('1', { direction: 'short', liquidationDistance: null, disagreement: true });
-    expect(stateOf(seen({ positions: [odd, position('2')] })).kind).toBe('calm');
-    expect(stateOf(seen({ positions: [odd] })).kind).toBe('blind');
-  });
-
   test('a position of unknown direction passed for the other side of a hedge, and hid a stop that cannot be placed', () => {
     const unclear = position('2', { direction: null, liquidationDistance: 'none', disagreement: false });
     const cover = { key: 'c', mode: 'enforce', positionId: '2', blockedBy: 'directionUnknown' } as Cover;
     const inputs = seen({ positions: [position('1'), unclear], lanes: [lane({ covers: [cover] })] });
     expect(stateOf(inputs)).toMatchObject({ kind: 'blocked', cause: 'directionUnknown' });
-    const odd = position('1', { liquidationDistance: null, disagreement: true });
-    expect(stateOf(seen({ positions: [odd, unclear] })).kind).toBe('blind');
   });
 });
 
