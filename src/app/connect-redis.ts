@@ -10,6 +10,7 @@ import {
 } from '../queues/connection.ts';
 import { inTime } from '../web/in-time.ts';
 import { makeContact } from './first-contact.ts';
+import { InstanceTakenError } from './instance-claim.ts';
 
 /** Redis cannot be used; the message says why and names no password. */
 export class RedisUnusableError extends Error {
@@ -20,19 +21,20 @@ export class RedisUnusableError extends Error {
   }
 }
 
-/** Errors of the client library on a connection that has just closed. */
-const OF_CONNECTION = /max retries per request|isn't writeable|Connection is closed/;
-
 /**
- * Replaces the error of a start that lost Redis midway, which is not a defect. The next start goes on alone if it may,
- * and repeats the steps of this one.
+ * Does a step of the start in Redis. Resolves to why Redis counts as lost from then on, in words, if it fails for any
+ * reason but a set-up that must be refused. @throws RedisUnusableError, InstanceTakenError
  */
-export function orLostAtStart(error: unknown, { redis, lost }: Connected): unknown {
-  const hasCode = error instanceof Error && 'code' in error && typeof error.code === 'string';
-  if (lost !== undefined || hasCode) return error;
-  const isOfConnection = error instanceof Error && OF_CONNECTION.test(error.message);
-  if (redis.status === 'ready' && !isOfConnection) return error;
-  return new RedisUnusableError('Redis was lost while the daemon started: start it again');
+export async function lostBy(step: () => Promise<unknown>, mayBeLost: boolean): Promise<string | undefined> {
+  try {
+    await step();
+    return undefined;
+  } catch (error) {
+    if (error instanceof RedisUnusableError || error instanceof InstanceTakenError) throw error;
+    const words = `Redis failed while the daemon started: ${error instanceof Error ? error.message : String(error)}`;
+    if (!mayBeLost) throw new RedisUnusableError(words);
+    return words;
+  }
 }
 
 /** A connection for calls that must be answered at once or fail. */

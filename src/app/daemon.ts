@@ -10,9 +10,10 @@ import { PollGuard } from '../pipeline/poll/poll-account.ts';
 import type { LaneTime } from '../pipeline/shared-time.ts';
 import type { RunningWorker } from '../queues/worker.ts';
 import { createRedisStressStore } from '../state/stress/stress-store.ts';
+import { inTime } from '../web/in-time.ts';
 import { auditConfig } from './audit-config.ts';
 import { ConfigWatch, loadOrThrow, markOf, problemWords, type ReloadResult } from './config-watch.ts';
-import { orLostAtStart } from './connect-redis.ts';
+import { lostBy } from './connect-redis.ts';
 import type { DigestSchedule } from './digest/digest-schedule.ts';
 import { openDigest } from './digest/open-digest.ts';
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
@@ -109,8 +110,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       warnings,
       lost: [],
     });
-    if (base.state.standby?.isAlone !== true) {
-      await auditConfig(base.state, { config, instance: base.instance, atMs: clock.nowMs() });
+    const { state, instance } = base;
+    if (state.standby?.isAlone !== true) {
+      const note = () => auditConfig(state, { config, instance, atMs: clock.nowMs() });
+      const lost = await lostBy(note, state.standby !== undefined);
+      if (lost !== undefined) state.standby?.takeOver(new Error(lost));
     }
     // First of all: if the port is in use, nothing else must happen.
     const stress = roles.includes('web') ? openStress(base, options) : undefined;
@@ -124,9 +128,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     telemetry.emit({ kind: 'started', roles, accounts: config.accounts.length, instance: base.instance });
     return running;
   } catch (error) {
-    const why = orLostAtStart(error, base);
     for (const close of closers.toReversed()) await close();
-    throw why;
+    throw error;
   }
 }
 
@@ -189,6 +192,9 @@ function pipelineParts(
   };
 }
 
+/** What takes longer is left to the watchdog. */
+const SET_UP_MS = 5_000;
+
 interface Parts {
   readonly base: Base;
   readonly options: DaemonOptions;
@@ -247,15 +253,11 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     { base, pipeline, deliverer, roles, guard, config: () => watch.config },
     over.signal,
   );
-  try {
-    // If Redis is lost, the watchdog does it when Redis is back.
-    if (base.lost === undefined) await setUpSchedules(base, schedules, 'start');
-  } catch (error) {
-    over.abort(new Error('the daemon cannot start'));
-    await Promise.all(workers.map((worker) => worker.close(over.signal)));
-    await pipeline.near?.settled();
-    await deliverer.close();
-    throw error;
+  // If Redis is lost, the watchdog does it when Redis is back.
+  if (state.standby?.isAlone !== true) {
+    await inTime(setUpSchedules(base, schedules, 'start'), SET_UP_MS).catch((error: unknown) =>
+      telemetry.emit({ kind: 'workerError', queue: 'poll', error }),
+    );
   }
   const watchdog = startWatchdog({ ...base, audit: state.audit, watch, schedules });
   standby?.start(pipeline.context, base.lost);

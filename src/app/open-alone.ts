@@ -8,6 +8,7 @@ import type { SharedTime } from '../pipeline/shared-time.ts';
 import { createMirrorDirectory } from '../state/mirror/mirror-directory.ts';
 import type { MirrorPlace } from '../state/mirror/mirror-place.ts';
 import type { State } from '../state/state.ts';
+import { lostBy } from './connect-redis.ts';
 import { InstanceClaim } from './instance-claim.ts';
 import { openMirror } from './open-mirror.ts';
 
@@ -22,6 +23,7 @@ export interface AloneParts {
   readonly redis: Redis;
   readonly prefix: string;
   readonly instance: string;
+  /** As in `Base`. */
   readonly lost: string | undefined;
   /** The config's mirror directory. */
   readonly mirror: string | undefined;
@@ -30,13 +32,18 @@ export interface AloneParts {
   readonly time: SharedTime;
 }
 
-/** Opens what a process needs to go on alone: a unique number and a mirror. Resolves to functions that close both. */
+export interface OpenedAlone {
+  readonly lost: string | undefined;
+  readonly closers: readonly (() => Promise<unknown>)[];
+}
+
+/** Opens what a process needs to go on alone: a unique number and a mirror. Redis may be lost meanwhile. */
 export async function openAlone(
   { clock, telemetry, ordinal, stateDirectory }: AloneSurroundings,
-  { redis, prefix, instance, lost, mirror: configured, state, operators, time }: AloneParts,
-): Promise<readonly (() => Promise<unknown>)[]> {
+  { redis, prefix, instance, lost: lostBefore, mirror: configured, state, operators, time }: AloneParts,
+): Promise<OpenedAlone> {
   const backend = state.standby;
-  if (backend === undefined) return [];
+  if (backend === undefined) return { lost: lostBefore, closers: [] };
   const claim = new InstanceClaim({
     redis,
     prefix,
@@ -49,7 +56,7 @@ export async function openAlone(
     },
     onTaken: (holder) => telemetry.emit({ kind: 'instanceTaken', ordinal, holder }),
   });
-  if (lost === undefined) await claim.take();
+  const lost = lostBefore ?? (await lostBy(() => claim.take(), true));
   claim.start();
   const directory = configured ?? stateDirectory;
   const place = directory === undefined ? undefined : placeOf(directory, ordinal);
@@ -57,7 +64,7 @@ export async function openAlone(
     { ...(place === undefined ? {} : { place }), prefix, ordinal, operators },
     { backend, clock, timers: systemTimers, time, telemetry, ...(lost === undefined ? {} : { lost }) },
   );
-  return [() => claim.release(), async () => await mirror?.close()];
+  return { lost, closers: [() => claim.release(), async () => await mirror?.close()] };
 }
 
 function placeOf(directory: string, ordinal: number): MirrorPlace & { readonly where: string } {

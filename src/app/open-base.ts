@@ -26,13 +26,7 @@ import { createRedisReceiptStore } from '../state/receipts/receipts-redis.ts';
 import { createStandbyReceipts, type StandbyReceipts } from '../state/receipts/receipts-standby.ts';
 import { createRedisState, type State } from '../state/state.ts';
 import { ConfiguredAccounts } from './configured-accounts.ts';
-import {
-  connectRedis,
-  followClock,
-  onRedisLost,
-  orLostAtStart,
-  RedisUnusableError,
-} from './connect-redis.ts';
+import { connectRedis, followClock, lostBy, onRedisLost, RedisUnusableError } from './connect-redis.ts';
 import { showSign } from './daemon-signs.ts';
 import { heldNotices } from './held-notices.ts';
 import { openAlone } from './open-alone.ts';
@@ -97,12 +91,18 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
   const { prefix, required } = config.redis;
   const goesAlone = !required && canGoAlone(surroundings.roles);
   const onError = onRedisLost(telemetry, clock);
-  const { redis, lost } = await connectRedis(target, { onError, mayBeLost: goesAlone, prefix });
+  const connected = await connectRedis(target, { onError, mayBeLost: goesAlone, prefix });
+  const { redis } = connected;
+  let { lost } = connected;
   redis.on('ready', () => telemetry.emit({ kind: 'redis', available: true }));
   const closers: (() => Promise<unknown> | void)[] = [() => redis.disconnect()];
   const close = (): Promise<void> => closeAll(closers);
   try {
-    let isGuarded = lost === undefined && (await checkRedis(redis, config, surroundings));
+    let isGuarded = false;
+    const check = async (): Promise<void> => {
+      isGuarded = await checkRedis(redis, config, surroundings);
+    };
+    lost ??= await lostBy(check, goesAlone);
     const trust = trustOf(config, () => isGuarded);
     const { operators } = trust;
     const time = new SharedTime(clock, instance);
@@ -118,7 +118,9 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
     closers.push(() => state.close());
     if (goesAlone) {
       const held = { redis, prefix, instance, lost, mirror: config.redis.mirror };
-      closers.push(...(await openAlone(surroundings, { ...held, state, operators, time })));
+      const opened = await openAlone(surroundings, { ...held, state, operators, time });
+      closers.push(...opened.closers);
+      ({ lost } = opened);
     }
     const sign = signOf(config, roles, () => isGuarded);
     closers.push(await showSign({ redis, prefix, instance, timers: systemTimers, sign }));
@@ -138,7 +140,8 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
     });
     closers.push(() => accounts.close());
     accounts.adopt(config);
-    if (lost === undefined) await followClock(redis, clock, time);
+    // The watchdog repeats it.
+    if (lost === undefined) await followClock(redis, clock, time).catch(onError);
     const queues = openQueues({
       target,
       prefix,
@@ -154,9 +157,8 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
     const parts = { instance, target, prefix, redis, state, nonces, accounts, queues, time };
     return { ...surroundings, ...trust, ...notices, ...parts, memory: new ReadMemory(), lost, join, close };
   } catch (error) {
-    const why = orLostAtStart(error, { redis, lost });
     await close();
-    throw why;
+    throw error;
   }
 }
 

@@ -198,11 +198,12 @@ export class ProcessNotices implements Telemetry {
   }
 }
 
-function withoutRedis({ watchesOnly }: { readonly watchesOnly?: string }): Said {
-  const words =
+function withoutRedis({ watchesOnly, error }: Extract<DaemonEvent, { state: 'alone' }>): Said {
+  const what =
     watchesOnly === undefined
       ? 'Redis is lost: this process goes on from its own memory, and other processes cannot be seen'
       : `Redis is not in use: this process watches and does not act: ${watchesOnly}`;
+  const words = `${what} (${shown(error instanceof Error ? error.message : String(error))})`;
   return { rule: OWN_RULES.withoutRedis, severity: 'critical', words };
 }
 

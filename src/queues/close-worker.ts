@@ -42,12 +42,11 @@ export async function closeWorker<T>(
 
 /** Returns both connections of a worker, or none if they were not established before `giveUp`. */
 async function clientsOf<T>({ backend }: Worker<T>, giveUp: AbortSignal): Promise<readonly RedisClient[]> {
-  const clients = Promise.all([backend.client, backend.blockingClient ?? backend.client]);
+  const clients = Promise.all([backend.client, backend.blockingClient ?? backend.client]).catch(() => []);
   const over = new Promise<undefined>((resolve) => {
     giveUp.addEventListener('abort', () => resolve(undefined), { once: true });
     if (giveUp.aborted) resolve(undefined);
   });
-  clients.catch(() => undefined);
   return (await Promise.race([clients, over])) ?? [];
 }
 

@@ -45,7 +45,7 @@ const CONNECT_TIMEOUT_MS = 3_000;
 /** A server that is silent for this long has hung. */
 const SILENCE_MS = 3_000;
 /** The same for worker connections: BullMQ blocks on them for up to 10 s while it waits for jobs. */
-const SILENCE_OF_WORKERS_MS = 30_000;
+const SILENCE_OF_WORKERS_MS = 12_000;
 
 export function reconnectPause(times: number): number {
   return Math.min(50 * 2 ** Math.min(times, 6), LONGEST_PAUSE_MS);
@@ -57,7 +57,7 @@ export type ReconnectPause = (times: number) => number | null;
 export function workerConnection(target: RedisTarget, pause: ReconnectPause = reconnectPause): RedisOptions {
   return {
     ...target,
-    ...reconnecting(target, pause, SILENCE_OF_WORKERS_MS),
+    ...reconnecting(pause, SILENCE_OF_WORKERS_MS),
     maxRetriesPerRequest: null,
   };
 }
@@ -66,9 +66,11 @@ export function workerConnection(target: RedisTarget, pause: ReconnectPause = re
 export function promptConnection(target: RedisTarget, pauseOfLookUps: ReconnectPause = reconnectPause) {
   return {
     ...target,
-    ...reconnecting(target, reconnectPause, SILENCE_MS),
+    ...reconnecting(reconnectPause, SILENCE_MS),
     sentinelRetryStrategy: pauseOfLookUps,
     maxRetriesPerRequest: 1,
+    // What a lost connection had not answered waits for the next one: beside a server that hangs, for ever.
+    commandTimeout: SILENCE_MS,
     enableOfflineQueue: false,
   };
 }
@@ -86,15 +88,14 @@ export function singleAttempt(timeoutMs: number) {
 }
 
 /**
- * Without Sentinels or a cluster, connections wait for the one server there is. With them, a hung connection is
- * dropped, because another server may be the primary by now. `sentinelRetryStrategy` also paces the look-up of a
- * cluster's node.
+ * A hung connection is dropped: it may hang alone, and another server may be the primary by now, also behind the same
+ * address. `sentinelRetryStrategy` also paces the look-up of a cluster's node.
  */
-function reconnecting({ kind }: RedisTarget, pause: ReconnectPause, silenceMs: number) {
+function reconnecting(pause: ReconnectPause, silenceMs: number) {
   return {
     retryStrategy: pause,
     sentinelRetryStrategy: pause,
     connectTimeout: CONNECT_TIMEOUT_MS,
-    ...(kind === undefined ? {} : { socketTimeout: silenceMs }),
+    socketTimeout: silenceMs,
   };
 }

@@ -31,7 +31,8 @@ const KEPT_EVENTS = 1_000;
 export function openQueues({ target, prefix, sealOf = () => undefined, onError }: QueuesOptions): Queues {
   const open = <T>(name: QueueName): Queue<T> => {
     const queue = new Queue<T>(name, {
-      connection: promptConnection(target),
+      // BullMQ gives a queue up for ever when its question for the version fails.
+      connection: { ...promptConnection(target), skipVersionCheck: true },
       prefix: queuePrefix(prefix),
       streams: { events: { maxLen: KEPT_EVENTS } },
     });

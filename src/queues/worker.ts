@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Job, Worker, type WorkerOptions } from 'bullmq';
 import type { z } from 'zod';
 import type { QueueName, Telemetry } from '../core/ports/telemetry.ts';
@@ -16,6 +17,7 @@ export interface WorkerSettings {
 /** Jobs of a dead process are taken over within the sum of both. A lock is renewed twice during its life. */
 const LOCK_MS = 3_000;
 const STALLED_CHECK_MS = 1_500;
+const OPEN_AGAIN_MS = 1_000;
 /** Practically unlimited: all jobs here are safe to restart. */
 const MOST_STALLS = 1_000;
 
@@ -39,7 +41,7 @@ export function workerOptions(
     lockDuration: LOCK_MS,
     stalledInterval: STALLED_CHECK_MS,
     maxStalledCount: MOST_STALLS,
-    autorun: true,
+    autorun: false,
   };
 }
 
@@ -68,15 +70,37 @@ export function startWorker<T>(
     running.add(run);
     await run.finally(() => running.delete(run));
   };
-  const worker = new Worker<unknown>(name, tracked, workerOptions(settings, reconnecting));
-  worker.on('error', (error) => telemetry.emit({ kind: 'workerError', queue: name, error }));
-  worker.on('failed', (job, error) => {
-    if (error instanceof RefusedJobError) return;
-    telemetry.emit({ kind: 'jobFailed', queue: name, job: job?.id ?? 'unknown', error });
-  });
-  worker.on('stalled', (job) => telemetry.emit({ kind: 'jobStalled', queue: name, job }));
+  const report = (error: unknown): void => telemetry.emit({ kind: 'workerError', queue: name, error });
+  const open = (): Worker<unknown> => {
+    const worker = new Worker<unknown>(name, tracked, workerOptions(settings, reconnecting));
+    worker.on('error', report);
+    worker.on('failed', (job, error) => {
+      if (error instanceof RefusedJobError) return;
+      telemetry.emit({ kind: 'jobFailed', queue: name, job: job?.id ?? 'unknown', error });
+    });
+    worker.on('stalled', (job) => telemetry.emit({ kind: 'jobStalled', queue: name, job }));
+    return worker;
+  };
+  let worker = open();
+  const over = new AbortController();
+  /** BullMQ gives a worker up whose first command is refused (INFO), and would try it on and on without a pause. */
+  const begin = async (): Promise<void> => {
+    while (!over.signal.aborted) {
+      try {
+        await worker.waitUntilReady();
+        return await worker.run();
+      } catch {
+        await sleep(OPEN_AGAIN_MS, undefined, { signal: over.signal }).catch(() => undefined);
+        if (over.signal.aborted) return;
+        await worker.close();
+        worker = open();
+      }
+    }
+  };
+  begin().catch(report);
   return {
     async close(giveUp) {
+      over.abort();
       await closeWorker(worker, reconnecting, giveUp);
       // BullMQ waits for running jobs only while it has Redis.
       await Promise.allSettled(running);

@@ -171,13 +171,17 @@ describe.runIf(hasServer)('a daemon that is stopped while Redis is lost', () => 
   });
 });
 
-test('does not start, and leaves no worker behind, if it cannot set up its schedules', async () => {
+test('cannot set up its schedules at the start: it says so, and sets them up when it can', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: HALVE });
   const redis = new Redis(world.redisUrl);
   closeAfterTest(async () => redis.disconnect());
   const key = `${world.prefix}:{queues}:poll:repeat`;
   await redis.set(key, 'not a list of schedules');
-  closeAfterTest(async () => void (await redis.del(key)));
-  await expect(world.start()).rejects.toThrow(/WRONGTYPE/);
+  await world.start();
+  expect(troubles(world.events)).toContainEqual(
+    expect.objectContaining({ kind: 'workerError', error: expect.stringContaining('WRONGTYPE') }),
+  );
+  await redis.del(key);
+  await polls(world, 'long', 3);
 });
