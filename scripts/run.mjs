@@ -27,6 +27,7 @@ const TASKS = {
   fuzz: { script: 'test/fuzz/main.ts' },
   soak: { script: 'test/soak/main.ts', redis: true },
   faults: { script: 'test/faults/main.ts' },
+  foreign: { script: 'test/foreign/main.ts' },
   outages: { script: 'test/outages/main.ts', redis: true },
   failovers: { script: 'test/failovers/main.ts' },
   versions: { script: 'test/versions/main.ts' },

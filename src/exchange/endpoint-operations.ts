@@ -254,7 +254,9 @@ function statusOf({ status, amount, optional }: PlacedOrderReply): Enumerated<Or
 }
 
 function placedOrder(reply: PlacedOrderReply, request: StopLimitRequest): PlacedOrder {
-  const adjusted = !toDecimal(reply.amount).eq(toDecimal(request.amount));
+  const [said, asked] = [toDecimal(reply.amount), toDecimal(request.amount)];
+  // An order is trimmed to the position (specification 4.4): another amount than a smaller one says nothing.
+  const isTrimmed = said.gt(ZERO) && said.lt(asked);
   const sentId = request.clientOrderId;
   return {
     ...reply.optional,
@@ -264,8 +266,8 @@ function placedOrder(reply: PlacedOrderReply, request: StopLimitRequest): Placed
     market: reply.market,
     side: request.side,
     status: statusOf(reply),
-    amount: reply.amount,
-    ...(adjusted ? { adjustedFrom: request.amount } : {}),
+    amount: isTrimmed ? reply.amount : request.amount,
+    ...(isTrimmed ? { adjustedFrom: request.amount } : {}),
   };
 }
 

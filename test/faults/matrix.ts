@@ -1,5 +1,6 @@
 import type { FaultEffect } from '../../src/simulator/http/faults.ts';
 import { READING_CHOICES } from '../../src/simulator/model/readings.ts';
+import { LIVE_READINGS } from '../support/live-readings.ts';
 
 /** The dimensions of the fault matrix: faults of the exchange, kinds of requests, and readings of the specification. */
 
@@ -95,15 +96,11 @@ export const READING_VALUES: readonly string[] = [
   `readLagMs=${READ_LAG_MS}`,
 ];
 
-/** Names of readings that worlds of small seeds do not have. */
-const NEWER_READINGS = new Set(
-  'profile unknownFields restingStatus priceBand minTotal maxTotal activationAtLast oneWaySide deleverageOrders historyOrders cancelWithoutOrders errorWords errorForm'.split(
-    ' ',
-  ),
-);
+/** Readings that worlds of small seeds do not have. */
+const NEWER_READINGS: ReadonlySet<string | undefined> = new Set(['profile', ...LIVE_READINGS]);
 
 export const OLDER_READING_VALUES = READING_VALUES.filter(
-  (reading) => !NEWER_READINGS.has(reading.split('=')[0] ?? '') && reading !== 'unknownMarketCode=10',
+  (reading) => !NEWER_READINGS.has(reading.split('=')[0]) && reading !== 'unknownMarketCode=10',
 );
 
 export function requestsOf(fault: string): readonly string[] {

@@ -1,6 +1,7 @@
-import type { SeededRandom } from '../../src/simulator/scenarios/random.ts';
+import { createRandom, type SeededRandom } from '../../src/simulator/scenarios/random.ts';
 import { chanceOf } from '../../src/world/chance.ts';
 import type { PriceSpec, TimedEvent, WorldSpec } from '../../src/world/spec.ts';
+import { drawLiveReadings } from '../support/live-readings.ts';
 import { configOf } from './config.ts';
 import type { Levels } from './factors.ts';
 import { type Holdings, holdingsOf, perpetual, placesOf, priceOf, termsOf } from './holdings.ts';
@@ -277,6 +278,12 @@ function readingsOf(levels: Levels): Record<string, unknown> {
     readLagMs: levels.readLag === '0 s' ? 0 : 500,
     ...(isLive
       ? {
+          ...drawLiveReadings(drawOf(JSON.stringify(levels))),
+          // Only a small total and a near band leave no order that could be placed.
+          maxTotal: 'none',
+          minTotal: '5.05',
+          priceBand: '10%',
+          unknownFields: 'ignored',
           orderFieldSpelling: 'camel',
           orderErrorCodes: 'generic',
           validationStatus: '422',
@@ -285,6 +292,14 @@ function readingsOf(levels: Levels): Record<string, unknown> {
         }
       : {}),
   };
+}
+
+/** Draws that follow from a text, so that cases with the same levels have the same readings. */
+function drawOf(text: string): (bound: number) => number {
+  let sum = 7;
+  for (let at = 0; at < text.length; at++) sum = (sum * 31 + text.charCodeAt(at)) % 1_000_003;
+  const random = createRandom(sum);
+  return (bound) => random.below(bound);
 }
 
 function losingOf({ positions }: Holdings, { account }: Levels, maintenance: number): LosingPosition[] {

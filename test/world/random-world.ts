@@ -8,6 +8,7 @@ import type {
   TimedFault,
   WorldSpec,
 } from '../../src/world/spec.ts';
+import { drawLiveReadings } from '../support/live-readings.ts';
 
 export interface RandomWorldOptions {
   /** Default 4 to 10 minutes. */
@@ -44,7 +45,11 @@ export function randomWorld(seed: number, options: RandomWorldOptions = {}): Wor
     exchange: {
       accounts,
       ...(chance(random, 0.3) ? { depth: pick(random, ['0.05', '0.3', '3']) } : {}),
-      readings: { nonceRule, ...(chance(random, 0.4) ? readingsOf(random) : {}) },
+      readings: {
+        ...(seed < LIVE_READINGS_FROM ? {} : liveReadingsOf(createRandom(seed * 6_007 + 5))),
+        nonceRule,
+        ...(chance(random, 0.4) ? readingsOf(random) : {}),
+      },
     },
     prices: pricesOf(random, durationMs),
     daemons,
@@ -163,6 +168,17 @@ function readingsOf(random: SeededRandom): Record<string, unknown> {
   if (chance(random, 0.3)) readings['clientOrderIdUniqueness'] = 'openOrders';
   if (chance(random, 0.3)) readings['orderFieldSpelling'] = 'camel';
   return readings;
+}
+
+/** Worlds of smaller seeds never change: transcripts of some are kept. */
+const LIVE_READINGS_FROM = 10;
+
+/** In one world of two some readings of the live service; its ids are read in both spellings. */
+function liveReadingsOf(random: SeededRandom): Record<string, unknown> {
+  const some = Object.entries(drawLiveReadings((bound) => random.below(bound))).filter(() =>
+    chance(random, 0.4),
+  );
+  return { ...(chance(random, 0.5) ? Object.fromEntries(some) : {}), unknownFields: 'read' };
 }
 
 function pricesOf(random: SeededRandom, durationMs: number): PriceSpec[] {
