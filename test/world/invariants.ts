@@ -24,7 +24,8 @@ interface Book {
 /**
  * Violations, in words, of the invariants that hold in the ledger of every world, whatever failed in it: every order of
  * the daemon only reduces; positions are never reduced below the lowest target so far, nor could open orders do so,
- * except for audited overshoot; nothing is sent while paused; no order is placed again and again. `graceMs`: how long
+ * except for audited overshoot; nothing is sent while paused; no order is placed again and again; no cancel reaches the
+ * owner's orders before anything is to be reduced, a position has closed, or a rule asks for it. `graceMs`: how long
  * earlier requests may still arrive.
  */
 export async function violationsOf(
@@ -48,7 +49,7 @@ export async function violationsOf(
     if (entry.kind === 'request') checkRequest(entry, closed, say);
     else followOrder(book, entry, say);
   }
-  return [...book.violations, ...churnOf(world)];
+  return [...book.violations, ...churnOf(world), ...cancelledInCalm(world, book.trail)];
 }
 
 /** Each needs a cancel, a read and an order, with time to fill in between. */
@@ -63,6 +64,22 @@ function churnOf({ exchange, startMs, spec }: World): readonly string[] {
     return [...counts]
       .filter(([, orders]) => orders.length > MOST_ORDERS_A_MINUTE)
       .map(([minute, orders]) => `${id}: ${orders.length} orders within minute ${minute}`);
+  });
+}
+
+/** Clocks of hosts and of the exchange differ by up to this. */
+const CLOCKS_APART_MS = 10_000;
+
+function cancelledInCalm({ exchange, startMs, spec }: World, { events }: AuditTrail): readonly string[] {
+  const reasons = new Set(['cancelAction', 'confirmed', 'newPosition', 'closedByOurs']);
+  const acts = events.filter(({ kind, reason }) => kind === 'intentOpened' || reasons.has(reason));
+  return spec.exchange.accounts.flatMap(({ id, alsoAs = [] }) => {
+    const own = acts.filter(({ accountId }) => accountId === id || alsoAs.includes(accountId));
+    const calmUntilMs = Math.min(...own.map(({ atMs }) => atMs)) - CLOCKS_APART_MS;
+    return exchange.model
+      .ledger({ accountId: id, kinds: ['request'] })
+      .filter(({ atMs, details }) => atMs < calmUntilMs && String(details?.['path']).includes('/cancel/'))
+      .map(({ atMs }) => `${atMs - startMs} ms, ${id}: a cancel in calm`);
   });
 }
 

@@ -117,6 +117,7 @@ function configOf(random: SeededRandom, cancelCoversStops: string): string {
   const reduces = random.uniform() < 0.5;
   return `mode: enforce
 exchange: { baseUrls: ["https://one.example", "https://two.example"], cancelCoversStops: ${cancelCoversStops} }
+acting: { ownOrders: none }
 cadence: { calm: 5s, alert: 1s }
 markets:
   BTC_PERP: { amountStep: "0.001", priceStep: "${PRICE_STEP}", minAmount: "0.001", maintenanceMargin: 3%, basisAllowance: ${BASIS * 100}% }

@@ -16,6 +16,7 @@ const START = 60_000;
 
 const CONFIG = `mode: enforce
 exchange: { baseUrls: ["https://one.example", "https://two.example"] }
+acting: { ownOrders: none }
 cadence: { calm: 5s, alert: 1s }
 markets:
   BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
@@ -181,14 +182,14 @@ test.each(SOME)(
 test('the ladder follows the size when the owner trades, up and down', async () => {
   const events: TimedEvent[] = [
     { atMs: 40_000, kind: 'trade', account: 'desk-1', market: 'BTC_PERP', side: 'buy', amount: '0.100' },
-    { atMs: 100_000, kind: 'trade', account: 'desk-1', market: 'BTC_PERP', side: 'sell', amount: '0.300' },
+    { atMs: 700_000, kind: 'trade', account: 'desk-1', market: 'BTC_PERP', side: 'sell', amount: '0.300' },
   ];
-  const world = worldOf({ points: [[0, String(START)]], events });
+  const world = worldOf({ points: [[0, String(START)]], events, durationMs: 760_000 });
   await world.run();
   expect(world.errors).toEqual([]);
   const ours = entriesOf(world, 'order_placed').filter(isOurs);
   const placed = ours.map(({ amount }) => amount);
-  // Grown: first the new stops beside the old, then one ladder instead of both. Shrunk: replaced at once.
+  // Grown: first the new stops beside the old, then one ladder instead of both. Shrunk: replaced, as ten minutes are over.
   expect(placed.slice(0, 3)).toEqual(['0.15', '0.2', '0.15']);
   expect(placed.slice(3, 6)).toEqual(['0.18', '0.24', '0.18']);
   expect(placed.slice(-3)).toEqual(['0.09', '0.12', '0.09']);

@@ -2,6 +2,7 @@ import { restInClosedMarket } from '../orders/after-outage.ts';
 import { fenceEndMs } from '../orders/fence.ts';
 import { orderTypesOf } from '../orders/order-request.ts';
 import { afterCancel } from '../orders/outstanding.ts';
+import { RESIZES } from '../orders/protective-stop.ts';
 import { classifyRejection, isAlarming, isPassing, retryPauseMs } from '../orders/rejection.ts';
 import type { CommandOutcome, ExchangeError } from '../ports/exchange.ts';
 import { withLeft } from './absence.ts';
@@ -113,6 +114,7 @@ export function cancelled(state: LaneState, { step, startedMs }: SentCancel, sce
   );
   return {
     ...settled,
+    ...(RESIZES.has(step.why) && { resizedMs: nowMs }),
     intents,
     retryAtMs,
     change: settled.change === null ? null : { ...settled.change, phase: 'place' },

@@ -8,6 +8,7 @@ import { mayAddUp } from '../orders/beside.ts';
 import { judgeCancel, whyNeverCancelled, whyNotCancelled } from '../orders/cancel-policy.ts';
 import { isHedged } from '../orders/net-exposure.ts';
 import { requestOf } from '../orders/order-request.ts';
+import { whyLeft } from '../orders/protective-stop.ts';
 import type { Admitted, Removal, SetDifference, Want } from '../orders/want.ts';
 import { formatDecimal } from '../quantities/decimal.ts';
 import { withHeld } from './absence.ts';
@@ -31,7 +32,7 @@ export function note(state: LaneState, difference: SetDifference, read: MarketRe
     return why === null && intent.targetBase === null ? intent : withBlock(intent, why, turn, read);
   });
   const covers = state.covers.map((cover) => withBlock(cover, blocked.get(cover.key) ?? null, turn, read));
-  return noteStanding({ ...state, intents, covers }, difference, turn);
+  return noteStanding({ ...state, intents, covers }, { ...difference, read }, turn);
 }
 
 /** Blocks the covers of a market without settings: no stop can be shaped. Its intents fail when they are settled. */
@@ -101,30 +102,64 @@ export function failPriorOrders(state: LaneState, refused: readonly Want[], turn
 /** Longer than a fast fall and the pauses between cancels. An order that still stands after this needs a person. */
 const TOLD_AFTER_MS = 60_000;
 
+type StandingScene = Pick<SetDifference, 'standing' | 'remove'> & { readonly read: MarketRead };
+
 /** Reports once why each unwanted order stays, and raises an alarm once it has stayed too long. */
 export function noteStanding(
   state: LaneState,
-  { standing, remove }: Pick<SetDifference, 'standing' | 'remove'>,
+  { standing, remove, read }: StandingScene,
   turn: Turn,
 ): LaneState {
+  const leftBy = (removal: Removal) => whyLeft(removal, { ...turn, state, read });
   const unwanted = [...standing, ...remove];
   const marks = unwanted.flatMap((removal) => {
     const { order, why } = removal;
+    const left = leftBy(removal);
     const said = markOf(order);
-    const { alarm, words } = stayOf(order, why, state, turn);
-    const mark = alarm ? `${said}:alarm` : said;
-    const known = state.reported.filter((entry) => entry.startsWith(said));
+    const { alarm, words } =
+      left === undefined || why === 'fillUnproven'
+        ? stayOf(order, why, state, turn)
+        : leftWords(order, left, state, read);
+    const loud = left === undefined ? `${said}:alarm` : leftMarkOf(order);
+    const mark = alarm ? loud : said;
+    const known = state.reported.filter((entry) => entry === loud || entry.startsWith(said));
     // An order that a cancel removes now is not reported, unless it has stayed too long.
     if (known.includes(mark) || (!alarm && !standing.includes(removal))) return known;
     const { request } = order;
     turn.audit.emit({ kind: 'standingOrder', ...about(order), reason: why, words, alarm, order: request });
     return [...known, mark];
   });
-  return withUnwanted(state, unwanted, marks, turn);
+  const due = unwanted.filter((removal) => leftBy(removal) === undefined);
+  return withUnwanted(state, due, marks, turn);
 }
 
 function markOf({ request }: OwnOrder): string {
   return `standing:${request.clientOrderId}`;
+}
+
+/** Kept while the position has orders: its stops may fit again and again. */
+function leftMarkOf({ positionId }: OwnOrder): string {
+  return `left:${positionId}`;
+}
+
+function leftWords(
+  { request }: OwnOrder,
+  left: NonNullable<ReturnType<typeof whyLeft>>,
+  { accountId }: LaneState,
+  { positions: [position] }: MarketRead,
+) {
+  if (left === 'resized') {
+    return { alarm: false, words: 'this stop no longer fits; stops were re-sized here a moment ago' };
+  }
+  const kept = 'stays, as a cancel would take down the owner’s orders too (acting.ownOrders)';
+  if (position === undefined)
+    return {
+      alarm: false,
+      words: `this order has probably filled, and there is nothing to close; it ${kept}`,
+    };
+  const command = `breakwater reduce --account ${accountId} --position ${position.positionId} --to 100% --reason renew`;
+  const words = `our stop at ${request.activationPrice} no longer fits and ${kept}; \`${command}\` renews what stands`;
+  return { alarm: true, words };
 }
 
 function stayOf(order: OwnOrder, why: Removal['why'], state: LaneState, turn: Turn) {
@@ -166,8 +201,9 @@ function withUnwanted(
     return unwantedSinceMs === undefined ? order : wanted;
   });
   const unsure = orders.filter(({ status }) => status !== 'open').map(markOf);
+  const lasting = [...unsure, ...orders.map(leftMarkOf)];
   const others = state.reported.filter(
-    (entry) => !entry.startsWith('standing:') || unsure.some((mark) => entry.startsWith(mark)),
+    (entry) => !/^(standing|left):/.test(entry) || lasting.some((mark) => entry.startsWith(mark)),
   );
   const reported = [...new Set([...others, ...marks])];
   const isSame =

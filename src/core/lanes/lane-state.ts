@@ -82,6 +82,8 @@ export interface LaneState {
   readonly roomTakenMs?: number;
   /** The same for a stop that was to be placed beside a standing one. Absent: none was refused. */
   readonly coverRoomTakenMs?: number;
+  /** When a cancel last re-sized the standing stops here, and nothing else. Absent: never. */
+  readonly resizedMs?: number;
   /** Until this time an unanswered cancel may still take effect. */
   readonly cancelPendingUntilMs?: number;
   /** Orders of an earlier store epoch may be open that our cancels cannot have removed; ours could add to them. */

@@ -19,6 +19,7 @@ import { marketOf } from '../orders/market-steps.ts';
 import { mayHideSide } from '../orders/net-exposure.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
 import { coverOrders, isRemovable } from '../orders/outstanding.ts';
+import { whyLeft } from '../orders/protective-stop.ts';
 import type { Admitted, Removal, SetDifference, Want } from '../orders/want.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
 import { isHeld, withHeld } from './absence.ts';
@@ -37,7 +38,7 @@ import type { LaneState, MarketRead, Step } from './lane-state.ts';
 import { type DecidedStep, idle, ownCancel, pausedBy, placeStep, type Turn, trialStep } from './lane-turn.ts';
 import { findPosition, mayPrice } from './market-read.ts';
 import type { OwnOrder } from './own-order.ts';
-import { resolveDoubt } from './resolve-doubt.ts';
+import { NOTHING_READ, resolveDoubt } from './resolve-doubt.ts';
 
 /** A step, and the lane to persist before the step is carried out. */
 export interface Advance extends LaneChange {
@@ -107,13 +108,20 @@ function decideSet(state: LaneState, turn: Turn): DecidedStep {
 function withoutSettings(state: LaneState, admitted: Admitted, turn: Turn): DecidedStep {
   const { settings } = turn;
   const { gate } = turn.context;
+  const read = state.read ?? NOTHING_READ;
   const noted = noteUnconfigured(state, admitted, turn);
   const isUnwanted = (order: OwnOrder): boolean =>
-    !isWanted(order, state) && mayRemove(order, state, gate) && isRemovable(order, settings, turn.nowMs);
+    !isWanted(order, state) &&
+    mayRemove(order, state, gate) &&
+    isRemovable(order, settings, turn.nowMs) &&
+    whyLeft({ order, why: 'resolved' }, { ...turn, state, read }) === undefined;
   const unwanted = state.orders.filter(isUnwanted);
   if (unwanted.length === 0 || unwanted.length < state.orders.length) {
     const standing = unwanted.map((order) => ({ order, why: 'resolved' as const }));
-    return { state: endChange(noteStanding(noted, { standing, remove: [] }, turn)), step: idle('blocked') };
+    return {
+      state: endChange(noteStanding(noted, { standing, remove: [], read }, turn)),
+      step: idle('blocked'),
+    };
   }
   const untilMs = state.doubt === null ? turn.nowMs : fenceEndMs(state.doubt, settings);
   if (turn.nowMs < untilMs) return { state: noted, step: { kind: 'wait', untilMs, why: 'lateArrival' } };

@@ -39,7 +39,8 @@ export function resolveDoubt(
   if (doubt === null) return { state, step: null };
   const ahead = placeAhead(state, admitted, turn, market);
   if (ahead !== undefined) return { state, step: ahead };
-  const verdict = judgeCancel(state, turn.context, turn.nowMs);
+  const isCalm = settings.ownOrders === 'possible' && admitted.intents.length === 0;
+  const verdict = isCalm ? 'forbidden' : judgeCancel(state, turn.context, turn.nowMs);
   const fencedMs =
     verdict === 'forbidden' ? doubt.sinceMs + settings.lateArrivalMs : fenceEndMs(doubt, settings);
   if (turn.nowMs < fencedMs) return { state, step: { kind: 'wait', untilMs: fencedMs, why: 'lateArrival' } };
@@ -60,9 +61,10 @@ export function resolveDoubt(
 /** Ends a doubt after the fence without a cancel: orders stay counted until a read or their id shows otherwise. */
 function settleBeside(state: LaneState, verdict: CancelVerdict, fencedMs: number, turn: Turn): LaneState {
   const { readLagMs } = turn.settings;
-  const reason = verdict === 'forbidden' ? 'cancelForbidden' : 'beside';
-  const words =
-    verdict === 'forbidden' ? BLOCK_WORDS.cancelForbidden : 'no cancel before an order has been accepted';
+  const isNever = turn.settings.cancel === 'never';
+  const reason = isNever ? 'cancelForbidden' : 'beside';
+  const waits = verdict === 'forbidden' ? 'while nothing is reduced' : 'before an order has been accepted';
+  const words = isNever ? BLOCK_WORDS.cancelForbidden : `no cancel ${waits}`;
   turn.audit.emit({ kind: 'doubtResolved', reason, words });
   const fromMs = fencedMs + readLagMs;
   return {
@@ -135,7 +137,7 @@ function isMeant({ basis, positionId }: Intent, latestRead: MarketRead): boolean
   return isSameHolding(basis, position) && !hasGrown;
 }
 
-const NOTHING_READ: MarketRead = { positions: [], sentAtMs: 0, receivedAtMs: 0 };
+export const NOTHING_READ: MarketRead = { positions: [], sentAtMs: 0, receivedAtMs: 0 };
 
 /** Returns the first want that fits the net exposure. Orders of an earlier store epoch had the same bound. */
 function withinRoom(

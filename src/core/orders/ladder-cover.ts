@@ -63,7 +63,7 @@ export function judgeLadder(
     if (current.length === own.length || mayTighten(ladder, scene)) return { place: wants, remove: [] };
     return all(leavesNoRoom(scene) ? 'noRoom' : 'stopLoosened');
   }
-  if (current.length < own.length) return all('tooManyStops');
+  if (current.length < own.length) return all(current.length === 0 ? 'noRoom' : 'tooManyStops');
   if (own.some(({ ambiguous, mayHaveVanished }) => ambiguous || mayHaveVanished === true))
     return all('ambiguousMove');
   return isTooMuch(ladder, current, scene) ? all('exceedsTarget') : NOTHING;

@@ -21,7 +21,7 @@ import { desiredLadder, hasLadder, leftBy } from './ladder.ts';
 import { isCalm, judgeLadder } from './ladder-cover.ts';
 import { closesAsOne, isHedged, mayRaiseNet, netExposure, netRoom } from './net-exposure.ts';
 import { coverOrders, isSentFor, outstandingBase } from './outstanding.ts';
-import { desiredStop, isAtRest, judgeCovers, type StopRoom } from './protective-stop.ts';
+import { desiredStop, isAtRest, judgeCovers, type StopRoom, whyLeft } from './protective-stop.ts';
 import type { Removal, SetDifference, SetScene, Want } from './want.ts';
 
 /** Compares the orders wanted in a market with ours that may be open there. */
@@ -48,8 +48,9 @@ function removeUnproven(wished: readonly Want[], scene: SetScene, plan: SetPlan)
     ({ presumedFilled, positionId }) =>
       presumedFilled && placed.some((want) => want.position.positionId === positionId),
   );
-  for (const order of unproven) plan.remove.push({ order, why: 'fillUnproven' });
-  const staying = unproven.filter((order) => !canRemove(order, scene));
+  const removals = unproven.map((order): Removal => ({ order, why: 'fillUnproven' }));
+  plan.remove.push(...removals);
+  const staying = removals.filter((one) => !mayGo(one, scene)).map(({ order }) => order);
   if (staying.length === 0) return;
   const isBeside = ({ position, isTrimmed }: Want): boolean =>
     !isTrimmed && staying.some(({ positionId }) => positionId === position.positionId);
@@ -59,7 +60,11 @@ function removeUnproven(wished: readonly Want[], scene: SetScene, plan: SetPlan)
   });
 }
 
-/** Separates the orders that no cancel can remove now: they stay, and are reported. */
+function mayGo(removal: Removal, scene: SetScene): boolean {
+  return canRemove(removal.order, scene) && whyLeft(removal, scene) === undefined;
+}
+
+/** Separates the orders that no cancel can remove now, or that are left: they stay, and are reported. */
 function separateStanding(plan: SetPlan, scene: SetScene): SetDifference {
   const remove: Removal[] = [];
   const standing: Removal[] = [];
@@ -67,7 +72,7 @@ function separateStanding(plan: SetPlan, scene: SetScene): SetDifference {
   for (const removal of plan.remove) {
     if (known.has(removal.order)) continue;
     known.add(removal.order);
-    (canRemove(removal.order, scene) ? remove : standing).push(removal);
+    (mayGo(removal, scene) ? remove : standing).push(removal);
   }
   return { ...plan, remove, standing };
 }

@@ -1,6 +1,7 @@
-import type { BlockReason } from '../audit/audit-event.ts';
+import type { BlockReason, RemovalReason } from '../audit/audit-event.ts';
 import { leastAmount } from '../intents/targets.ts';
 import type { Cover, CoverAnchor, LaneState, ReadPosition } from '../lanes/lane-state.ts';
+import { findPosition } from '../lanes/market-read.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import {
   type Decimal,
@@ -10,6 +11,7 @@ import {
   minDecimal,
   roundToStep,
   toDecimal,
+  toNumber,
   ZERO,
 } from '../quantities/decimal.ts';
 import type { OwnStop } from '../quantities/snapshot.ts';
@@ -187,6 +189,8 @@ function stopAmount(
 
 /** A stop stays where it is if liquidation has moved by at most this share of the room it had. */
 const MOVED_SHARE = 0.05;
+/** The same if there are more stops than are wanted and no cancel may be sent: few more are added. */
+const CROWDED_MOVED_SHARE = 0.2;
 /** Tightened stops are placed beside the old ones; if there are more than this, all are cancelled. */
 const MAX_STANDING_STOPS = 3;
 
@@ -202,6 +206,60 @@ export function isAtRest({ positionId }: ReadPosition, { state }: SetScene): boo
   return !state.intents.some((intent) => intent.positionId === positionId);
 }
 
+/** Why a cancel re-sizes standing stops, and serves nothing else. */
+export const RESIZES: ReadonlySet<string> = new Set<RemovalReason>(['stopLoosened', 'tooManyStops']);
+const RESIZED_EVERY_MS = 600_000;
+/** The same for a stop that a reduction has left nearer to the market than this share of the way to liquidation. */
+const NEAR_RESIZED_EVERY_MS = 60_000;
+const NEAR_SHARE = 0.25;
+
+/**
+ * Why an order that should go is left until a cancel is needed anyway. `ownOrders`: nothing reduces its position, and
+ * the cancel may take down orders of the owner. `resized`: the stops were re-sized a moment ago.
+ */
+export function whyLeft(
+  { order, why }: Removal,
+  { state, read, settings, nowMs }: Pick<SetScene, 'state' | 'read' | 'settings' | 'nowMs'>,
+): 'ownOrders' | 'resized' | undefined {
+  const position = findPosition(read, order.positionId);
+  const intents = state.intents.filter(({ positionId }) => !position || positionId === order.positionId);
+  const isIdle =
+    why === 'positionGone'
+      ? read.positions.length === 0 && hasProbablyFilled(order, state)
+      : order.role === 'cover' || why === 'fillUnproven';
+  const share = shareOfWay(order, position, state);
+  if (!isIdle || why === 'exceedsNetExposure' || (why === 'noRoom' && share >= 1)) return undefined;
+  // What was to go while the position was reduced still goes.
+  const isCalm = intents.length === 0 && order.unwantedSinceMs === undefined;
+  if (isCalm && settings.ownOrders === 'possible') return 'ownOrders';
+  if (!RESIZES.has(why) || intents.some(({ source }) => source === 'operator')) return undefined;
+  const everyMs = !isCalm && share < NEAR_SHARE ? NEAR_RESIZED_EVERY_MS : RESIZED_EVERY_MS;
+  return Math.abs(nowMs - (state.resizedMs ?? Infinity)) < everyMs ? 'resized' : undefined;
+}
+
+/** How far a price may jump between two reads, a fraction. */
+const JUMP = 0.05;
+
+/** Whether a position that is gone had one order, for all of it, and a jump of the price may have reached that. */
+function hasProbablyFilled(
+  { positionId, amount, request }: OwnOrder,
+  { absent = [], orders }: LaneState,
+): boolean {
+  const { markPrice, sizeBase } = absent.find((one) => one.positionId === positionId)?.last ?? {};
+  const isAlone = orders.filter((other) => other.positionId === positionId).length === 1;
+  if (!isAlone || markPrice === undefined || sizeBase === undefined) return false;
+  const isNear = Math.abs(Number(request.activationPrice) / Number(markPrice) - 1) <= JUMP;
+  return isNear && toDecimal(amount).gte(toDecimal(sizeBase));
+}
+
+/** Where an order activates between the mark (0) and liquidation (1); NaN if unknown. */
+function shareOfWay(order: OwnOrder, position: ReadPosition | undefined, state: LaneState): number {
+  const offset = position && offsetFromActivation(order, position);
+  if (position === undefined || offset === undefined) return Number.NaN;
+  const limit = nearestLiquidation(position, state) ?? Number.NaN;
+  return toNumber(offset) / Math.abs(Number(position.markPrice) - Number(limit));
+}
+
 /**
  * Compares the desired stop with the standing ones. A stop changes only with size or liquidation price. A tighter one
  * is placed first, beside the old; for a looser one the old has to go first.
@@ -213,7 +271,9 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
     place: [],
     remove: own.map((order) => ({ order, why })),
   });
-  if (own.length > MAX_STANDING_STOPS) return all('tooManyStops');
+  const isCrowded = own.length > MAX_STANDING_STOPS;
+  if (isCrowded && whyLeft({ order: latest, why: 'tooManyStops' }, scene) === undefined)
+    return all('tooManyStops');
   const standing = outstandingBase(own);
   if (stop.mostStanding !== undefined && standing.gt(stop.mostStanding)) return all('exceedsNetExposure');
   const isUnsure = latest.status === 'unsure';
@@ -224,19 +284,21 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
   // stops cover only a part, as two of them could take too much.
   if (mayHaveVanished && stop.isTrimmed) return placed(stop);
   // Nothing can be placed beside a stop that covers only a part: it is replaced when the position is at rest.
-  if (!stop.isTrimmed && !isAtRest(stop.position, scene) && isInside(latest, stop)) return NOTHING;
-  if (liquidationMoved(stop, latest)) {
+  const { liquidationPrice } = stop.basis;
+  if (!stop.isTrimmed && !isAtRest(stop.position, scene) && isInside(latest, liquidationPrice))
+    return NOTHING;
+  if (liquidationMoved(stop, latest, isCrowded ? CROWDED_MOVED_SHARE : MOVED_SHARE)) {
     const compared = compareTightness(stop.prices, latest);
     if (compared < 0) return isHeldTight(stop.position, scene) ? NOTHING : all('stopLoosened');
     if (compared === 0) return NOTHING;
     // If the standing stop leaves no room for another, it has to go first.
     if (leavesNoRoom(scene)) return all('noRoom');
-    return stop.isTrimmed ? placed(stop) : all('stopLoosened');
+    return stop.isTrimmed ? placed(stop) : all('noRoom');
   }
   // The exchange may have trimmed a rounded-up amount to the size.
   const needed = minDecimal(stop.amount, toDecimal(stop.position.sizeBase));
   if (toDecimal(latest.amount).lt(needed)) {
-    return stop.isTrimmed ? placed(stop) : all('exceedsNetExposure');
+    return stop.isTrimmed ? placed(stop) : all('noRoom');
   }
   return NOTHING;
 }
@@ -251,18 +313,17 @@ function isHeldTight(position: ReadPosition, scene: SetScene): boolean {
   return speedTowards(direction, scene.state) * REPLACED_WITHIN_MS > distance;
 }
 
-function liquidationMoved(stop: DesiredStop, latest: OwnOrder): boolean {
+function liquidationMoved({ basis }: DesiredStop, latest: OwnOrder, share: number): boolean {
   const { coverBasis } = latest;
   if (coverBasis === null) return true;
-  const moved = Math.abs(Number(stop.basis.liquidationPrice) - Number(coverBasis.liquidationPrice));
-  const isBeyond = !isInside(latest, stop);
-  return isBeyond || moved > MOVED_SHARE * coverBasis.roomBase;
+  const moved = Math.abs(Number(basis.liquidationPrice) - Number(coverBasis.liquidationPrice));
+  return !isInside(latest, basis.liquidationPrice) || moved > share * coverBasis.roomBase;
 }
 
 /** Whether the activation of a standing stop still lies before the liquidation price. */
-function isInside(order: OwnOrder, stop: DesiredStop): boolean {
+function isInside(order: OwnOrder, liquidationPrice: DecimalString): boolean {
   const activation = toDecimal(order.request.activationPrice);
-  const liquidation = toDecimal(stop.basis.liquidationPrice);
+  const liquidation = toDecimal(liquidationPrice);
   return order.request.side === 'sell' ? activation.gt(liquidation) : activation.lt(liquidation);
 }
 

@@ -41,6 +41,8 @@ export interface AccountSettings {
   readonly cancelCoversStops: boolean;
   /** `never`: our orders of a market are never cancelled and replaced, which keeps the owner's orders there. */
   readonly cancel: 'always' | 'never';
+  /** `possible`: the owner may have orders, which a cancel would take down too: none is sent in calm. */
+  readonly ownOrders: 'possible' | 'none';
   /** `net`: all our orders of a market stay within its net exposure. */
   readonly hedge: 'net' | 'perLeg';
   /** `audited`: act before the fence has passed if liquidation would come first. */

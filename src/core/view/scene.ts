@@ -118,6 +118,7 @@ const UNKNOWN_SETTINGS = {
   nonceMode: 'unique',
   cancelCoversStops: false,
   cancel: 'never',
+  ownOrders: 'possible',
   hedge: 'net',
   overshoot: 'never',
   lateArrivalMs: 0,

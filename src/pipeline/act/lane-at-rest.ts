@@ -60,7 +60,7 @@ export function hasNothingToRoute(decisions: Decisions): boolean {
   return hasLanes(stored, observation) || !canAct(account);
 }
 
-/** Whether all requests are stops that stand. Lanes are checked too: a commit may have left out their changes. */
+/** Whether all requests are stops that stand, perhaps beside such that were left. Lanes are checked too: a commit may have left out their changes. */
 export function isAllAtRest(decisions: Decisions): boolean {
   const { account, stored, observation, moment, snapshot, evaluation, conclusive } = decisions;
   const { settings } = account.rules;
@@ -169,7 +169,7 @@ export function isAtRest(
 ): boolean {
   const { read, latestRead, covers, orders } = state;
   if (read === null || read.sentAtMs !== latestRead?.sentAtMs || !isQuiet(state)) return false;
-  if (covers.length !== orders.length || !covers.every((cover) => stands(cover, orders))) return false;
+  if (!orders.every(isUntouched) || !covers.every((cover) => stands(cover, orders))) return false;
   if (asked.length !== covers.length || !asked.every((request) => isKnown(request, covers))) return false;
   if (observation === undefined) return true;
   if (!observation.complete || observation.notOpenYet !== undefined || read.partial !== undefined)
@@ -191,14 +191,14 @@ function isKnown({ request, positionId }: LaneRequest, covers: readonly Cover[])
 function isQuiet(state: LaneState): boolean {
   const { intents, cancels, inProgress, heldBy, change, doubt, absent, ended } = state;
   const isIdle = inProgress === null && heldBy === null && change === null && doubt === null;
-  const pending = [intents, cancels, absent ?? [], ended ?? []];
+  const uncertain = (absent ?? []).filter(({ phase }) => phase !== 'closed');
+  const pending = [intents, cancels, uncertain, ended ?? []];
   return isIdle && pending.every(({ length }) => length === 0);
 }
 
 function stands({ key, anchor, blockedBy, refusedBy }: Cover, orders: readonly OwnOrder[]): boolean {
   if (anchor === null || blockedBy !== null || refusedBy !== null) return false;
-  const [order, ...others] = orders.filter((one) => one.key === key);
-  return order !== undefined && others.length === 0 && isUntouched(order);
+  return orders.some((order) => order.key === key);
 }
 
 function isUntouched(order: OwnOrder): boolean {

@@ -85,6 +85,7 @@ export const SETTINGS: AccountSettings = {
   nonceMode: 'unique',
   cancelCoversStops: true,
   cancel: 'always',
+  ownOrders: 'none',
   hedge: 'net',
   overshoot: 'audited',
   lateArrivalMs: 5_000,

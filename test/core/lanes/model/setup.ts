@@ -60,6 +60,7 @@ export function setupOf(choices: Choices): Setup {
     nonceMode: readings.nonce,
     cancelCoversStops: readings.cancelCoversStops,
     cancel: oneIn(8, 8) ? 'never' : 'always',
+    ownOrders: 'none',
     hedge: oneIn(9, 6) ? 'perLeg' : 'net',
     overshoot: oneIn(10, 2) ? 'audited' : 'never',
     lateArrivalMs: oneIn(23, 8) ? 0 : LATE_ARRIVAL_MS,
