@@ -3,6 +3,7 @@ import { type Fixed, rows } from './covering.ts';
 import type { Levels } from './factors.ts';
 import { type FieldCase, fieldCase } from './field-case.ts';
 import { SCENARIO_PLACES, scenarioCase } from './scenarios.ts';
+import { slowCase } from './slow/slow-case.ts';
 
 interface Sequence {
   readonly key: string;
@@ -35,17 +36,18 @@ export function controlAt(seed: number, index: number, fixed: Fixed = {}): Field
 }
 
 /**
- * The case of an id as reports name it: `1-42`, `1-c42` for a control, `1-s42` for a scenario; undefined for an unknown
+ * The case of an id as reports name it: `1-42`, `1-c42` for a control, `1-s42` for a scenario, `1-w42` for a slow fall; undefined for an unknown
  * id.
  */
 export function caseOfId(
   id: string,
   fixed: Fixed = {},
 ): { readonly kind: 'case' | 'control' | 'scenario'; readonly fieldCase: FieldCase } | undefined {
-  const match = /^(\d{1,9})-([cs]?)(\d{1,6})$/.exec(id);
+  const match = /^(\d{1,9})-([csw]?)(\d{1,6})$/.exec(id);
   if (match === null) return undefined;
   const [seed, index] = [Number(match[1]), Number(match[3])];
   if (match[2] === 'c') return { kind: 'control', fieldCase: controlAt(seed, index, fixed) };
+  if (match[2] === 'w') return { kind: 'case', fieldCase: slowCase(seed, index).fieldCase };
   if (match[2] === '') return { kind: 'case', fieldCase: caseAt(seed, index, fixed) };
   return index < SCENARIO_PLACES.length
     ? { kind: 'scenario', fieldCase: scenarioCase(seed, index) }

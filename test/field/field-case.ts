@@ -77,6 +77,10 @@ export interface Plan {
   readonly hold?: { readonly atDistance: number; readonly forMs: number };
   /** The price jumps there. */
   readonly gap?: { readonly atDistance: number; readonly size: number };
+  readonly basis?: Basis;
+  /** Another way of the price, by the distance to liquidation at its start. */
+  readonly wayOf?: (distance: number) => Way;
+  readonly tickMs?: number;
 }
 
 /** The case at a place in the sequence of a seed; the same numbers give the same case. */
@@ -85,7 +89,7 @@ export function fieldCase(seed: number, index: number, levels: Levels, plan: Pla
   const { leverage, maintenance } = LEVERAGES[levels.leverage];
   const speed = plan.speed ?? SPEEDS[levels.speed];
   const threshold = thresholdFor(levels);
-  const basis = basisOf(levels, random);
+  const basis = plan.basis ?? basisOf(levels, random);
   const move = levels.account === 'one short' ? 1 : -1;
   const distance = Math.min(
     (1 / leverage - maintenance) / (1 + move * maintenance),
@@ -102,14 +106,16 @@ export function fieldCase(seed: number, index: number, levels: Levels, plan: Pla
   // Beyond liquidation: just past it, or so far that one reduction is not enough.
   const beyond = (random.below(2) === 0 ? 0.02 : 0.07) + (basis.isRamp ? Math.abs(basis.ratio) : 0);
   const depth = plan.depth ?? distance + beyond;
-  const way = wayOf({ ...plan, calmMs: plan.calmMs ?? calmOf(levels), speed, distance, depth });
+  const way =
+    plan.wayOf?.(distance) ??
+    wayOf({ ...plan, calmMs: plan.calmMs ?? calmOf(levels), speed, distance, depth });
   const times: Times = {
     fallMs: way[1]?.[0] ?? 0,
     breachMs: timeOf(way, distance - threshold),
     endMs: (way.at(-1)?.[0] ?? 0) + TAIL_MS,
   };
   const roundTrips = roundTripsOf(levels);
-  const noise = random.below(2) === 0 ? 0 : 0.0002;
+  const noise = random.below(2) === 0 || plan.wayOf !== undefined ? 0 : 0.0002;
   const oneWayMs = Math.min(roundTrips.readMs, roundTrips.orderMs) / 2;
   return {
     id: `${seed}-${index}`,
@@ -123,7 +129,7 @@ export function fieldCase(seed: number, index: number, levels: Levels, plan: Pla
         markets: holdings.markets,
         readings: readingsOf(levels),
       },
-      prices: pricesOf(holdings, way, noise, random),
+      prices: pricesOf(holdings, way, { noise, tickMs: plan.tickMs ?? TICK_MS }, random),
       daemons: [
         {
           name: DAEMON,
@@ -148,7 +154,7 @@ export function fieldCase(seed: number, index: number, levels: Levels, plan: Pla
   };
 }
 
-interface Basis {
+export interface Basis {
   /** Mark less last, as a fraction. */
   readonly ratio: number;
   /** It arises during the fall, within ten seconds. */
@@ -174,7 +180,7 @@ function basisEvents({ positions }: Holdings, { ratio, isRamp }: Basis, fallMs: 
 }
 
 /** Times, and the depth of the fall by then, joined by straight lines. */
-type Way = readonly (readonly [atMs: number, fallen: number])[];
+export type Way = readonly (readonly [atMs: number, fallen: number])[];
 
 /** A list that is empty for a minute needs a longer calm. */
 function calmOf({ list }: Levels): number {
@@ -226,10 +232,15 @@ const TICK_MS = 100;
 const KNOT_MS = 1_000;
 
 /** All markets move together, each with its own small noise; a constant price has no ticks. */
-function pricesOf({ coins, move }: Holdings, way: Way, noise: number, random: SeededRandom): PriceSpec[] {
+function pricesOf(
+  { coins, move }: Holdings,
+  way: Way,
+  { noise, tickMs }: { readonly noise: number; readonly tickMs: number },
+  random: SeededRandom,
+): PriceSpec[] {
   return coins.map((coin) => {
     const places = placesOf(termsOf(coin, 0).priceStep);
-    const points = ticksOf(way, () => noise * random.normal());
+    const points = ticksOf(way, tickMs, () => noise * random.normal());
     // Perpetuals of the coins that the exchange lists by itself follow their spot markets.
     const market = coin === 'BTC' || coin === 'ETH' ? `${coin}_USDT` : perpetual(coin);
     return {
@@ -240,7 +251,7 @@ function pricesOf({ coins, move }: Holdings, way: Way, noise: number, random: Se
 }
 
 /** Each knot gets noise; in between the price is linear. */
-function ticksOf(way: Way, noise: () => number): Way {
+function ticksOf(way: Way, tickMs: number, noise: () => number): Way {
   const ticks: (readonly [number, number])[] = [];
   let here = 0;
   for (const [index, [toMs, to]] of way.entries()) {
@@ -252,7 +263,7 @@ function ticksOf(way: Way, noise: () => number): Way {
     for (let knotMs = fromMs; knotMs < toMs; knotMs += KNOT_MS) {
       const untilMs = Math.min(toMs, knotMs + KNOT_MS);
       const next = untilMs === toMs ? 0 : noise();
-      for (let atMs = Math.min(knotMs + TICK_MS, untilMs); atMs <= untilMs; atMs += TICK_MS) {
+      for (let atMs = Math.min(knotMs + tickMs, untilMs); atMs <= untilMs; atMs += tickMs) {
         const away = here + ((next - here) * (atMs - knotMs)) / KNOT_MS;
         ticks.push([atMs, from + ((to - from) * (atMs - fromMs)) / (toMs - fromMs) + away]);
       }

@@ -10,6 +10,7 @@ import { playField } from './play.ts';
 import { asText, summaryOf, tablesOf } from './render.ts';
 import { replayCase } from './replay-case.ts';
 import { reportOf } from './report.ts';
+import { playSlow, slowText, worseThanStop } from './slow/play-slow.ts';
 
 const HELP = `Plays the field grid: slow, odd, crossed, hedged and refused exchanges in virtual time, in all of which the daemon has to
 prevent the liquidation that somebody who knows the path of prices prevents.
@@ -21,7 +22,8 @@ prevent the liquidation that somebody who knows the path of prices prevents.
   --only factor=value   only cases with this value; repeatable
   --controls N          accounts that need nothing (default a tenth of the cases)
   --no-scenarios        leave out outages, thin books, gaps and the other scenarios
-  --case ID             replay one case (1-42, 1-c42, 1-s42), with what the daemon decided; give the same --only
+  --slow                play slow falls instead: the whole sets against their own standing stop alone
+  --case ID             replay one case (1-42, 1-c42, 1-s42; 1-w42 of the slow falls), with what the daemon decided; give the same --only
   --json                the report as JSON on standard output
   --docs                write the tables into docs/field.md
   --help
@@ -49,6 +51,7 @@ function readFlags(args: readonly string[]) {
         only: { type: 'string', multiple: true, default: [] },
         controls: { type: 'string' },
         'no-scenarios': { type: 'boolean', default: false },
+        slow: { type: 'boolean', default: false },
         case: { type: 'string' },
         json: { type: 'boolean', default: false },
         docs: { type: 'boolean', default: false },
@@ -95,8 +98,17 @@ async function main(): Promise<number> {
     env: process.env,
   });
   process.stderr.write(`Playing ${cases} cases; Ctrl-C prints what there is by then.\n`);
+  const seed = wholeNumber('seed', flags.seed);
+  if (flags.slow) {
+    const played = await playSlow({ seed, cases }, stop.signal, (done, of) =>
+      progress.show(done / of, `${done} of ${of}`),
+    ).finally(() => progress.end());
+    print(flags.json ? `${JSON.stringify(played)}\n` : slowText(played));
+    if (stop.signal.aborted) return 130;
+    return worseThanStop(played.results).length === 0 ? 0 : 1;
+  }
   const played = await playField(
-    { seed: wholeNumber('seed', flags.seed), cases, fixed, controls, withScenarios: !flags['no-scenarios'] },
+    { seed, cases, fixed, controls, withScenarios: !flags['no-scenarios'] },
     stop.signal,
     (done, of, what) => progress.show(done / of, `${done} of ${of} (${what})`),
   ).finally(() => progress.end());

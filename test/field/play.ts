@@ -51,7 +51,7 @@ export async function playField(
     (answer) => {
       if (answer.kind === 'control') controls.set(answer.index, answer.result);
       else if (answer.kind === 'scenario') scenarios.set(answer.index, answer.result);
-      else {
+      else if (answer.kind === 'case') {
         cases.set(answer.index, answer.result);
         if (answer.result.verdict !== 'unpreventable') preventable += 1;
       }

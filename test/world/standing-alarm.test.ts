@@ -83,8 +83,8 @@ test('a stop whose cancels fail is taken down once one arrives, with an alarm af
 });
 
 test('a check whether an order still stands is reported neither as placing it again nor as a refusal', async () => {
-  // Not filled within half a minute, the cut is to be placed anew, and a cancel needs proof that orders are accepted.
-  const world = await played([], '55600');
+  // The market moves away from the cut, which is to be placed anew, and a cancel needs proof that orders are accepted.
+  const world = await played([], '55990');
   const events = await eventsOf(world);
   const asked = events.find(({ kind, reason }) => kind === 'placing' && reason === 'resend');
   const id = asked?.order?.clientOrderId;

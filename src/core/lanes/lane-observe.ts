@@ -9,13 +9,16 @@ import {
   asLearnedInFavour,
   grownBasis,
   grownInFavour,
+  inRange,
   isInverted,
+  isPastLimit,
   MARKS_KEPT_MS,
   measuredBy,
 } from '../orders/activation-gap.ts';
 import { isAfterOutage, suspectStops } from '../orders/after-outage.ts';
 import { leftBy } from '../orders/ladder.ts';
 import { learn, marketOf } from '../orders/market-steps.ts';
+import { activationGap } from '../orders/order-prices.ts';
 import { absorbRead, isSentFor, isWellPast, offsetFromActivation } from '../orders/outstanding.ts';
 import { type DecimalString, formatDecimal, toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
@@ -211,19 +214,32 @@ function noteInversions(state: LaneState, read: MarketRead, settings: AccountSet
   const learned = asLearned(market, state);
   const orders = state.orders.map((order) => {
     const isAfterArrival = read.sentAtMs - settings.readLagMs >= order.arrivedByMs;
-    if (order.inverted === true || order.presumedFilled || !isAfterArrival) return order;
-    // The farther of two orders is not given the learned allowance: the nearer one covers a lagging last price.
     const position = findPosition(read, order.positionId);
+    if (position === undefined || order.presumedFilled || !isAfterArrival) return order;
+    // The farther of two orders is not given the learned allowance: the nearer one covers a lagging last price.
     const allowed = order.part === 'far' ? market : learned;
-    const isLate = isInverted(order, position, isSecond(order) ? asLearnedInFavour(market, state) : allowed);
-    return isLate ? { ...order, inverted: true } : order;
+    const range = inRange(position, isSecond(order) ? asLearnedInFavour(market, state) : allowed);
+    if (order.inverted === true)
+      return isBack(order, position, range) ? { ...order, inverted: false } : order;
+    return isInverted(order, position, range) ? { ...order, inverted: true } : order;
   });
-  const news = orders.filter((order, index) => order.part !== 'near' && order !== state.orders[index]);
+  const news = orders.filter(
+    (order, index) => order.part !== 'near' && order.inverted === true && order !== state.orders[index],
+  );
   const noted = { ...state, orders };
   const taught = news.some(isSecond) ? learn(noted, { basisInFavour: grownInFavour(market, state) }) : noted;
   return news.every(isSecond)
     ? taught
     : learn(taught, { basis: grownBasis(market, state), measuredBasis: undefined });
+}
+
+/** Whether the market is clearly before the activation of an inverted order again. */
+function isBack(order: OwnOrder, position: ReadPosition, market: MarketSettings): boolean {
+  const offset = offsetFromActivation(order, position);
+  const { markPrice, markError } = position;
+  return (
+    offset !== undefined && markPrice !== null && offset.gt(activationGap({ markPrice, markError }, market))
+  );
 }
 
 function aboutOrder(order: OwnOrder): { positionId: string; key: string; order: OwnOrder['request'] } {
@@ -330,11 +346,11 @@ function isFollowedUp(
   );
 }
 
+/** Whether a stop has certainly triggered and was jumped over: the mark is past its limit price. */
 function isTriggered(order: OwnOrder, read: MarketRead, market: MarketSettings | undefined): boolean {
   const position = findPosition(read, order.positionId);
   if (position === undefined || position.markPrice === null || market === undefined) return false;
-  if (!isSentFor(order, position)) return false;
-  if (order.activatedMs !== null) return true;
   const offset = offsetFromActivation(order, position);
-  return offset !== undefined && isWellPast(offset, position, market);
+  if (offset === undefined || !isSentFor(order, position)) return false;
+  return isPastLimit(order, position) && isWellPast(offset, position, market);
 }

@@ -157,7 +157,9 @@ export function placingGaps(position: Priced, direction: Direction, scene: SetSc
     left === undefined ? gap : maxDecimal(minDecimal(gap, left.times(decimalFromNumber(share))), standing);
   const near = upTo(small, NEAR_SHARE);
   const far = upTo(wide, FAR_SHARE);
-  return far.lt(near.times(decimalFromNumber(APART))) ? { near } : { near, far };
+  if (far.lt(near.times(decimalFromNumber(APART)))) return { near };
+  // A market that cannot have overtaken the order is ahead of its mark, or behind it: there the order waits.
+  return run.times(decimalFromNumber(2)).lt(standing) ? { near: far } : { near, far };
 }
 
 /** The same on the other side of the market, where no liquidation bounds the gap: a single one. */
@@ -175,6 +177,16 @@ function runsTowards({ inFavour }: OwnOrder['request'], direction: Direction): D
 
 function withAllowance(market: MarketSettings, basisAllowance: number): MarketSettings {
   return basisAllowance > market.basisAllowance ? { ...market, basisAllowance } : market;
+}
+
+/** The allowance between mark and last price takes at most this share of the distance to liquidation. */
+const RANGE_SHARE = 0.25;
+
+/** Returns the market with an allowance that leaves room before liquidation: half the width of the trigger's range. */
+export function inRange({ distance }: ReadPosition, market: MarketSettings): MarketSettings {
+  if (typeof distance !== 'number') return market;
+  const basisAllowance = Math.min(market.basisAllowance, RANGE_SHARE * Math.max(0, distance));
+  return { ...market, basisAllowance };
 }
 
 function distanceOf({ liquidationPrice, markPrice }: Priced, direction: Direction): Decimal | undefined {
@@ -197,41 +209,18 @@ function runOf({ markPrice }: Priced, forMs: number, speed: number): Decimal {
 const AWAY_GAPS = 4;
 
 /** Whether the market is so far from an activation that the order should be moved nearer. */
-export function hasMovedAway(
-  order: OwnOrder,
-  offset: Decimal,
-  position: ReadPosition,
-  scene: SetScene,
-): boolean {
+export function hasMovedAway(order: OwnOrder, position: ReadPosition, scene: SetScene): boolean {
   const { direction, markPrice } = position;
-  if (markPrice === null) return false;
+  const offset = offsetFromActivation(order, position);
+  if (markPrice === null || direction === null || offset === undefined) return false;
   const priced = { ...position, markPrice };
   // An activation that the market will soon reach, at its speed of the last seconds, is not too far away.
-  const towards = direction === null ? null : runsTowards(order.request, direction);
-  const speed = towards === null ? 0 : adverseSpeed(scene.state.marks ?? [], towards, SHORT_HORIZON_MS);
+  const towards = runsTowards(order.request, direction);
+  const speed = adverseSpeed(scene.state.marks ?? [], towards, SHORT_HORIZON_MS);
   const run = runOf(priced, travelMs(scene) + scene.settings.fillWithinMs, speed);
   return offset.gt(
     activationGap(priced, allowedFor(order, scene)).plus(run).times(decimalFromNumber(AWAY_GAPS)),
   );
-}
-
-/** A cancel, a read, and an order placed as far from the market as it may run until the order arrives. */
-const REPLACE_ROUND_TRIPS = 4;
-
-/** Whether the market, at its recent speed, reaches an activation before another order could take its place. */
-export function isNearlyReached(order: OwnOrder, position: ReadPosition, scene: SetScene): boolean {
-  const { state, read, market } = scene;
-  const { direction, markPrice } = position;
-  const offset = offsetFromActivation(order, position);
-  if (order.status !== 'open' || order.inverted === true || order.activatedMs !== null) return false;
-  if (direction === null || markPrice === null || offset === undefined) return false;
-  const towards = runsTowards(order.request, direction);
-  const speed = adverseSpeed(state.marks ?? [], towards, SHORT_HORIZON_MS);
-  if (speed === 0) return false;
-  const priced = { ...position, markPrice };
-  const passed = activationGap(priced, asLearned(market, state)).neg();
-  const run = runOf(priced, REPLACE_ROUND_TRIPS * roundTripOf(state, read), speed);
-  return offset.gt(passed) && offset.lte(run);
 }
 
 /**

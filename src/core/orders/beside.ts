@@ -1,6 +1,7 @@
 import type { ReadPosition } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
-import { toDecimal, ZERO } from '../quantities/decimal.ts';
+import { toDecimal } from '../quantities/decimal.ts';
+import { asLearned, inRange } from './activation-gap.ts';
 import { isKnownById, PROOF_MS } from './cancel-policy.ts';
 import { mayRaiseNet } from './net-exposure.ts';
 import { isRemovable, isSentFor, isWellPast, offsetFromActivation } from './outstanding.ts';
@@ -14,18 +15,17 @@ export interface BesideNeed {
 }
 
 /**
- * Whether an order that cannot be cancelled is spent: the market is past its activation. If the market comes back, the
- * order may fill beside its replacement, which is audited.
+ * Whether an order no longer counts: the market is past its activation by more than mark and last price may differ, or
+ * was, and has not come back since. Should it, the order may fill beside its replacement, which is audited.
  */
-export function isSpent(order: OwnOrder, { position, isTrimmed }: BesideNeed, scene: SetScene): boolean {
-  const { settings, market, nowMs } = scene;
-  if (settings.overshoot === 'never' && !isTrimmed) return false;
-  const offset = offsetFromActivation(order, position);
-  if (offset === undefined || offset.gt(ZERO)) return false;
+export function isSpent(order: OwnOrder, position: ReadPosition, scene: SetScene): boolean {
+  const { settings, market, nowMs, state } = scene;
   if (order.inverted === true) return true;
-  const reachedMs = isWellPast(offset, position, market) ? order.sentMs : order.reachedMs;
   if (order.status === 'unsure' && !hasArrived(order, scene)) return false;
-  return reachedMs !== null && nowMs - Math.max(order.sentMs, reachedMs) >= settings.fillWithinMs;
+  const offset = offsetFromActivation(order, position);
+  if (offset === undefined || !isWellPast(offset, position, inRange(position, asLearned(market, state))))
+    return false;
+  return nowMs - Math.max(order.sentMs, order.reachedMs ?? 0) >= settings.fillWithinMs;
 }
 
 /**

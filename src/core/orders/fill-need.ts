@@ -15,19 +15,12 @@ import {
   ZERO,
 } from '../quantities/decimal.ts';
 import type { Direction } from '../rules/subject.ts';
-import {
-  asLearned,
-  awaitsLastPrice,
-  gapInFavour,
-  hasMovedAway,
-  isNearlyReached,
-  placingGaps,
-} from './activation-gap.ts';
-import { canRemove, isSpent, resendUnsure, roomTakers } from './beside.ts';
+import { awaitsLastPrice, gapInFavour, hasMovedAway, placingGaps } from './activation-gap.ts';
+import { canRemove, isSpent, mayAddUp, resendUnsure, roomTakers } from './beside.ts';
 import { standsInTheWay } from './cancel-policy.ts';
 import { closesAsOne } from './net-exposure.ts';
 import { type Shape, shapeBeforeLiquidation, shapeInFavour, shapeReduce } from './order-prices.ts';
-import { isWellPast, offsetFromActivation, outstandingBase } from './outstanding.ts';
+import { outstandingBase } from './outstanding.ts';
 import type { Removal, SetScene, Want } from './want.ts';
 
 export interface SetPlan {
@@ -65,43 +58,25 @@ export function fillNeed(asked: ReduceNeed, scene: SetScene, plan: SetPlan): voi
     return;
   }
   const slippage = Math.max(...need.group.map(slippageOf));
-  const outstanding = outstandingBase(own);
-  if (hasEnough(need.winner)) {
-    if (outstanding.gt(amount)) for (const order of own) plan.remove.push({ order, why: 'exceedsTarget' });
+  if (hasEnough(need)) {
+    if (outstandingBase(own).gt(amount))
+      for (const order of own) plan.remove.push({ order, why: 'exceedsTarget' });
     return;
   }
-  const missing = maxDecimal(amount.minus(outstanding), ZERO);
   const isTrimmed = need.budget === undefined && need.winner.targetBase === '0' && !isCut;
+  const spent = own.filter((order) => isSpent(order, need.position, scene));
+  const mayAdd = isTrimmed || mayAddUp(need.position, scene);
+  const counted = mayAdd ? own.filter((order) => !spent.includes(order)) : own;
+  const missing = maxDecimal(amount.minus(outstandingBase(counted)), ZERO);
   const takers = missing.gt(ZERO) ? roomTakers(need.position, scene) : [];
   if (takers.some((order) => canRemove(order, scene)) && !closesAsMuch(need, takers)) {
     for (const order of takers) plan.remove.push({ order, why: 'noRoom' });
     return;
   }
-  if (own.length === 0) {
-    if (missing.gt(ZERO)) pushReduce(need, { amount: missing, slippage, isTrimmed }, scene, plan);
-    return;
-  }
-  const removable = own.filter((order) => canRemove(order, scene));
-  // Orders that may still arrive are left out: otherwise the near one would be cancelled again and again.
-  const isHalfPlaced = removable.every(({ part }) => part === 'near');
-  if (removable.length > 0) {
-    // Cancelling the others would not remove an order that may still arrive.
-    const stale = staleReason(need, removable, slippage, scene);
-    if (stale === undefined && isHalfPlaced && missing.gte(leastAmount(scene.market))) {
-      pushReduce(need, { amount: missing, slippage, isTrimmed, part: 'far' }, scene, plan);
-      return;
-    }
-    const why = stale ?? (missing.gte(worthReplacing(outstanding, scene)) ? 'needGrew' : undefined);
-    if (why === undefined) resend({ ...need, isTrimmed }, scene, plan);
-    else if (isBetterBeside(why, need, isTrimmed, scene))
-      addBeside({ ...need, isTrimmed }, slippage, scene, plan);
-    else if (isTooLate(why, removable, need, scene)) {
-      if (missing.gte(leastAmount(scene.market)))
-        pushReduce(need, { amount: missing, slippage, isTrimmed }, scene, plan);
-    } else for (const order of own) plan.remove.push({ order, why });
-    return;
-  }
-  addBeside({ ...need, isTrimmed }, slippage, scene, plan);
+  const sized = { ...need, isTrimmed, mayAdd, spent, counted, missing };
+  const why = own.some((order) => canRemove(order, scene)) ? removalReason(sized, own, scene) : undefined;
+  if (why === undefined || isBetterBeside(why, sized, scene)) addBeside(sized, slippage, scene, plan);
+  else for (const order of own) plan.remove.push({ order, why });
 }
 
 /** Gives an urgent close a second stop on the other side of the market, unless the exchange has no room for two. */
@@ -133,55 +108,64 @@ function closesAsMuch({ winner, position }: ReduceNeed, takers: readonly OwnOrde
 }
 
 /** Up to this many of our orders on one position can be told apart by their fills. */
-const MOST_BESIDE = 5;
+const MOST_BESIDE = 8;
 
-/** Whether a full close is priced anew beside the standing orders: the exchange trims it. Not if no room is left. */
-function isBetterBeside(why: RemovalReason, need: ReduceNeed, isTrimmed: boolean, scene: SetScene): boolean {
-  const { own, position } = need;
-  if (!isTrimmed || why === 'ambiguousMove' || why === 'exceedsTarget') return false;
-  if (closesAsMuch(need, own)) return true;
-  return own.length < MOST_BESIDE && roomTakers(position, scene).length === 0;
-}
-
-/** Whether a standing order is reached before a replacement could be, as the replacement lies nearer to liquidation. */
-function isTooLate(
+/** Whether a full close is moved nearer by another one: the exchange trims it. Not if no room is left. */
+function isBetterBeside(
   why: RemovalReason,
-  removable: readonly OwnOrder[],
-  { position }: ReduceNeed,
+  { own, position, isTrimmed }: SizedNeed,
   scene: SetScene,
 ): boolean {
-  if (why !== 'needGrew' && why !== 'slippageRose') return false;
-  return removable.some((order) => isNearlyReached(order, position, scene));
+  if (!isTrimmed || why !== 'marketMovedAway') return false;
+  return own.length < MOST_BESIDE && roomTakers(position, scene).length === 0;
 }
 
 function worthReplacing(outstanding: Decimal, { market }: SetScene): Decimal {
   return maxDecimal(leastAmount(market), outstanding.times(decimalFromNumber(REPLACE_SHARE)));
 }
 
-type SizedNeed = ReduceNeed & { readonly isTrimmed: boolean };
+interface SizedNeed extends ReduceNeed {
+  readonly isTrimmed: boolean;
+  readonly mayAdd: boolean;
+  /** Those of `own` that the market has passed. */
+  readonly spent: readonly OwnOrder[];
+  /** Those that may still fill: all, where orders must not add up. */
+  readonly counted: readonly OwnOrder[];
+  readonly missing: Decimal;
+}
 
-/** Adds what is missing beside the standing orders, as none can be cancelled now. A full close may be sent again. */
+/**
+ * Adds what is missing beside the standing orders: what waits for a lagging last price is not taken down for another
+ * one, which the price would reach later.
+ */
 function addBeside(need: SizedNeed, slippage: number, scene: SetScene, plan: SetPlan): void {
-  const { own, amount, isTrimmed } = need;
-  const counted = own.filter((order) => !isSpent(order, need, scene));
-  const spent = own.length - counted.length;
-  const outstanding = outstandingBase(counted);
-  const missing = maxDecimal(amount.minus(outstanding), ZERO);
-  const stale = staleReason(need, own.slice(-1), slippage, scene);
-  const wished = isTrimmed && stale !== undefined ? amount : missing;
-  const addition = minDecimal(wished, roomBesideTakers(need, scene) ?? wished);
+  const { own, counted, isTrimmed } = need;
+  const why = removalReason(need, own.slice(-1), scene);
+  const spent = need.spent.length;
+  // The exchange trims a full close: it may be sent again beside orders that should go.
+  const missing = isTrimmed && why !== undefined ? need.amount : need.missing;
+  const isFull = own.length >= MOST_BESIDE;
+  const addition = isFull ? ZERO : minDecimal(missing, roomBesideTakers(need, scene) ?? missing);
   const isHalfPlaced = counted.length > 0 && counted.every(({ part }) => part === 'near');
-  const least = isHalfPlaced ? leastAmount(scene.market) : worthReplacing(outstanding, scene);
+  const least =
+    isHalfPlaced || own.length === 0
+      ? leastAmount(scene.market)
+      : worthReplacing(outstandingBase(counted), scene);
   if (addition.gte(least)) {
     // Each spent order was an attempt: the next one takes more slippage.
     const steps = need.group.map((intent) => slippageOf({ ...intent, failures: intent.failures + spent }));
-    const added = { amount: addition, slippage: Math.max(...steps), isTrimmed, addsUp: spent > 0 };
+    const added = {
+      amount: addition,
+      slippage: Math.max(slippage, ...steps),
+      isTrimmed,
+      addsUp: counted.length < own.length,
+    };
     pushReduce(need, { ...added, ...(isHalfPlaced && { part: 'far' }) }, scene, plan);
     return;
   }
-  if (resend(need, scene, plan) || stale === undefined) return;
-  const why = scene.settings.cancel === 'never' ? 'cancelForbidden' : 'stopNotCancellable';
-  plan.blocked.push({ key: need.winner.key, why });
+  if (resend(need, scene, plan) || why === undefined) return;
+  const blocked = scene.settings.cancel === 'never' ? 'cancelForbidden' : 'stopNotCancellable';
+  plan.blocked.push({ key: need.winner.key, why: blocked });
 }
 
 function resend(need: SizedNeed, scene: SetScene, plan: SetPlan): boolean {
@@ -196,9 +180,9 @@ function resend(need: SizedNeed, scene: SetScene, plan: SetPlan): boolean {
   return want !== undefined;
 }
 
-/** Whether a distance target needs nothing new: its rule's condition is gone, and orders do not trail the market. */
-function hasEnough({ target, hasCleared }: Intent): boolean {
-  return hasCleared === true && target.kind === 'untilDistance';
+/** Whether nothing new is needed: the rule's condition is gone, and orders do not trail a recovering market. */
+function hasEnough({ winner: { target, hasCleared }, own }: ReduceNeed): boolean {
+  return hasCleared === true && (target.kind === 'untilDistance' || own.length > 0);
 }
 
 interface Addition {
@@ -302,53 +286,19 @@ function nearShare(
 /** Not half of it, so that a fall of the position shows which of the two filled. */
 const NEAR_PART = 0.45;
 
-/** Why the standing orders no longer serve a need; `undefined` if they do. */
-function staleReason(
-  need: ReduceNeed,
-  own: readonly OwnOrder[],
-  slippage: number,
+/** Why orders have to go before another is placed; `undefined` if they may stay beside it. */
+function removalReason(
+  need: SizedNeed,
+  judged: readonly OwnOrder[],
   scene: SetScene,
 ): RemovalReason | undefined {
-  const { position, amount, winner } = need;
-  if (own.some((order) => order.ambiguous)) return 'ambiguousMove';
-  const mayExceed = winner.targetBase === '0' && need.budget === undefined;
-  // An order added beside a spent one is not cancelled because of their sum.
-  const isCounted = (order: OwnOrder): boolean =>
-    canRemove(order, scene) || !isSpent(order, { position, isTrimmed: mayExceed }, scene);
-  if (!mayExceed && outstandingBase(need.own, isCounted).gt(amount)) return 'exceedsTarget';
-  if (own.every((order) => order.slippage < slippage)) return 'slippageRose';
-  if (wasPassedOnArrival(own, scene)) return 'inverted';
-  const aged = own.filter((order) => scene.nowMs - order.sentMs >= scene.settings.fillWithinMs);
-  for (const order of aged) {
-    const offset = offsetFromActivation(order, position);
-    if (offset === undefined) continue;
-    if (offset.lte(ZERO) && wasPassedLongEnough(order, offset, position, scene)) return 'notFilled';
-    if (hasMovedAway(order, offset, position, scene)) return 'marketMovedAway';
-  }
-  return undefined;
-}
-
-function wasPassedOnArrival(own: readonly OwnOrder[], scene: SetScene): boolean {
-  // The nearer of two is left alone while the farther one may still be activated.
-  const judged = own.some(({ part }) => part === 'far') ? own.filter(({ part }) => part !== 'near') : own;
-  return judged.some((order) => order.inverted === true && canRemove(order, scene));
-}
-
-/**
- * Whether the time to fill has passed since the market reached the activation. Right at it, the order may only just
- * have triggered.
- */
-function wasPassedLongEnough(
-  order: OwnOrder,
-  offset: Decimal,
-  position: ReadPosition,
-  scene: SetScene,
-): boolean {
-  const { nowMs, settings } = scene;
-  if (order.activatedMs !== null) return nowMs - order.activatedMs >= settings.fillWithinMs;
-  const learned = asLearned(scene.market, scene.state);
-  if (isWellPast(offset, position, learned)) return true;
-  // The last price may lag behind the mark by more than was allowed for, and the stop waits for it.
-  if (learned !== scene.market) return false;
-  return order.reachedMs !== null && nowMs - order.reachedMs >= settings.fillWithinMs;
+  const { position, amount, counted, spent, isTrimmed, mayAdd } = need;
+  if (judged.some((order) => order.ambiguous)) return 'ambiguousMove';
+  if (!isTrimmed && outstandingBase(counted).gt(amount)) return 'exceedsTarget';
+  const passed = judged.filter((order) => spent.includes(order));
+  if (passed.length > 0 && !mayAdd)
+    return passed.some(({ inverted }) => inverted === true) ? 'inverted' : 'notFilled';
+  const isAged = ({ sentMs }: OwnOrder): boolean => scene.nowMs - sentMs >= scene.settings.fillWithinMs;
+  const waiting = judged.filter((order) => isAged(order) && !passed.includes(order));
+  return waiting.some((order) => hasMovedAway(order, position, scene)) ? 'marketMovedAway' : undefined;
 }

@@ -83,9 +83,9 @@ function trialFor(
   const { direction, markPrice, markError, liquidationPrice } = position;
   const { market } = scene;
   if (direction === null || markPrice === null || position.disagreement) return undefined;
-  // If it is unknown whether the orders that take the room stand, only a trial can tell, which is audited.
+  // An order that nobody knows to stand, or that waits for a recovery, has to go: only a trial shows whether it may.
   const isBeyond = !hasRoom(position, scene);
-  if (isBeyond && !(mayHaveLostReduction(position, scene) && mayAddUp(position, scene))) return undefined;
+  if (isBeyond && !(hasStrayReduction(position, scene) && mayAddUp(position, scene))) return undefined;
   const isLong = direction === 'long';
   const factor = isLong ? ONE.minus(decimalFromNumber(FAR)) : ONE.plus(decimalFromNumber(FAR));
   const far = formatDecimal(toDecimal(markPrice).times(factor));
@@ -116,14 +116,14 @@ function trialFor(
   return undefined;
 }
 
-/** Whether one of our reductions may be gone, so that it can neither be counted on nor sent again. */
-function mayHaveLostReduction({ positionId }: ReadPosition, { state, nowMs }: TrialScene): boolean {
+/** Whether one of our reductions may be gone, or was passed: it can neither be counted on nor sent again. */
+function hasStrayReduction({ positionId }: ReadPosition, { state, nowMs }: TrialScene): boolean {
   return state.orders.some(
     (order) =>
       order.role === 'reduce' &&
       order.positionId === positionId &&
       order.arrivedByMs <= nowMs &&
-      (order.status === 'unsure' || order.ambiguous),
+      (order.status === 'unsure' || order.ambiguous || order.inverted === true),
   );
 }
 

@@ -86,9 +86,12 @@ test('under a pause the stops below a triggered one are placed again, however lo
   const stood = activations(driver);
   expect(stood).toHaveLength(3);
   for (let polls = 0; polls < 3; polls += 1) driver.later(1_000).read(at({})).ask(ask);
-  const fallen = at({ mark: '978' });
-  for (let polls = 0; polls < 6 && driver.next().kind !== 'cancelAll'; polls += 1) {
-    driver.later(3_000).read(fallen).ask(ask);
+  const fallen = at({ mark: '974' });
+  for (let polls = 0; polls < 8 && driver.next().kind !== 'cancelAll'; polls += 1) {
+    driver
+      .later(3_000)
+      .read(polls < 3 ? fallen : at({ mark: '990' }))
+      .ask(ask);
     if (driver.next().kind === 'place') driver.place();
   }
   driver.cancel();

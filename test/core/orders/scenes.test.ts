@@ -9,7 +9,6 @@ import {
   gapInFavour,
   hasMovedAway,
   isInverted,
-  isNearlyReached,
   isPastLimit,
   isRacing,
   measuredBy,
@@ -38,7 +37,6 @@ import {
   afterCancel,
   afterFill,
   isRemovable,
-  offsetFromActivation,
   standsAlready,
 } from '../../../src/core/orders/outstanding.ts';
 import { standingStops } from '../../../src/core/orders/protective-stop.ts';
@@ -90,13 +88,10 @@ function differenceLines(scene: SetScene): readonly string[] {
 
 function orderLine(order: OwnOrder, position: ReadPosition, scene: SetScene): string {
   const { settings, market, state, read } = scene;
-  const offset = offsetFromActivation(order, position);
   const verdict = judgeCancel(state, { settings }, NOW_MS);
   const verdicts = {
-    spent: isSpent(order, { position, isTrimmed: false }, scene),
-    spentOfAll: isSpent(order, { position, isTrimmed: true }, scene),
-    nearlyReached: isNearlyReached(order, position, scene),
-    movedAway: offset !== undefined && hasMovedAway(order, offset, position, scene),
+    spent: isSpent(order, position, scene),
+    movedAway: hasMovedAway(order, position, scene),
     awaitsLast: awaitsLastPrice(order, position),
     inverted: isInverted(order, position, market),
     pastLimit: isPastLimit(order, position),

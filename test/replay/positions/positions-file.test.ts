@@ -418,10 +418,10 @@ describe('the output of call positions --json', () => {
       'records[0]: expected the entry price',
     ],
     [
-      'with a side that is not documented',
+      'without the liquidation price that shows the collateral',
       text({ amount: '0.2', positionSide: { known: false, raw: 'UP' }, liquidationPrice: null }),
       'desk-1',
-      'records[0]: expected the direction',
+      'records: expected a liquidation price to work out the collateral, got none',
     ],
   ])('%s is refused', (_name, output, accountId, words) => {
     expect(mistakes(output, accountId).join('\n')).toContain(words);
