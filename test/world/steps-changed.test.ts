@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
-import { openWorld } from '../../src/world/open-world.ts';
+import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
 
 const BREACH_MS = 60_000;
@@ -18,6 +18,18 @@ rules:
     do: [{ reduce: { ${reduce}, slippage: 1% } }]
     severity: critical
 `;
+
+function withoutWords({ exchange: { model } }: World): void {
+  const place = model.placeCollateralOrder.bind(model);
+  model.placeCollateralOrder = (id, order) => {
+    const outcome = place(id, order);
+    if (outcome.ok) return outcome;
+    return { ...outcome, errors: mapValues(outcome.errors, () => ['is not valid']) };
+  };
+}
+
+const mapValues = <T, U>(object: Readonly<Record<string, T>>, change: (value: T) => U): Record<string, U> =>
+  Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value)]));
 
 type Terms = Partial<Record<'amountStep' | 'priceStep', string>>;
 
@@ -56,8 +68,15 @@ function changedWorld(terms: Terms, reduce: string, readings: Readonly<Record<st
   };
 }
 
-async function play(terms: Terms, reduce: string, readings: Readonly<Record<string, unknown>> = {}) {
+/** `isSaid`: a refusal names the step that it misses. */
+async function play(
+  terms: Terms,
+  reduce: string,
+  readings: Readonly<Record<string, unknown>> = {},
+  isSaid = false,
+) {
   const world = openWorld(changedWorld(terms, reduce, readings));
+  if (!isSaid) withoutWords(world);
   await world.run();
   expect(world.errors).toEqual([]);
   const of = (kind: LedgerEntry['kind']) =>
@@ -109,3 +128,18 @@ test('a step too coarse for the requested amount: nothing is sent that way, and 
   expect(alarms.some((words) => words.includes('amount step of 1 '))).toBe(false);
   expect(ends.filter((reason) => reason.startsWith('reached'))).toEqual([]);
 });
+
+test.each([
+  ['amount', { amountStep: '0.02' }, 'by: 45%', /^amountStep: .* 0\.02 /],
+  ['amount', { amountStep: '0.05' }, 'to: 0%', /^amountStep: .* 0\.05 /],
+  ['price', { priceStep: '25' }, 'by: 60%', /^priceStep: .* 25 /],
+] as const)(
+  '%s step changed: %j, and named by the refusal, is taken as it is',
+  async (_what, terms, reduce, alarm) => {
+    const { of, alarms } = await play(terms, reduce, {}, true);
+    expect(of('liquidation_started')).toEqual([]);
+    expect(of('fill').length).toBeGreaterThan(0);
+    expect(of('order_rejected')).toHaveLength(1);
+    expect(alarms).toContainEqual(expect.stringMatching(alarm));
+  },
+);

@@ -25,6 +25,8 @@ export type BlockReason =
   | 'marketNotConfigured'
   | 'priceNotPositive'
   | 'noRoomForStop'
+  /** No price that the exchange takes now would do. */
+  | 'priceBand'
   | 'positionNotSeen'
   | 'contested'
   | 'reducedByOthers'
@@ -48,6 +50,8 @@ export type ExpiryReason = 'ttl' | 'newPosition' | 'grown' | 'rebuilt';
 export type FailureReason =
   | 'hedged'
   | 'attempts'
+  /** All that is to go is less than the exchange takes. */
+  | 'belowMinimum'
   | 'renewals'
   /** Every attempt went unanswered, or the exchange refused to process it. */
   | 'unanswered'

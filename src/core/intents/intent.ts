@@ -365,6 +365,7 @@ export const BLOCK_WORDS: Readonly<Record<BlockReason, string>> = {
   marketNotConfigured: 'the market has no entry in the config',
   priceNotPositive: 'the order would need a price of zero or less',
   noRoomForStop: 'there is no room for a stop between mark and liquidation price',
+  priceBand: 'the exchange takes no price that far from the market',
   positionNotSeen: 'the position is not in the newest list; what stands for it stays',
   contested:
     'somebody adds to the position after each reduction: it is not reduced again before a margin call, or for an hour',

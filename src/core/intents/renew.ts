@@ -189,6 +189,7 @@ function isCauseGone(
       return position.direction !== null;
     case 'blocked:netExposure':
       return mayReduce(intent, position, scene);
+    case 'blocked:priceBand':
     case 'blocked:markUnknown':
     case 'blocked:markTooCoarse':
       return position.direction !== null && position.markPrice !== null;

@@ -50,6 +50,7 @@ function settleOne(intent: Intent, scene: SettleScene): Intent {
   const settled = isOpen(reopened) ? settleOpen(reopened, position, tried) : reopened;
   // If a bound leaves nothing to do, the intent is not reopened and ended with every read.
   if (intent.end?.how === 'reached' && settled.end?.how === 'reached') return intent;
+  if (intent.end?.why === 'belowMinimum' && settled.end?.why === 'belowMinimum') return intent;
   scene.audit.events.push(...audit.events);
   return settled;
 }
@@ -104,8 +105,14 @@ function endIfReached(intent: Intent, position: ReadPosition, scene: ConfiguredS
       ? distanceReachedBy(size, target, { basis, tolerance: settings.distanceTolerance }, market)
       : reachedBy(size, target, market);
   if (why !== undefined) {
-    const hadNothing = reachedBy(toDecimal(basis.sizeBase), target, market) !== undefined;
-    const end = { how: 'reached', why: hadNothing ? 'nothingToReduce' : why } as const;
+    const before = toDecimal(basis.sizeBase);
+    const hadNothing = reachedBy(before, target, market) !== undefined;
+    const configured = settings.marketSettings(scene.state.market) ?? market;
+    // The config knows of no such minimum: the exchange has refused.
+    const isBarred = hadNothing && reachedBy(before, target, configured) === undefined;
+    const end = isBarred
+      ? ({ how: 'failed', why: 'belowMinimum' } as const)
+      : ({ how: 'reached', why: hadNothing ? 'nothingToReduce' : why } as const);
     return endIntent(intent, end, scene, distanceNumber(position));
   }
   return judgeSideRefusal(intent, scene);

@@ -101,9 +101,13 @@ export function distanceTarget(inputs: DistanceInputs, market: MarketSettings): 
   return clampTarget(sizeBase.minus(reduction), sizeBase, market);
 }
 
-/** The smallest amount that an order may have. */
-export function leastAmount({ amountStep, minAmount }: MarketSettings): Decimal {
-  return maxDecimal(toDecimal(amountStep), toDecimal(minAmount));
+/** The smallest amount that an order may have; `price`: its limit price, if its total may be too small. */
+export function leastAmount({ amountStep, minAmount, bounds }: MarketSettings, price?: Decimal): Decimal {
+  const step = toDecimal(amountStep);
+  const least = maxDecimal(step, toDecimal(minAmount));
+  if (price === undefined || bounds?.minTotal === undefined) return least;
+  const ofTotal = divide(toDecimal(bounds.minTotal), price, TARGET_PLACES, 'up');
+  return maxDecimal(least, roundToStep(ofTotal, step, 'up'));
 }
 
 /** Why a size counts as at its target; `undefined` while something is left to do. */

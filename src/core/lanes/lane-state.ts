@@ -11,6 +11,7 @@ import type { PendingCost } from '../costs/action-cost.ts';
 import type { FiringBasis, JointLimit, KnownMargin } from '../intents/targets.ts';
 import type { CancelAllRequest, OrderType, PositionSide, ReduceOnlyStopRequest } from '../ports/exchange.ts';
 import type { DecimalString } from '../quantities/decimal.ts';
+import type { TaughtBounds } from '../quantities/settings.ts';
 import type { Mode, ReduceTarget, Rung, Severity } from '../rules/rule.ts';
 import type { Direction, LiquidationStateValue } from '../rules/subject.ts';
 import type { OwnOrder } from './own-order.ts';
@@ -101,10 +102,15 @@ export interface LaneState {
 }
 
 /** What is known of a market beyond its settings; absent: as configured, or unknown. `marketOf` applies it. */
-export interface Learned {
-  /** Steps coarser than configured, from refusals. */
+export interface Learned extends TaughtBounds {
+  /** From refusals: coarser steps and a larger least amount. */
   readonly amountStep?: DecimalString | undefined;
   readonly priceStep?: DecimalString | undefined;
+  readonly minAmount?: DecimalString | undefined;
+  /** The lowest limit price that was refused for its total, a part of the mark. */
+  readonly totalAt?: number | undefined;
+  /** Orders name the position side in the other form: LONG or SHORT where positions say BOTH, else BOTH. */
+  readonly otherSide?: true | undefined;
   /** Bounds of the rate implied by liquidation prices; `agreeing`: trades in a row. */
   readonly maintenance?:
     | { readonly low: number; readonly high: number; readonly agreeing: number }

@@ -1,7 +1,7 @@
 import { taughtByPrice } from '../orders/activation-gap.ts';
 import { suspectStops, trustStops } from '../orders/after-outage.ts';
 import { isKnownById } from '../orders/cancel-policy.ts';
-import { coarserStep, forgetStep, learn } from '../orders/market-steps.ts';
+import { learn, lessonOf, unlearn } from '../orders/market-steps.ts';
 import { afterFill, standsAlready } from '../orders/outstanding.ts';
 import { classifyRejection, isAlarming, isPassing, retryPauseMs } from '../orders/rejection.ts';
 import type { CommandOutcome, ExchangeError, PlacedOrder } from '../ports/exchange.ts';
@@ -140,7 +140,7 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
   const { order } = step;
   const reason = classifyRejection(error);
   const isSecond = order.request.inFavour === true;
-  const retry = step.isResend || isSecond ? undefined : coarserStep(reason, order.request, state, settings);
+  const retry = step.isResend || isSecond ? undefined : lessonOf(reason, { error, order }, state, settings);
   const passing = isPassing(reason);
   const isUrgent = isAlarming(reason, state.refusals);
   const isExpected =
@@ -172,7 +172,7 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
   const kind = retryKindOf(order);
   if (passing || order.trial === true) return delay(known, kind, nowMs, error);
   const failed = countFailures(dropAdmitted(taught, order.key), order);
-  return delay(forgetStep(failed, reason), kind, nowMs, error);
+  return delay(unlearn(failed, reason), kind, nowMs, error);
 }
 
 /** Explains the refusal of a duplicate: the exchange refuses it because the order was accepted before. */

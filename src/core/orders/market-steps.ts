@@ -1,30 +1,45 @@
 import type { RejectionReason } from '../audit/audit-event.ts';
-import type { LaneState, Learned } from '../lanes/lane-state.ts';
+import { leastAmount } from '../intents/targets.ts';
+import type { LaneState, Learned, MarketRead } from '../lanes/lane-state.ts';
+import type { OwnOrder } from '../lanes/own-order.ts';
 import type { ReduceOnlyStopRequest } from '../ports/exchange.ts';
 import {
+  type Decimal,
   type DecimalString,
   decimalFromNumber,
   formatDecimal,
   maxDecimal,
   toDecimal,
+  toNumber,
+  ZERO,
 } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
-import { isAboutStep } from './rejection.ts';
+import { type Bound, boundsIn, isAboutStep, type Refusal } from './rejection.ts';
 
-/** Returns the configured settings with learned steps and the implied maintenance rate, where coarser or higher. */
+/** Returns the configured settings with what the lane has learned, where coarser, higher or narrower. */
 export function marketOf(
-  { market, learned = {} }: Pick<LaneState, 'market' | 'learned'>,
+  { market, read, learned = {} }: Pick<LaneState, 'market' | 'read' | 'learned'>,
   settings: AccountSettings,
 ): MarketSettings | undefined {
   const configured = settings.marketSettings(market);
   if (configured === undefined) return undefined;
-  const { amountStep = configured.amountStep, priceStep = configured.priceStep } = learned;
-  return {
+  const taught: MarketSettings = {
     ...configured,
-    amountStep: coarser(amountStep, configured.amountStep),
-    priceStep: coarser(priceStep, configured.priceStep),
+    amountStep: larger(configured.amountStep, learned.amountStep),
+    priceStep: larger(configured.priceStep, learned.priceStep),
+    minAmount: larger(configured.minAmount, learned.minAmount),
     maintenanceMargin: worseRate(configured.maintenanceMargin, learned.maintenance),
+    bounds: learned,
   };
+  const mark = markOf(read);
+  if (learned.minTotal === undefined || mark === undefined) return taught;
+  const price = decimalFromNumber(mark * (learned.totalAt ?? 1));
+  return { ...taught, minAmount: formatDecimal(leastAmount(taught, price)) };
+}
+
+function markOf(read: MarketRead | null): number | undefined {
+  const mark = Number(read?.positions.find(({ markPrice }) => markPrice !== null)?.markPrice);
+  return mark > 0 ? mark : undefined;
 }
 
 export function learn(state: LaneState, news: Learned): LaneState {
@@ -36,7 +51,10 @@ export function settingsWith(
   lanes: ReadonlyMap<string, LaneState>,
   settings: AccountSettings,
 ): AccountSettings {
-  return { ...settings, marketSettings: (market) => marketOf(lanes.get(market) ?? { market }, settings) };
+  return {
+    ...settings,
+    marketSettings: (market) => marketOf(lanes.get(market) ?? { market, read: null }, settings),
+  };
 }
 
 /** Two pairs of liquidation prices must agree: a deposit may lie between those of one pair. */
@@ -45,8 +63,8 @@ function worseRate(configured: number, learned: Learned['maintenance']): number 
   return (learned.low + learned.high) / 2;
 }
 
-const coarser = (a: DecimalString, b: DecimalString): DecimalString =>
-  formatDecimal(maxDecimal(toDecimal(a), toDecimal(b)));
+const larger = (one: DecimalString, other = one): DecimalString =>
+  formatDecimal(maxDecimal(toDecimal(one), toDecimal(other)));
 
 const TIMES_COARSER = toDecimal('10' as DecimalString);
 /** Three decimal places: a refusal beyond them has another cause. */
@@ -54,10 +72,69 @@ const MOST_TIMES_COARSER = toDecimal('1000' as DecimalString);
 /** Largest price step, a fraction of the price: a coarser one would cost more than it saves. */
 const LARGEST_PRICE_STEP = decimalFromNumber(0.01);
 
-export interface CoarserStep {
+export interface Lesson {
   readonly learned: Learned;
   /** What happens next, for people. */
   readonly words: string;
+}
+
+type Refused = Pick<OwnOrder, 'role' | 'request' | 'trial'>;
+
+/** Returns what a refusal teaches, so that the order is tried again at once; `undefined`: nothing. */
+export function lessonOf(
+  reason: RejectionReason,
+  { error, order }: { readonly error: Refusal; readonly order: Refused },
+  state: LaneState,
+  settings: AccountSettings,
+): Lesson | undefined {
+  for (const bound of boundsIn(error)) {
+    const learned = boundLesson(bound, reason, order, state);
+    const what = `${BOUND_WORDS[bound.kind]} ${formatDecimal(bound.value)}`;
+    if (learned) return { learned, words: `obeyed from now on: ${what} (see \`markets\` in the config)` };
+  }
+  if (reason === 'hedgeSide' && state.learned?.otherSide === undefined)
+    return { learned: { otherSide: true }, words: 'tried again with the other form of positionSide' };
+  if (reason !== 'priceBand') return coarserStep(reason, order.request, state, settings);
+  const { activationPrice, price } = order.request;
+  const mostSlippage = Math.abs(1 - Number(price) / Number(activationPrice)) / 2;
+  return order.role === 'reduce' && mostSlippage >= LEAST_SLIPPAGE
+    ? { learned: { mostSlippage }, words: 'tried again with half the slippage' }
+    : undefined;
+}
+
+const BOUND_WORDS = { step: 'a step of', least: 'at least', most: 'at most' } as const;
+/** With less, a limit price is no nearer to the market. */
+const LEAST_SLIPPAGE = 0.0002;
+/** The next price at the same part of the mark may be a step lower. */
+const A_STEP_LOWER = 0.999;
+
+/** Learns a bound only if the refused order breaks it: words can be misread. */
+function boundLesson(
+  { kind, value }: Bound,
+  reason: RejectionReason,
+  { request, trial }: Refused,
+  { learned: { totalAt = 1 } = {}, read }: LaneState,
+): Learned | undefined {
+  const breaks = (asked: Decimal): boolean =>
+    kind === 'step' ? !asked.mod(value).eq(ZERO) : kind === 'least' ? asked.lt(value) : asked.gt(value);
+  if (value.lte(ZERO)) return undefined;
+  const [amount, price] = [toDecimal(request.amount), toDecimal(request.price)];
+  const text = formatDecimal(value);
+  const mark = markOf(read);
+  const part = (one: number) => (mark === undefined ? 1 : one / mark);
+  if (reason === 'minTotal') {
+    const at = trial === true ? totalAt : Math.min(totalAt, part(toNumber(price)) * A_STEP_LOWER);
+    return kind === 'least' && breaks(amount.times(price)) ? { minTotal: text, totalAt: at } : undefined;
+  }
+  if (reason === 'amountStep' || reason === 'minAmount') {
+    if (kind === 'most' || !breaks(amount)) return undefined;
+    return kind === 'step' ? { amountStep: text } : { minAmount: text };
+  }
+  const isPrice = reason === 'priceStep' || reason === 'priceBand';
+  if (!isPrice || !(breaks(price) || breaks(toDecimal(request.activationPrice)))) return undefined;
+  if (kind === 'step') return { priceStep: text };
+  if (mark === undefined) return undefined;
+  return kind === 'least' ? { lowestPart: part(Number(text)) } : { highestPart: part(Number(text)) };
 }
 
 /** Returns a coarser step to try after a refusal; `undefined` if it had another cause or no step makes sense. */
@@ -66,7 +143,7 @@ export function coarserStep(
   { amount, activationPrice }: Pick<ReduceOnlyStopRequest, 'amount' | 'activationPrice'>,
   state: LaneState,
   settings: AccountSettings,
-): CoarserStep | undefined {
+): Lesson | undefined {
   const configured = settings.marketSettings(state.market);
   const now = marketOf(state, settings);
   if (!isAboutStep(reason) || configured === undefined || now === undefined) return undefined;
@@ -83,8 +160,10 @@ export function coarserStep(
   };
 }
 
-/** Returns to the configured step, as no step explains the refusal. */
-export function forgetStep(state: LaneState, reason: RejectionReason): LaneState {
-  if (!isAboutStep(reason) || state.learned?.[reason] === undefined) return state;
-  return learn(state, { [reason]: undefined });
+/** Forgets what was tried, as it does not explain the refusal. */
+export function unlearn(state: LaneState, reason: RejectionReason): LaneState {
+  const tried = reason === 'hedgeSide' ? 'otherSide' : isAboutStep(reason) ? reason : undefined;
+  return tried === undefined || state.learned?.[tried] === undefined
+    ? state
+    : learn(state, { [tried]: undefined });
 }

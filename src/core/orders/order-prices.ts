@@ -75,10 +75,14 @@ function shapeTowards(
   slippage: number,
   market: MarketSettings,
 ): Shape {
-  const { direction, markPrice, markError, towards, gap } = view;
+  const { markPrice, markError, towards, gap } = view;
   if (markError > (slippage / 2) * Number(markPrice)) return { ok: false, why: 'markTooCoarse' };
-  const activation = stepAway(away(towards, toDecimal(markPrice), gap), towards, market);
-  return withLimit(direction, activation, slippage, market);
+  const wished = stepAway(away(towards, toDecimal(markPrice), gap), towards, market);
+  const activation = inBand(wished, view, market);
+  const left = away(opposite(towards), activation, toDecimal(market.priceStep)).minus(toDecimal(markPrice));
+  if (towards === 'long' ? left.gt(ZERO) : left.lt(ZERO)) return { ok: false, why: 'priceBand' };
+  const most = market.bounds?.mostSlippage ?? slippage;
+  return withLimit(view, activation, Math.min(slippage, most), market);
 }
 
 /**
@@ -93,7 +97,7 @@ export function shapeBeforeLiquidation(
   const gap = activationGap({ markPrice: liquidationPrice, markError: 0 }, market);
   const clear = gap.plus(toDecimal(market.priceStep));
   const activation = away(opposite(direction), toDecimal(liquidationPrice), clear);
-  return withLimit(direction, stepAway(activation, direction, market), slippage, market);
+  return withLimit({ direction }, stepAway(activation, direction, market), slippage, market);
 }
 
 export function opposite(direction: Direction): Direction {
@@ -123,7 +127,7 @@ export function shapeProtect(view: MarketView, inputs: ProtectInputs, market: Ma
   const activation = stepAway(farEnough, view.direction, market);
   const isInside = isLong ? activation.gte(liquidation.plus(step)) : activation.lte(liquidation.minus(step));
   if (!isInside) return { ok: false, why: 'noRoomForStop' };
-  return withLimit(view.direction, activation, inputs.slippage, market);
+  return withLimit(view, activation, inputs.slippage, market);
 }
 
 function away(direction: Direction, price: Decimal, by: Decimal): Decimal {
@@ -136,14 +140,32 @@ function stepAway(price: Decimal, direction: Direction, market: MarketSettings):
   return roundToStep(price, toDecimal(market.priceStep), direction === 'long' ? 'down' : 'up');
 }
 
+/** The price itself, or the nearest that the exchange takes at this mark. */
+function inBand(
+  price: Decimal,
+  { markPrice }: Pick<MarketView, 'markPrice'>,
+  market: MarketSettings,
+): Decimal {
+  const { lowestPart, highestPart } = market.bounds ?? {};
+  const edge = (part: number, rounding: 'up' | 'down'): Decimal =>
+    roundToStep(toDecimal(markPrice).times(decimalFromNumber(part)), toDecimal(market.priceStep), rounding);
+  const raised = lowestPart === undefined ? price : maxDecimal(price, edge(lowestPart, 'up'));
+  return highestPart === undefined ? raised : minDecimal(raised, edge(highestPart, 'down'));
+}
+
 function withLimit(
-  direction: Direction,
+  view: Pick<MarketView, 'direction'> & Partial<MarketView>,
   activation: Decimal,
   slippage: number,
   market: MarketSettings,
 ): Shape {
+  const { direction, markPrice } = view;
   const factor = away(direction, ONE, decimalFromNumber(slippage));
-  const price = stepAway(activation.times(factor), direction, market);
+  const wished = stepAway(activation.times(factor), direction, market);
+  const price = markPrice === undefined ? wished : inBand(wished, { markPrice }, market);
+  // Past its activation the market would have to come back to such a limit.
+  if (direction === 'long' ? price.gt(activation) : price.lt(activation))
+    return { ok: false, why: 'priceBand' };
   if (activation.lte(ZERO) || price.lte(ZERO)) return { ok: false, why: 'priceNotPositive' };
   return {
     ok: true,

@@ -1,5 +1,5 @@
 import type { LaneState } from '../lanes/lane-state.ts';
-import type { OrderType, ReduceOnlyStopRequest } from '../ports/exchange.ts';
+import type { OrderType, PositionSide, ReduceOnlyStopRequest } from '../ports/exchange.ts';
 import { formatDecimal } from '../quantities/decimal.ts';
 import { clientOrderId } from './client-order-id.ts';
 import type { Want } from './want.ts';
@@ -29,9 +29,14 @@ export function requestOf(state: LaneState, want: Want): ReduceOnlyStopRequest {
       want.role === 'reduce'
         ? clientOrderId({ role: 'reduce', ...identity })
         : clientOrderId({ role: 'cover', ...identity, activationPrice, amount }),
-    positionSide: want.position.positionSide,
+    positionSide: state.learned?.otherSide ? otherForm(want) : want.position.positionSide,
     ...(inFavour === true ? { inFavour } : {}),
   };
+}
+
+function otherForm({ position, prices }: Want): PositionSide {
+  if (position.positionSide !== 'BOTH') return 'BOTH';
+  return prices.side === 'sell' ? 'LONG' : 'SHORT';
 }
 
 /** The cancel-all types that reach our orders in a market. */

@@ -1,5 +1,6 @@
 import type { RejectionReason } from '../audit/audit-event.ts';
 import type { ExchangeError } from '../ports/exchange.ts';
+import { type Decimal, parseDecimal } from '../quantities/decimal.ts';
 
 /** By the names of the client's error catalogue: numbers and fields differ in meaning between endpoints. */
 const REASONS: ReadonlyMap<string, RejectionReason> = new Map([
@@ -31,7 +32,7 @@ export function classifyRejection(error: Refusal): RejectionReason {
   return REASONS.get(error.name) ?? reasonInWords(error) ?? 'other';
 }
 
-type Refusal = Pick<ExchangeError, 'name' | 'fields'> & Partial<Pick<ExchangeError, 'message'>>;
+export type Refusal = Pick<ExchangeError, 'name' | 'fields'> & Partial<Pick<ExchangeError, 'message'>>;
 
 /** Refused for its amount or price: the step used for rounding may no longer be the market's. */
 export type StepReason = Extract<RejectionReason, 'amountStep' | 'priceStep'>;
@@ -62,11 +63,54 @@ const BOUND_WORDS =
 /** The exchange has one code for every fault (30), and one for several faults of a value (32, 33). */
 function reasonInWords({ name, fields = {}, message = '' }: Refusal): RejectionReason | undefined {
   const [named, ...others] = Object.keys(fields);
-  const field = BLAMED.get(name) ?? (others.length === 0 ? named : undefined);
-  if (field === undefined || !BLAMED.has(name)) return undefined;
+  if (!BLAMED.has(name)) return undefined;
+  const words = wordsOf({ fields, message });
+  const [spoken] = /\btotal\b/i.exec(words) ?? [];
+  const field = spoken ?? BLAMED.get(name) ?? (others.length === 0 ? named : undefined) ?? '';
   const [, reasons] = BY_FIELD.find(([blamed]) => blamed.test(field)) ?? [];
-  const words = [message, ...Object.values(fields).flat()].join('; ');
   return reasons?.[STEP_WORDS.test(words) ? 'step' : BOUND_WORDS.test(words) ? 'bound' : 'else'];
+}
+
+const wordsOf = ({ message = '', fields = {} }: Partial<Refusal>): string =>
+  [message, ...Object.values(fields).flat()].join('; ');
+
+/** What a value must obey: be a multiple of, be at least, or be at most. */
+export interface Bound {
+  readonly kind: 'step' | 'least' | 'most';
+  readonly value: Decimal;
+}
+
+const LOWER = '(?:less|lower|smaller|below|under)';
+const HIGHER = '(?:more|greater|higher|larger|above|over)';
+const NOT = "(?:not|no|cannot|can't)(?: be)?";
+const DEMAND = String.raw`\b(?:should|must|has to|needs to)\b[^\d;]*?\b`;
+/** What the words before a number say. "Is less than 5" tells what was wrong, "should be less than 5" what is right. */
+const BOUNDS = (
+  [
+    [String.raw`\b(?:step|tick|multiple of)\b`, 'step'],
+    [String.raw`\b(?:at least|min(?:imum|imal)?|between|${NOT} ${LOWER})\b`, 'least'],
+    [
+      String.raw`\b(?:at most|max(?:imum|imal)?|exceeds?|between[^\d;]+[\d.]+ and|${NOT} ${HIGHER})\b`,
+      'most',
+    ],
+    [String.raw`(?:${DEMAND}${LOWER}|\b${LOWER} than or equal)\b`, 'most'],
+    [String.raw`(?:${DEMAND}${HIGHER}|\b${HIGHER} than or equal)\b`, 'least'],
+    [String.raw`\b${LOWER}\b`, 'least'],
+    [String.raw`\b${HIGHER}\b`, 'most'],
+  ] as const
+).map(([words, kind]) => [new RegExp(String.raw`${words}[^\d;]*?(\d+(?:\.\d+)?)`, 'dgi'), kind] as const);
+
+/** The bounds that the words of a refusal name; each number counts once, by the first that fits. */
+export function boundsIn(refusal: Partial<Refusal>): readonly Bound[] {
+  const found = new Map<number, Bound>();
+  for (const [phrase, kind] of BOUNDS) {
+    for (const { 1: text = '', indices } of wordsOf(refusal).matchAll(phrase)) {
+      const at = indices?.[1]?.[0] ?? 0;
+      const value = parseDecimal(text);
+      if (value !== undefined && !found.has(at)) found.set(at, { kind, value });
+    }
+  }
+  return [...found.values()];
 }
 
 /** Whether the exchange never judged the request or accepts none now: repeated after a pause, not a failed attempt. */

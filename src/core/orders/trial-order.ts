@@ -97,7 +97,7 @@ function trialFor(
     return {
       role: 'cover',
       position,
-      amount: leastAmount(market),
+      amount: leastAmount(market, toDecimal(shape.prices.price)),
       prices: shape.prices,
       slippage: TRIAL_SLIPPAGE,
       key,

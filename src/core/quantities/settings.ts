@@ -10,12 +10,25 @@ export interface MarketSettings {
   readonly maintenanceMargin: number;
   /** Allowance for the gap between mark and last price when placing an activation, a fraction. */
   readonly basisAllowance: number;
+  /** What refusals have taught besides. Absent: nothing. */
+  readonly bounds?: TaughtBounds;
   /** Expected fee, half spread and slippage, a fraction of the notional; absent: 0.1 %. */
   readonly reductionCost?: number;
   /** Fee of an order that fills at once, a fraction; absent: unknown. */
   readonly takerFee?: number;
   /** Settlement currency, which separates totals; default: the part of the name after the last underscore. */
   readonly money?: string;
+}
+
+/** Bounds of orders that no setting names; absent: none is known. */
+export interface TaughtBounds {
+  /** Least amount times limit price, money. */
+  readonly minTotal?: DecimalString | undefined;
+  /** Of a price, parts of the mark. */
+  readonly lowestPart?: number | undefined;
+  readonly highestPart?: number | undefined;
+  /** Of a reduction, a fraction: prices further away were refused without a bound. */
+  readonly mostSlippage?: number | undefined;
 }
 
 /** How long an action waits for a person's answer, and what happens without one. */

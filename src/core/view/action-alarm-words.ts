@@ -7,6 +7,7 @@ const FAILURE_WORDS: Readonly<
 > = {
   hedged: 'the other side of the market is open, so this leg may not be reduced',
   attempts: 'every attempt that the config allows was made',
+  belowMinimum: 'the exchange takes no order as small as what is to go',
   renewals: 'it was not finished in time, as often as it was begun again',
   unanswered: 'the exchange did not answer, or would not say',
   priorOrders: 'orders of an earlier store epoch may still be open, and adding up with them is forbidden',

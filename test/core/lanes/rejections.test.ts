@@ -18,6 +18,8 @@ type Consequence =
   | 'later'
   /** Sent again at once on a coarser step of the market, with an alarm; no failed attempt. */
   | 'coarser'
+  /** Sent again at once, with the other form of its side or half the slippage, with an alarm; no failed attempt. */
+  | 'mended'
   /** The order may be there: fence, cancel, read, place. */
   | 'unknown';
 
@@ -45,8 +47,8 @@ const EXPECTED: Readonly<Record<string, Consequence>> = {
   positionLimit: 'failed',
   pendingValueLimit: 'failed',
   sideLocked: 'failed',
-  hedgeSideMismatch: 'failed',
-  priceBand: 'failed',
+  hedgeSideMismatch: 'mended',
+  priceBand: 'mended',
   oppositeDirection: 'failed',
   validationFailed: 'failed',
   invalidRequest: 'failed',
@@ -128,6 +130,19 @@ test.for(Object.entries(EXPECTED))('an order that ends as %s: %s', ([name, conse
       expect(driver.events.filter((event) => event.alarm)).toHaveLength(1);
       expect(driver.later(5_000).read(at({})).place().order.slippage).toBe(0.005);
       break;
+    case 'mended': {
+      expect({ orders, failures, alarms, doubt }).toEqual({
+        orders: [],
+        failures: 0,
+        alarms: ['rejected'],
+        doubt: null,
+      });
+      const { positionSide, price, activationPrice } = driver.read(at({})).place().order.request;
+      expect(positionSide).toBe(name === 'priceBand' ? 'BOTH' : 'LONG');
+      const slippage = 1 - Number(price) / Number(activationPrice);
+      expect(slippage).toBeCloseTo(name === 'priceBand' ? 0.0025 : 0.005, 3);
+      break;
+    }
     case 'coarser': {
       expect({ orders, failures, alarms, doubt }).toEqual({
         orders: [],

@@ -28,7 +28,7 @@ import {
   whyNeverCancelled,
   whyNotCancelled,
 } from '../../../src/core/orders/cancel-policy.ts';
-import { coarserStep, forgetStep, marketOf } from '../../../src/core/orders/market-steps.ts';
+import { coarserStep, marketOf, unlearn } from '../../../src/core/orders/market-steps.ts';
 import { mayRaiseNet, netExposure, netRoom } from '../../../src/core/orders/net-exposure.ts';
 import { requestOf } from '../../../src/core/orders/order-request.ts';
 import { orderSetDifference } from '../../../src/core/orders/order-set.ts';
@@ -165,7 +165,7 @@ function learnedLines({ state, settings, read, nowMs }: SetScene): readonly stri
     JSON.stringify([learned, orders.map(({ status }) => status)]);
   const steps = (['amountStep', 'priceStep', 'side'] as const).map((reason) => ({
     words: order && coarserStep(reason, order.request, state, settings)?.words,
-    forgotten: known(forgetStep(state, reason)),
+    forgotten: known(unlearn(state, reason)),
     taught: [true, false].map(
       (isGivenUp) => order && known(taughtByPrice(state, order, { reason, isGivenUp }, settings)),
     ),
