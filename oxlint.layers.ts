@@ -45,6 +45,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       'app/configured-accounts.ts',
       'app/open-mirror.ts',
       'app/pipeline.ts',
+      'app/poll-ticks.ts',
       'app/standby.ts',
     ],
     rule: 'src/world composes the daemon with the simulated exchange in virtual time: no sockets, no Redis, no other layer.',

@@ -1,6 +1,5 @@
-import type { PipelineContext } from '../src/pipeline/pipeline-context.ts';
-import type { PollGuard } from '../src/pipeline/poll/poll-account.ts';
-import { pollTick } from '../src/pipeline/poll/poll-tick.ts';
+import type { Clock } from '../src/core/ports/clock.ts';
+import type { BucketTick } from '../src/pipeline/poll/poll-tick.ts';
 import { pollJobSchema } from '../src/queues/payloads.ts';
 import { delaysOf, meantAt } from '../src/queues/schedules.ts';
 import { type RunningWorker, startWorker, type WorkerSettings } from '../src/queues/worker.ts';
@@ -8,11 +7,11 @@ import { type RunningWorker, startWorker, type WorkerSettings } from '../src/que
 /** Polls each bucket of a tick in the queue. */
 export function startPollWorker(
   settings: WorkerSettings,
-  context: PipelineContext,
-  guard: PollGuard,
+  clock: Pick<Clock, 'nowMs'>,
+  ticks: { take(tick: BucketTick): Promise<void> },
 ): RunningWorker {
   return startWorker('poll', settings, pollJobSchema, (tick, { id }) => {
-    const meantMs = meantAt(id) ?? context.clock.nowMs();
-    return pollTick(context, guard, { everyMs: tick.everyMs, meantMs, delaysMs: delaysOf(tick) });
+    const meantMs = meantAt(id) ?? clock.nowMs();
+    return ticks.take({ everyMs: tick.everyMs, meantMs, delaysMs: delaysOf(tick) });
   });
 }

@@ -6,7 +6,6 @@ import type { Notifier } from '../core/ports/notifier.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import { currentConcealer } from '../core/redaction/conceal.ts';
 import { systemClock, systemTimers } from '../exchange/system-clock.ts';
-import { PollGuard } from '../pipeline/poll/poll-account.ts';
 import type { LaneTime } from '../pipeline/shared-time.ts';
 import type { RunningWorker } from '../queues/worker.ts';
 import { createRedisStressStore } from '../state/stress/stress-store.ts';
@@ -20,8 +19,9 @@ import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
 import { noticeDelivery } from './notice-delivery.ts';
 import { type Base, openBase } from './open-base.ts';
 import { delivererOf, notifierOf } from './open-deliverer.ts';
-import { openStandby } from './open-standby.ts';
+import { openStandby, openTicks } from './open-standby.ts';
 import { makeChangedDue, openPipeline, type Pipeline, type PipelineParts, schedulesOf } from './pipeline.ts';
+import type { PollTicks } from './poll-ticks.ts';
 import { noticeScene, ProcessNotices } from './process-notices.ts';
 import { type LogOutput, openTelemetry } from './process-telemetry.ts';
 import { Replaceable } from './replaceable.ts';
@@ -213,19 +213,18 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
   const deliverer = new Replaceable<Deliverer>(await openDeliverer(base, config));
   // A process that polls sets up the schedules of its config.
   const schedules: WantedSchedules | undefined = roles.includes('poll')
-    ? { wanted: () => schedulesOf(accounts), areSetUp: false, unwanted: new Set() }
+    ? { wanted: () => schedulesOf(accounts), areSetUp: false, nextTicks: new Map(), unwanted: new Set() }
     : undefined;
-  const guard = new PollGuard();
+  const ticks = openTicks(base, () => pipeline);
   const standby = openStandby(base, {
-    roles,
-    guard,
+    ticks,
     pipeline: () => pipeline,
     noteConfig: () => auditConfig(state, { config: watch.config, instance, atMs: base.clock.nowMs() }),
   });
   const over = new AbortController();
   const notifier = notifierOf(base, { standby, deliverer, over: over.signal });
   const digest = roles.includes('notify') ? openDigest(base, notifier) : undefined;
-  const adopting: Adopting = { ...parts, deliverer, schedules, digest };
+  const adopting: Adopting = { ...parts, deliverer, schedules, ticks, digest };
   const watch = new ConfigWatch(
     {
       file: options.configFile,
@@ -250,7 +249,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     over.signal,
   );
   const workers = startWorkers(
-    { base, pipeline, deliverer, roles, guard, config: () => watch.config },
+    { base, pipeline, deliverer, roles, ticks, config: () => watch.config },
     over.signal,
   );
   // If Redis is lost, the watchdog does it when Redis is back.
@@ -260,7 +259,8 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     );
   }
   const watchdog = startWatchdog({ ...base, audit: state.audit, watch, schedules });
-  standby?.start(pipeline.context, base.lost);
+  if (standby === undefined) ticks?.start();
+  else standby.start(pipeline.context, base.lost);
   await digest?.adopt(config.digest);
   const conceal = currentConcealer(() => base.process.secrets.current);
   const heartbeat = heartbeatOf(parts, () => watch.config.heartbeat, conceal);
@@ -313,6 +313,7 @@ function openDeliverer(base: Base, config: CompiledConfig): Promise<Deliverer> {
 interface Adopting extends Parts {
   readonly deliverer: Replaceable<Deliverer>;
   readonly schedules: WantedSchedules | undefined;
+  readonly ticks: PollTicks | undefined;
   /** Absent: another role sends digests. */
   readonly digest: DigestSchedule | undefined;
 }
@@ -384,13 +385,14 @@ async function end(running: Running, giveUp: AbortSignal): Promise<void> {
   const { base, pipeline, workers, watch, web, health, stress, digest } = running;
   await Promise.all([running.watchdog.stop(), running.heartbeat?.stop()]);
   running.over.abort(new Error('the daemon is stopping'));
+  const ticked = running.ticks?.stop();
   await running.standby?.stop();
   // A reload under way ends first: what it opened after everything was closed would stay open.
   const closed = watch
     .close()
     .then(() => Promise.all([web?.close(), health.close(), stress?.stop(), digest?.stop()]));
   // Readiness probes fail from here on.
-  await Promise.all([closed, ...workers.map((worker) => worker.close(giveUp))]);
+  await Promise.all([closed, ticked, ...workers.map((worker) => worker.close(giveUp))]);
   await pipeline.near?.settled();
   base.memory.abortAll();
   await base.memory.settled();

@@ -84,9 +84,11 @@ export class ProcessNotices implements Telemetry {
       case 'standby':
         return event.state === 'alone' ? this.#begin('redis', withoutRedis(event)) : this.#end('redis');
       case 'queueResumed': {
-        const words = `somebody had paused the queue ${event.queue}: nothing went through it; it runs again`;
+        const words = `somebody had paused or limited the queue ${event.queue}: nothing went through it; it runs again`;
         return this.#hand({ rule: OWN_RULES.queuePaused, severity: 'critical', words }, 'alarm');
       }
+      case 'ownTicks':
+        return event.state === 'begun' ? this.#begin('ticks', OWN_TICKS) : this.#end('ticks');
       case 'delivered':
         return this.#noteDelivery(event.report);
       case 'botListens':
@@ -206,6 +208,13 @@ function withoutRedis({ watchesOnly, error }: Extract<DaemonEvent, { state: 'alo
   const words = `${what} (${shown(error instanceof Error ? error.message : String(error))})`;
   return { rule: OWN_RULES.withoutRedis, severity: 'critical', words };
 }
+
+const OWN_TICKS: Said = {
+  rule: OWN_RULES.ownTicks,
+  severity: 'warning',
+  words:
+    'no ticks of the queue reach this process: it polls by its own clock, and acts as usual. Look at Redis and at the clocks of the hosts',
+};
 
 function deaf(channel: string, trouble: string): Said {
   const words = `the channel ${channel} takes no commands, and its buttons do nothing: ${trouble}`;

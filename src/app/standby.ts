@@ -5,11 +5,9 @@ import type { Telemetry } from '../core/ports/telemetry.ts';
 import { DirectLanes } from '../pipeline/act/direct-lanes.ts';
 import { LaneTurns } from '../pipeline/act/lane-turns.ts';
 import type { PipelineContext } from '../pipeline/pipeline-context.ts';
-import type { PollGuard } from '../pipeline/poll/poll-account.ts';
-import { pollTick } from '../pipeline/poll/poll-tick.ts';
-import { delaysOf, type Schedule } from '../queues/schedules.ts';
 import type { StandbyBackend } from '../state/account/backend-standby.ts';
 import type { HandedBack } from '../state/account/hand-back.ts';
+import type { PollTicks } from './poll-ticks.ts';
 import { StandbyLearning } from './standby-learning.ts';
 
 export interface StandbyParts {
@@ -23,11 +21,9 @@ export interface StandbyParts {
   readonly handBackOthers: () => Promise<void>;
   /** Rejects if the shared store does not accept a write. */
   readonly probe: () => Promise<unknown>;
-  readonly schedules: () => readonly Schedule[];
+  readonly ticks: PollTicks;
   /** Number of this process among several: those with a lower one act first. */
   readonly ordinal: number;
-  /** The guard that this process's poll worker also uses. */
-  readonly guard: PollGuard;
   /** Resolves when no lane runs in this process. */
   readonly lanesSettled: () => Promise<void>;
   /** Does the start's steps in the shared store if it was lost then; called before anything is handed back. */
@@ -57,19 +53,13 @@ const POLLS_END_MS = 1_000;
 export class Standby {
   readonly #parts: StandbyParts;
   readonly #direct: DirectLanes;
-  readonly #ticks = new Set<Promise<void>>();
-  /** Schedules that tick here, and those that should, by their buckets and times. */
-  readonly #ticking = new Set<string>();
-  #wanted: ReadonlyMap<string, Schedule> = new Map();
-  readonly #callOffs = new Set<() => void>();
+  #callOff: (() => void) | undefined;
   readonly turns: LaneTurns;
   readonly #learning: StandbyLearning;
   #context: PipelineContext | undefined;
   #steadySinceMs: number | undefined;
   #probing: Promise<void> | undefined;
   #isStopped = false;
-  /** No tick polls during the hand-back. */
-  #isHandingBack = false;
   #attaching: Promise<void> | undefined;
   /** Why an account's records could not be attached, as last reported. */
   readonly #unattachable = new Map<string, string>();
@@ -117,21 +107,21 @@ export class Standby {
       this.#beginTicks(error);
     };
     if (this.isAlone) this.#beginTicks(new Error(lost ?? 'what was done without it is not handed back yet'));
+    else this.#parts.ticks.start();
     this.#probeLater();
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    for (const callOff of this.#callOffs) callOff();
+    this.#callOff?.();
     await this.#probing;
     await this.#attaching;
     await this.#direct.close();
-    await Promise.all(this.#ticks);
   }
 
   #probeLater(): void {
     if (this.#isStopped) return;
-    this.#after(PROBE_EVERY_MS, () => {
+    this.#callOff = this.#parts.timers.after(PROBE_EVERY_MS, () => {
       this.#probing = this.#probe().finally(() => this.#probeLater());
     });
   }
@@ -142,8 +132,7 @@ export class Standby {
     if (this.#isStopped) return;
     if (problem !== undefined) {
       this.#unsettle();
-      if (backend.isAlone) this.#tickAll();
-      else backend.takeOver(problem.error);
+      if (!backend.isAlone) backend.takeOver(problem.error);
       return;
     }
     this.#learning.learnControls();
@@ -167,7 +156,7 @@ export class Standby {
   }
 
   #beginTicks(error: unknown): void {
-    const { backend, telemetry } = this.#parts;
+    const { backend, telemetry, ticks } = this.#parts;
     const { watchesOnly } = backend;
     telemetry.emit({
       kind: 'standby',
@@ -175,13 +164,7 @@ export class Standby {
       error,
       ...(watchesOnly === undefined ? {} : { watchesOnly }),
     });
-    this.#tickAll();
-  }
-
-  /** A new config may have added and removed accounts since. */
-  #tickAll(): void {
-    this.#wanted = new Map(this.#parts.schedules().map((schedule) => [JSON.stringify(schedule), schedule]));
-    for (const key of this.#wanted.keys()) if (!this.#ticking.has(key)) this.#tick(key);
+    ticks.start();
   }
 
   async #problemOfStore(): Promise<{ readonly error: unknown } | undefined> {
@@ -209,39 +192,24 @@ export class Standby {
     }
   }
 
-  /** Polls the buckets of a schedule as often as the queue would. */
-  #tick(key: string): void {
-    const { guard, telemetry, clock } = this.#parts;
-    const context = this.#context;
-    const schedule = this.#wanted.get(key);
-    this.#ticking.delete(key);
-    if (context === undefined || schedule === undefined || !this.isAlone || this.#isStopped) return;
-    this.#ticking.add(key);
-    this.#after(schedule.everyMs, () => this.#tick(key));
-    if (this.#isHandingBack) return;
-    const tick = { everyMs: schedule.everyMs, meantMs: clock.nowMs(), delaysMs: delaysOf(schedule) };
-    const polled: Promise<void> = pollTick(context, guard, tick)
-      .catch((error: unknown) => telemetry.emit({ kind: 'workerError', queue: 'poll', error }))
-      .finally(() => this.#ticks.delete(polled));
-    this.#ticks.add(polled);
-  }
-
   async #handBack(): Promise<void> {
-    const { backend, store, telemetry, join, handBackOthers } = this.#parts;
+    const { backend, store, telemetry, ticks, join, handBackOthers } = this.#parts;
     this.turns.isSettling = true;
     try {
       await join();
-      this.#isHandingBack = true;
-      await this.#within(POLLS_END_MS, Promise.all(this.#ticks), []);
+      ticks.isHeld = true;
+      await this.#within(POLLS_END_MS, ticks.settled(), undefined);
       this.turns.handBack();
       const accounts = await backend.handBack(() => store.forgetAll());
+      ticks.isHeld = false;
+      ticks.start();
       this.turns.isSettling = false;
       telemetry.emit({ kind: 'standby', state: 'shared', accounts });
       await handBackOthers();
     } catch (error) {
       telemetry.emit({ kind: 'workerError', queue: 'poll', error });
+      ticks.isHeld = false;
     }
-    this.#isHandingBack = false;
     this.#unsettle();
   }
 
@@ -295,14 +263,6 @@ export class Standby {
     throw new Error(
       `${segment.length} records of ${accountId} could not be attached to the audit trail: ${why}`,
     );
-  }
-
-  #after(delayMs: number, call: () => void): void {
-    const callOff = this.#parts.timers.after(delayMs, () => {
-      this.#callOffs.delete(callOff);
-      call();
-    });
-    this.#callOffs.add(callOff);
   }
 }
 

@@ -3,11 +3,11 @@ import { startNotifyWorker } from '../../workers/notify.ts';
 import { startPollWorker } from '../../workers/poll.ts';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { Deliverer } from '../core/ports/delivery.ts';
-import type { PollGuard } from '../pipeline/poll/poll-account.ts';
 import type { RunningWorker, WorkerSettings } from '../queues/worker.ts';
 import { startBots } from './bot/open-bots.ts';
 import type { Base } from './open-base.ts';
 import type { Pipeline } from './pipeline.ts';
+import type { PollTicks } from './poll-ticks.ts';
 import { startReleasingHeld } from './release-held.ts';
 import type { Replaceable } from './replaceable.ts';
 
@@ -21,13 +21,14 @@ interface WorkersParts {
   readonly pipeline: Pipeline;
   readonly deliverer: Replaceable<Deliverer>;
   readonly roles: readonly string[];
-  readonly guard: PollGuard;
+  /** Absent: this process does not poll. */
+  readonly ticks: PollTicks | undefined;
   /** The config in force. */
   readonly config: () => CompiledConfig;
 }
 
 export function startWorkers(
-  { base, pipeline: { context, near }, deliverer, roles, guard, config }: WorkersParts,
+  { base, pipeline: { near }, deliverer, roles, ticks, config }: WorkersParts,
   signal: AbortSignal,
 ): readonly RunningWorker[] {
   const { target, prefix, telemetry, operators } = base;
@@ -39,7 +40,7 @@ export function startWorkers(
   });
   const current = (): Deliverer => deliverer.current;
   return [
-    ...(roles.includes('poll') ? [startPollWorker(settings('poll'), context, guard)] : []),
+    ...(ticks === undefined ? [] : [startPollWorker(settings('poll'), base.clock, ticks)]),
     ...(near === undefined ? [] : [startActWorker(settings('act'), (lane) => near.run(lane))]),
     ...(roles.includes('notify')
       ? [

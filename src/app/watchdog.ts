@@ -18,6 +18,8 @@ export interface WantedSchedules {
   readonly wanted: () => readonly Schedule[];
   /** They are set up as wanted now, as far as this process knows. */
   areSetUp: boolean;
+  /** The next tick of each schedule as found at the last check, Unix milliseconds. */
+  nextTicks: ReadonlyMap<string, number>;
   /** Schedules found at the last check that are not wanted here. */
   unwanted: ReadonlySet<string>;
 }
@@ -100,10 +102,16 @@ async function written(
   }
 }
 
-/** A paused queue no longer watches, acts or notifies, even after a restart. The daemon has pauses for people. */
-async function resumeQueues({ queues, telemetry }: WatchdogParts): Promise<void> {
+/** BullMQ's limits for a whole queue. */
+const LIMITS = ['concurrency', 'max', 'duration'];
+
+/** A paused or limited queue no longer watches, acts or notifies, even after a restart. People have pauses. */
+async function resumeQueues({ redis, queues, telemetry }: WatchdogParts): Promise<void> {
   for (const queue of queues.all) {
-    if (!(await queue.isPaused())) continue;
+    const meta = queue.toKey('meta');
+    const found = await redis.hmget(meta, 'paused', ...LIMITS);
+    if (found.every((value) => value === null)) continue;
+    await redis.hdel(meta, ...LIMITS);
     await queue.resume();
     telemetry.emit({ kind: 'queueResumed', queue: queue.name as QueueName });
   }
@@ -117,7 +125,9 @@ async function lookAtSchedules(
   const { clock, telemetry, redis, queues } = parts;
   if (schedules.areSetUp) {
     const wanted = schedules.wanted();
-    const buckets = await repairSchedules(redis, queues.poll, wanted, clock.nowMs());
+    const found = { nowMs: clock.nowMs(), before: schedules.nextTicks };
+    const { buckets, known } = await repairSchedules(redis, queues.poll, wanted, found);
+    schedules.nextTicks = known;
     if (buckets.length > 0) telemetry.emit({ kind: 'schedulesAsserted', buckets, why: 'repair' });
     if (looks % LEFTOVERS_EVERY_LOOKS === 0) {
       schedules.unwanted = await removeLeftovers(redis, queues.poll, wanted, schedules.unwanted);

@@ -65,20 +65,28 @@ export async function assertSchedules(
   ]);
 }
 
-/** Sets up missing or overdue schedules (a dead process breaks its chain of ticks). Resolves to their buckets. */
+/**
+ * Sets up missing or overdue schedules (a dead process breaks its chain of ticks), and those that stand still far ahead,
+ * as a wrong clock has left them. `before`: the next ticks found by the last call. Resolves to those found now.
+ */
 export async function repairSchedules(
   redis: Redis,
   queue: Queue<PollJob>,
   wanted: readonly Schedule[],
-  nowMs: number,
-): Promise<readonly number[]> {
+  { nowMs, before }: { readonly nowMs: number; readonly before?: ReadonlyMap<string, number> },
+): Promise<{ readonly buckets: readonly number[]; readonly known: ReadonlyMap<string, number> }> {
   const known = await nextTicks(redis, queue);
-  const broken = wanted.filter(({ buckets, everyMs }) => {
-    const next = known.get(schedulerId(buckets));
-    return next === undefined || next < nowMs - everyMs - OVERDUE_MS;
+  const repairs = wanted.map(async (schedule) => {
+    const id = schedulerId(schedule.buckets);
+    const next = known.get(id) ?? Number.NEGATIVE_INFINITY;
+    const isFarAhead = next > nowMs + schedule.everyMs + OVERDUE_MS && next === before?.get(id);
+    if (!isFarAhead && next >= nowMs - schedule.everyMs - OVERDUE_MS) return [];
+    // One that is set up again goes on from its next tick.
+    if (isFarAhead) await queue.removeJobScheduler(id);
+    await setUp(queue, schedule);
+    return schedule.buckets;
   });
-  await Promise.all(broken.map((schedule) => setUp(queue, schedule)));
-  return broken.flatMap(({ buckets }) => buckets);
+  return { buckets: (await Promise.all(repairs)).flat(), known };
 }
 
 /**

@@ -32,6 +32,7 @@ export class Health {
   readonly #lostStores = new Map<string, { readonly accountId: string; readonly sinceMs: number }>();
   /** Not a `DegradedReason`: it has its own metric. */
   #isMirrorFailing = false;
+  #ticksByItself = false;
   readonly #startedMs: number;
   #scheduleTroubleMs = Number.NEGATIVE_INFINITY;
   #logLostMs = Number.NEGATIVE_INFINITY;
@@ -57,6 +58,7 @@ export class Health {
       else this.#lostStores.set(key, { accountId, sinceMs: this.#clock.monotonicMs() });
     } else if (event.kind === 'ticked' && this.#isLate(event.lagMs)) this.#noteSchedule();
     else if (event.kind === 'schedulesAsserted' && event.why === 'repair') this.#noteSchedule();
+    else if (event.kind === 'ownTicks') this.#ticksByItself = event.state === 'begun';
     else if (event.kind === 'mirror') this.#isMirrorFailing = event.state === 'failing';
     else if (event.kind === 'logLost') this.#logLostMs = this.#clock.monotonicMs();
     else if (event.kind === 'delivered') {
@@ -92,6 +94,7 @@ export class Health {
   has(reason: DegradedReason): boolean {
     if (reason === 'redis') return this.#isRedisLost || this.#isAlone;
     if (reason === 'config') return this.#isConfigRefused;
+    if (reason === 'schedule' && this.#ticksByItself) return true;
     const nowMs = this.#clock.monotonicMs();
     if (reason === 'exchange_store')
       return [...this.#lostStores.values()].some(({ sinceMs }) => nowMs - sinceMs >= STORE_LOST_MS);

@@ -187,7 +187,11 @@ const WRITERS: Writers = {
   noticeUnproven: ({ words }, { rarely }) =>
     rarely('notice unproven')('error', `a notice may be somebody else's: ${words}`, {}),
   queueResumed: ({ queue }, { line }) =>
-    line('error', `somebody had paused the queue ${queue}; it runs again`, { queue }),
+    line('error', `somebody had paused or limited the queue ${queue}; it runs again`, { queue }),
+  ownTicks({ state }, { line }) {
+    if (state === 'over') return line('info', 'ticks of the queue reach this process again');
+    line('error', 'no ticks of the queue reach this process: it polls by its own clock until they do');
+  },
   schedulesAsserted({ buckets, why }, { line }) {
     const level = why === 'repair' ? 'warn' : 'info';
     line(level, `schedules were set up: ${buckets.length}`, { reason: why });

@@ -1,5 +1,6 @@
 import type { ConfiguredAccounts } from '../app/configured-accounts.ts';
 import { makeChangedDue, openPipeline, type Pipeline, schedulesOf } from '../app/pipeline.ts';
+import { PollTicks } from '../app/poll-ticks.ts';
 import { Standby, type StandbyParts } from '../app/standby.ts';
 import { compareConfigs, isUnchanged } from '../config/compare-configs.ts';
 import type { CompiledConfig } from '../config/compiled-config.ts';
@@ -7,8 +8,6 @@ import type { Notice, Notifier } from '../core/ports/notifier.ts';
 import type { DaemonEvent, Telemetry } from '../core/ports/telemetry.ts';
 import type { WireDispatcher } from '../exchange/call/transport.ts';
 import { DirectLanes } from '../pipeline/act/direct-lanes.ts';
-import { PollGuard } from '../pipeline/poll/poll-account.ts';
-import { type BucketTick, pollTick } from '../pipeline/poll/poll-tick.ts';
 import { ReadMemory } from '../pipeline/poll/read-memory.ts';
 import { SharedTime } from '../pipeline/shared-time.ts';
 import type { StandbyBackend } from '../state/account/backend-standby.ts';
@@ -62,7 +61,7 @@ interface Life {
   readonly queue: DirectLanes;
   readonly taker: TickTaker;
   readonly over: AbortController;
-  readonly ticks: Set<Promise<void>>;
+  readonly ticks: PollTicks;
   readonly standby: Standby;
   readonly backend: StandbyBackend;
   readonly probe: LinkedStores['probe'];
@@ -187,7 +186,7 @@ export class WorldDaemon {
     this.#surroundings.ticks.leave(taker);
     over.abort(new Error('the daemon is stopping'));
     await standby.stop();
-    await Promise.all(ticks);
+    await ticks.stop();
     await pipeline.near?.settled();
     await queue.close();
     memory.abortAll();
@@ -278,13 +277,11 @@ export class WorldDaemon {
       (lane) => pipeline.near?.run(lane) ?? Promise.resolve(),
       (error) => report('act', error),
     );
-    const guard = new PollGuard();
     const { probe } = link;
-    const standby = this.#openStandby(
-      { backend, store: state.store, guard, probe, schedules: () => schedulesOf(accounts) },
-      process,
-      () => pipeline,
-    );
+    const context = () => pipeline.context;
+    const schedules = () => schedulesOf(accounts);
+    const ticks = new PollTicks({ clock, timers, telemetry, context, schedules, standby: backend });
+    const standby = this.#openStandby({ backend, store: state.store, probe, ticks }, process, () => pipeline);
     const work = { accounts, store: state.store, clock, timers, random, time, telemetry, memory };
     const pipeline: Pipeline = openPipeline(
       {
@@ -298,13 +295,6 @@ export class WorldDaemon {
       true,
       over.signal,
     );
-    const ticks = new Set<Promise<void>>();
-    const take = (tick: BucketTick): void => {
-      const polled: Promise<void> = pollTick(pipeline.context, guard, tick)
-        .catch((error: unknown) => report('poll', error))
-        .finally(() => ticks.delete(polled));
-      ticks.add(polled);
-    };
     return {
       process,
       accounts,
@@ -313,7 +303,10 @@ export class WorldDaemon {
       time,
       pipeline,
       queue: lanes,
-      taker: { process, take },
+      taker: {
+        process,
+        take: (tick) => void ticks.take(tick).catch((error: unknown) => report('poll', error)),
+      },
       over,
       ticks,
       standby,
@@ -334,7 +327,7 @@ export class WorldDaemon {
   }
 
   #openStandby(
-    parts: Pick<StandbyParts, 'backend' | 'store' | 'guard' | 'probe' | 'schedules'>,
+    parts: Pick<StandbyParts, 'backend' | 'store' | 'probe' | 'ticks'>,
     { clock, timers }: MachineProcess,
     pipeline: () => Pipeline,
   ): Standby {

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { PollTicks } from '../../src/app/poll-ticks.ts';
 import { Standby } from '../../src/app/standby.ts';
 import { bucketOf } from '../../src/core/ports/state-store.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 import { systemClock, systemTimers } from '../../src/exchange/system-clock.ts';
 import type { PipelineContext } from '../../src/pipeline/pipeline-context.ts';
-import { PollGuard } from '../../src/pipeline/poll/poll-account.ts';
 import { createMemoryPlace, createMemoryState, createStandby } from '../../src/state/state.ts';
 import { EventQueue } from '../../src/world/event-queue.ts';
 import { Machine, MachineProcess } from '../../src/world/machine.ts';
@@ -15,9 +15,9 @@ import { load } from '../state/support/place.ts';
 const OPTIONS = { clock: systemClock, sharedNowMs: () => systemClock.nowMs() };
 const SEGMENT = [{ number: 1, text: '{"words":"sold"}', hash: 'h' }];
 
-let opened: Standby[] = [];
+let opened: (Standby | PollTicks)[] = [];
 afterEach(async () => {
-  for (const standby of opened) await standby.stop();
+  for (const part of opened) await part.stop();
   opened = [];
 });
 
@@ -30,6 +30,14 @@ function open(accountIds: readonly string[], { isAlone = false } = {}) {
   if (isAlone) backend.takeOver();
   const events: DaemonEvent[] = [];
   let probes = 0;
+  const ticks = new PollTicks({
+    clock: systemClock,
+    timers: systemTimers,
+    telemetry: { emit: () => undefined },
+    context: () => ({}) as PipelineContext,
+    schedules: () => [],
+    standby: backend,
+  });
   const standby = new Standby({
     backend,
     store: state.store,
@@ -38,14 +46,13 @@ function open(accountIds: readonly string[], { isAlone = false } = {}) {
     telemetry: { emit: (event) => void events.push(event) },
     handBackOthers: async () => undefined,
     probe: async () => (probes += 1),
-    schedules: () => [],
+    ticks,
     ordinal: 0,
-    guard: new PollGuard(),
     lanesSettled: async () => undefined,
     join: async () => undefined,
     runLane: async () => undefined,
   });
-  opened.push(standby);
+  opened.push(standby, ticks);
   standby.start({} as PipelineContext);
   const attached = async (accountId: string): Promise<number> =>
     (await state.audit.tail(accountId, 100)).filter(
@@ -140,30 +147,37 @@ describe('a process that is alone, in virtual time', () => {
     };
     const polledMs: number[] = [];
     const events: DaemonEvent[] = [];
-    const guard = new PollGuard();
     const takeDue: typeof store.takeDue = async (...asked) => {
       polledMs.push(queue.nowMs);
       await scene.endPoll();
       return await store.takeDue(...asked);
     };
+    const telemetry = { emit: (event: DaemonEvent) => void events.push(event) };
+    const ticks = new PollTicks({
+      clock,
+      timers,
+      telemetry,
+      context: () => context,
+      schedules: () => scene.schedules,
+      standby: backend,
+    });
     const standby = new Standby({
       backend,
       store,
       clock,
       timers,
-      telemetry: { emit: (event) => void events.push(event) },
+      telemetry,
       handBackOthers: () => scene.handBackOthers(),
       probe: async () => {
         if (!scene.isUp) throw new Error('lost');
       },
-      schedules: () => scene.schedules,
+      ticks,
       ordinal: 0,
-      guard,
       lanesSettled: () => scene.lanesEnd(),
       join: () => scene.join(),
       runLane: async () => undefined,
     });
-    standby.start({
+    const context = {
       accounts: { get: () => undefined, inBucket: () => [ID] },
       store: { takeDue },
       time: { notice: () => undefined },
@@ -171,7 +185,10 @@ describe('a process that is alone, in virtual time', () => {
       telemetry: { emit: () => undefined },
       clock,
       timers,
-    } as unknown as PipelineContext);
+    } as unknown as PipelineContext;
+    standby.start(context);
+    /** The queue gives a tick. */
+    const give = () => ticks.take({ everyMs: EVERY_MS, meantMs: 0, delaysMs: new Map([[bucketOf(ID), 0]]) });
     /** Times between polls, and from the last one until now. */
     const gapsMs = (): readonly number[] =>
       [...polledMs, queue.nowMs].map((atMs, index) => atMs - (polledMs[index - 1] ?? 0));
@@ -181,6 +198,7 @@ describe('a process that is alone, in virtual time', () => {
       clock,
       backend,
       standby,
+      give,
       polledMs,
       gapsMs,
       pass: (ms: number) => queue.run(queue.nowMs + ms, () => false),
@@ -235,7 +253,7 @@ describe('a process that is alone, in virtual time', () => {
   });
 
   test('polls until its work is handed back, then waits up to a second for a running poll, and begins no lane', async () => {
-    const { scene, backend, standby, polledMs, gapsMs, pass } = openAlone();
+    const { scene, backend, standby, give, polledMs, gapsMs, pass } = openAlone();
     const { promise: joins, resolve: join } = Promise.withResolvers<void>();
     scene.join = () => joins;
     await pass(10_000);
@@ -252,8 +270,13 @@ describe('a process that is alone, in virtual time', () => {
     await pass(200);
     expect([backend.isAlone, standby.turns.isSettling]).toEqual([false, false]);
     endPoll();
-    await pass(10_000);
-    expect(polledMs).toHaveLength(polls);
+    for (let tick = 0; tick < 10; tick++) {
+      await give();
+      await pass(EVERY_MS);
+    }
+    expect(polledMs).toHaveLength(polls + 10);
+    await pass(2_000);
+    expect(polledMs.length).toBeGreaterThan(polls + 10);
   });
 
   test('goes on as before when the store is lost during the hand-back', async () => {

@@ -94,7 +94,7 @@ describe.runIf(hasRedisServer())('without a rule, people are notified', () => {
       expect.stringMatching(/built-in\/config-refused.*the one before stays in force.*mode/s),
     ]);
     await daemon.queues.poll.pause();
-    await told('had paused the queue poll');
+    await told('had paused or limited the queue poll');
     await server.kill();
     await told('built-in/without-redis');
     await server.start();

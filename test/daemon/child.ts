@@ -6,6 +6,7 @@ import type { DaemonWorld } from './world.ts';
 
 const MAIN = path.join(import.meta.dirname, '../../src/cli/main.ts');
 const KILL_AT = path.join(import.meta.dirname, 'fixtures/kill-at.ts');
+const WALL_CLOCK = path.join(import.meta.dirname, 'fixtures/wall-clock.ts');
 
 /** `breakwater run` in its own process. */
 export interface ChildDaemon {
@@ -21,16 +22,26 @@ export interface ChildDaemon {
 
 export function startChild(
   world: Pick<DaemonWorld, 'configFile' | 'env'>,
-  options: { readonly args?: readonly string[]; readonly killAt?: string; readonly killAfter?: number } = {},
+  options: {
+    readonly args?: readonly string[];
+    readonly killAt?: string;
+    readonly killAfter?: number;
+    /** What its host's wall clock is ahead, milliseconds. */
+    readonly clockOffMs?: number;
+  } = {},
 ): ChildDaemon {
-  const { args = [], killAt, killAfter = 1 } = options;
-  const hook = killAt === undefined ? [] : ['--import', KILL_AT];
+  const { args = [], killAt, killAfter = 1, clockOffMs } = options;
+  const hook = [
+    ...(killAt === undefined ? [] : ['--import', KILL_AT]),
+    ...(clockOffMs === undefined ? [] : ['--import', WALL_CLOCK]),
+  ];
   const child = spawn(process.execPath, [...hook, MAIN, 'run', '--config', world.configFile, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       ...process.env,
       ...world.env,
       ...(killAt === undefined ? {} : { KILL_AT: killAt, KILL_AFTER: String(killAfter) }),
+      ...(clockOffMs === undefined ? {} : { CLOCK_OFF: String(clockOffMs) }),
     },
   });
   let output = '';

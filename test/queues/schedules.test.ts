@@ -62,7 +62,7 @@ describe('schedules', () => {
     const seen = ticks(world);
     for (let index = 0; index < 10; index++) {
       await assertSchedules(world.redis, world.queues.poll, WANTED.slice(0, 1));
-      await repairSchedules(world.redis, world.queues.poll, WANTED.slice(0, 1), Date.now());
+      await repairSchedules(world.redis, world.queues.poll, WANTED.slice(0, 1), { nowMs: Date.now() });
     }
     await eventually(() => seen.length >= 4, 'ticks');
     const meant = seen.map(({ id }) => meantAt(id) ?? 0);
@@ -85,7 +85,8 @@ describe('schedules', () => {
     expect(seen.some((tick) => isOf(tick, victim))).toBe(false);
     let repaired: readonly number[] = [];
     await eventually(async () => {
-      repaired = await repairSchedules(world.redis, world.queues.poll, WANTED, Date.now());
+      repaired = (await repairSchedules(world.redis, world.queues.poll, WANTED, { nowMs: Date.now() }))
+        .buckets;
       return repaired.length > 0;
     }, 'a repair');
     expect(repaired).toEqual(victim.buckets);
@@ -116,7 +117,7 @@ describe('schedules', () => {
     await assertSchedules(redis, poll, old);
     await assertSchedules(redis, poll, next);
     // The old one is still there for a moment, and one of an older version.
-    await repairSchedules(redis, poll, old, Date.now());
+    await repairSchedules(redis, poll, old, { nowMs: Date.now() });
     await poll.upsertJobScheduler('bucket-2', { every: everyMs });
     const all = ['bucket-2', 'buckets-0-2', 'buckets-0-3', 'buckets-40'];
     expect(await ids()).toEqual(all);
@@ -126,7 +127,7 @@ describe('schedules', () => {
     // Nothing here ticks bucket 40: if it is wanted elsewhere, it must continue.
     expect(await ids()).toEqual(['buckets-0-3', 'buckets-40']);
     // A schedule wanted elsewhere is set up again, and may stay until it has been seen twice more.
-    await repairSchedules(redis, poll, old, Date.now());
+    await repairSchedules(redis, poll, old, { nowMs: Date.now() });
     expect(await removeLeftovers(redis, poll, next, new Set())).toEqual(new Set(['buckets-0-2']));
     expect(await ids()).toEqual(['buckets-0-2', 'buckets-0-3', 'buckets-40']);
   });

@@ -234,6 +234,7 @@ const EVENTS: { readonly [K in DaemonEvent['kind']]: readonly [EventOf<K>, ...Ev
   digested: [{ kind: 'digested', outcome: 'failed', name: '2026-01-31T08:00', words: 'no records' }],
   exchangePath: [{ kind: 'exchangePath', host: 'api.example', error: 'timeout', words: 'no answer' }],
   queueResumed: [{ kind: 'queueResumed', queue: 'act' }],
+  ownTicks: [{ kind: 'ownTicks', state: 'begun' }],
   heartbeat: [{ kind: 'heartbeat', signal: 'success', atMs: AT, words: 'all is watched' }],
   botTold: [
     {

@@ -171,8 +171,10 @@ export type QueueEvent =
   | { readonly kind: 'controlRefused'; readonly words: string }
   /** A queued notice without a valid seal of the operators' key is delivered with a mark. */
   | { readonly kind: 'noticeUnproven'; readonly queue: 'notify'; readonly words: string }
-  /** Somebody had paused the whole queue; it was resumed. */
+  /** Somebody had paused the whole queue, or limited the jobs taken from it; it was resumed. */
   | { readonly kind: 'queueResumed'; readonly queue: QueueName }
+  /** `begun`: no ticks of the queue reach this process, which polls by its own clock. */
+  | { readonly kind: 'ownTicks'; readonly state: 'begun' | 'over' }
   /** Schedules that were stopped or missing were set up again. */
   | {
       readonly kind: 'schedulesAsserted';

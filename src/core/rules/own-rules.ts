@@ -6,6 +6,7 @@ export const OWN_RULES = {
   configRefused: 'built-in/config-refused',
   watchesLess: 'built-in/watches-less',
   queuePaused: 'built-in/queue-paused',
+  ownTicks: 'built-in/own-ticks',
   channelFailed: 'built-in/channel-failed',
   withoutRedis: 'built-in/without-redis',
 } as const;
