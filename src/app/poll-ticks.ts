@@ -33,6 +33,7 @@ export class PollTicks {
   readonly #takenMs = new Map<number, number>();
   #startedMs = 0;
   #byItselfMs = 0;
+  #isStopped = false;
   #callOff: (() => void) | undefined;
   /** While work done alone is handed back, no own tick polls. */
   isHeld = false;
@@ -51,6 +52,7 @@ export class PollTicks {
 
   /** Ends its own ticks. Resolves when no tick runs. */
   async stop(): Promise<void> {
+    this.#isStopped = true;
     this.#callOff?.();
     await this.settled();
   }
@@ -76,6 +78,7 @@ export class PollTicks {
   }
 
   #turn(): void {
+    if (this.#isStopped) return;
     const { clock, timers, telemetry, schedules, standby } = this.#parts;
     const wanted = schedules();
     const everyMs = Math.min(LONGEST_TURN_MS, ...wanted.map((schedule) => schedule.everyMs));

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { readinessOf } from '../../src/app/web/readiness.ts';
-import type { SharedAccount } from '../../src/app/web/shared-view.ts';
+import { JudgedClocks, type SharedAccount } from '../../src/app/web/shared-view.ts';
 import type { WatchedAccount } from '../../src/pipeline/pipeline-context.ts';
 import { manualClock } from '../state/support/manual-clock.ts';
 
@@ -32,7 +32,7 @@ function ask(accounts: readonly WatchedAccount[], shared: readonly SharedAccount
     ping: async () => 'PONG',
     view,
     accounts: () => accounts,
-    clock: manualClock(NOW),
+    clocks: new JudgedClocks(manualClock(NOW)),
     ...more,
   });
 }
@@ -121,6 +121,30 @@ test('one revoked key of several does not affect readiness; it is named, and if 
   expect(stale.checks[2]).toMatchObject({ ok: false, why: 'a was last judged 100 s ago, 10 s at most' });
   failures.splice(0, 1, { ...failures[0]!, error: 'timeout' });
   expect((await ask([a, b], [judged('a', 1_000, { positions: 900 }), revoked])).ready).toBe(false);
+});
+
+test('the age of the last judgement is that of the monotonic clock, whatever wall clocks say', async () => {
+  const clock = manualClock(NOW);
+  const clocks = new JudgedClocks(clock);
+  const why = async (shared: SharedAccount): Promise<string | undefined> => {
+    const { ready, checks } = await ask([watched('a', 2_000)], [shared], { clocks });
+    return ready ? undefined : checks[2]?.why;
+  };
+  const last = judged('a', 1_000, { positions: 0 });
+  expect(await why(last)).toBeUndefined();
+  clock.stepWall(-600_000);
+  clock.advance(8_900);
+  expect(await why(last)).toBeUndefined();
+  clock.advance(1_000);
+  expect(await why(last)).toBe('a was last judged 11 s ago, 10 s at most');
+  // By a host whose clock is an hour behind, and one an hour ahead: at most as old as the last look.
+  for (const offMs of [3_600_000, -3_600_000]) {
+    clock.advance(5_000);
+    const other = judged('a', offMs, { positions: 0 });
+    expect(await why(other)).toBeUndefined();
+    clock.advance(10_600);
+    expect(await why(other)).toMatch(/a was last judged 1[16] s ago, 10 s at most/);
+  }
 });
 
 test('many accounts in trouble are counted, not all named', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Daemon } from '../../src/app/daemon.ts';
+import type { AccountView } from '../../src/core/view/account-view.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { startReceiver } from '../notify/receiver.ts';
 import { hasRedisServer, startRedisServer } from '../support/redis.ts';
@@ -164,4 +165,28 @@ describe.runIf(hasRedisServer())('an account is polled and protected', () => {
       expect(blindMs).toBeLessThan(6_000 + SLOW_MACHINE_MS);
     },
   );
+});
+
+test('a wall clock that steps back by 600 s does not hide that nobody polls', async () => {
+  const scene = await open();
+  const { world, wait } = scene;
+  const poller = await world.start({ roles: ['poll', 'act', 'notify'] });
+  await polls(world, 'long', 3);
+  const url = (await world.start({ roles: ['web'], ordinal: 1 })).webUrl() ?? '';
+  const isReady = async () => (await fetch(`${url}/readyz`)).status === 200;
+  const stateOf = async () => {
+    const view = (await (await fetch(`${url}/api/v1/accounts/long`)).json()) as AccountView;
+    return view.state?.cause;
+  };
+  await wait(isReady, 'ready');
+  expect(await stateOf()).toBe('nothing');
+  await poller.stop('it ends', 30_000);
+  stepWallClock(-600_000);
+  const workedMs = startWorkingTime();
+  await wait(async () => !(await isReady()), 'not ready');
+  await wait(async () => (await stateOf()) === 'overdue', 'overdue');
+  expect(workedMs()).toBeLessThan(20_000);
+  // Who looks for the first time learns the age from then on.
+  const scrape = async () => await (await fetch(`${url}/metrics`)).text();
+  await wait(async () => (await scrape()).includes('cause="overdue"} 1'), 'overdue in the metrics');
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { readinessOf } from '../../src/app/web/readiness.ts';
-import { readSharedView } from '../../src/app/web/shared-view.ts';
+import { JudgedClocks, readSharedView } from '../../src/app/web/shared-view.ts';
 import { NO_CONTROLS } from '../../src/core/controls/controls.ts';
 import { viewAccount } from '../../src/core/view/view-account.ts';
 import type { WatchedAccount } from '../../src/pipeline/pipeline-context.ts';
@@ -92,7 +92,7 @@ async function readyz(world: World) {
     watchesOnly: () => undefined,
     view: async () => await shared(world),
     accounts: () => [watched],
-    clock: { nowMs: () => nowMs, monotonicMs: () => nowMs, sleep: async () => undefined },
+    clocks: new JudgedClocks({ nowMs: () => nowMs, monotonicMs: () => nowMs, sleep: async () => undefined }),
   });
   return { ready, why: checks.filter(({ ok }) => !ok).map(({ why }) => why) };
 }

@@ -13,7 +13,7 @@ import { createLinkDesk, usesOrAlone } from './link-desk.ts';
 import type { WebContent } from './listener.ts';
 import { readinessIn } from './readiness.ts';
 import { lostSeries, readQueues, readSharedFigures } from './shared-figures.ts';
-import { remembering } from './shared-view.ts';
+import { JudgedClocks, remembering } from './shared-view.ts';
 import { createViewSource } from './view-source.ts';
 
 /** Frequent or simultaneous requests share one read of Redis. */
@@ -26,8 +26,9 @@ export function webContent(base: Base, stress: StressSchedule): WebContent {
   const ids = () => configured().map(({ id }) => id);
   const stressed = remembering(clock, MAX_AGE_MS, () => stress.stored(new Set(ids())));
   const figureParts = { store: state.store, accounts: configured, queues, clock, time, stress: stressed };
+  const clocks = new JudgedClocks(clock);
   process.metrics.shared(
-    remembering(clock, MAX_AGE_MS, () => readSharedFigures(figureParts)),
+    remembering(clock, MAX_AGE_MS, () => readSharedFigures({ ...figureParts, clocks })),
     () => lostSeries(ids()),
   );
   process.metrics.budgets(() => accounts.budgets());

@@ -1,12 +1,11 @@
 import { EVERY_POLL } from '../../core/fields/field-catalogue.ts';
-import type { Clock } from '../../core/ports/clock.ts';
 import type { StoredAccount } from '../../core/ports/state-store.ts';
 import { isInPart } from '../../core/view/blindness.ts';
 import type { WatchedAccount } from '../../pipeline/pipeline-context.ts';
 import { inTime } from '../../web/in-time.ts';
 import type { Readiness } from '../../web/sources.ts';
 import type { Base } from '../open-base.ts';
-import { readSharedView, remembering, type SharedAccount } from './shared-view.ts';
+import { JudgedClocks, readSharedView, remembering, type SharedAccount } from './shared-view.ts';
 
 export interface ReadinessParts {
   readonly ping: () => Promise<unknown>;
@@ -17,7 +16,7 @@ export interface ReadinessParts {
   readonly view: () => Promise<readonly SharedAccount[]>;
   /** As configured now. */
   readonly accounts: () => readonly WatchedAccount[];
-  readonly clock: Clock;
+  readonly clocks: JudgedClocks;
 }
 
 /** Repeated requests share one read of Redis. */
@@ -40,7 +39,8 @@ export function readinessIn({
   const isAlone = (): boolean => state.standby?.isAlone === true;
   const watchesOnly = (): string | undefined => state.standby?.watchesOnly;
   const ping = (): Promise<unknown> => redis.ping();
-  return () => readinessOf({ ping, isAlone, watchesOnly, view, accounts: configured, clock });
+  const clocks = new JudgedClocks(clock);
+  return () => readinessOf({ ping, isAlone, watchesOnly, view, accounts: configured, clocks });
 }
 
 type Check = Readiness['checks'][number];
@@ -85,12 +85,11 @@ async function examineAccounts(parts: ReadinessParts): Promise<readonly Check[]>
   }
   const found = new Map(view.map((account) => [account.accountId, account]));
   const watched = parts.accounts();
-  const nowMs = parts.clock.nowMs();
   const unjudged = watched.flatMap(({ id }) => whyUnjudged(id, found.get(id)));
   // Only a person can change an account's key, and is notified. Such an account must not make the others unready.
   const able = watched.filter(({ id }) => !isKeyRefused(found.get(id)));
   const due = able.length === 0 ? watched : able;
-  const stale = due.flatMap((account) => whyStale(account, found.get(account.id), nowMs));
+  const stale = due.flatMap((account) => whyStale(account, found.get(account.id), parts.clocks));
   const refused = watched.filter((account) => !due.includes(account)).map(({ id }) => id);
   const isOne = watched.length === 1;
   return [
@@ -162,8 +161,9 @@ export function freshForMs({
 function whyStale(
   account: WatchedAccount,
   shared: SharedAccount | undefined,
-  nowMs: number,
+  clocks: JudgedClocks,
 ): readonly string[] {
+  const nowMs = clocks.nowMs(shared);
   const { evaluation, figures } = storedOf(shared)?.documents ?? {};
   if (evaluation?.passage === undefined) return [`${account.id} has no data`];
   const boundMs = freshForMs(account);

@@ -11,7 +11,7 @@ import { meantAt } from '../../queues/schedules.ts';
 import { StateSeries } from '../../telemetry/metrics/state-gauges.ts';
 import type { QueueFigures, SharedFigures } from '../../telemetry/record.ts';
 import { inTime } from '../../web/in-time.ts';
-import { readBuckets } from './shared-view.ts';
+import { type JudgedClocks, readBuckets } from './shared-view.ts';
 
 export interface FigureParts {
   readonly store: Pick<StateStore, 'readBucket'>;
@@ -20,6 +20,7 @@ export interface FigureParts {
   readonly queues: { readonly all: readonly Queue[] };
   readonly stress: () => Promise<StoredStress | undefined>;
   readonly clock: Clock;
+  readonly clocks: JudgedClocks;
   /** The lanes' clock, by which intents are dated. */
   readonly time: Pick<LaneTime, 'nowMs'>;
 }
@@ -52,15 +53,16 @@ const AT_A_STRETCH = 8;
 
 /** The series of every configured account. Keeps no account: a thousand would need ten times the series' memory. */
 async function readState(parts: FigureParts, signal: AbortSignal): Promise<StateSeries> {
-  const { store, clock, time } = parts;
+  const { store, clocks, time } = parts;
   const watched = parts.accounts();
   const places = new Map(watched.map(({ id, rules }, index) => [id, { index, rules }]));
   const series = new StateSeries(watched.length);
   let count = 0;
   for await (const accounts of readBuckets(store, [...places.keys()], { remember: false })) {
-    for (const { accountId, load, controls } of accounts) {
+    for (const shared of accounts) {
+      const { accountId, load, controls } = shared;
       const { index, rules } = places.get(accountId)!;
-      const times = { nowMs: clock.nowMs(), laneMs: time.nowMs() };
+      const times = { nowMs: clocks.nowMs(shared), laneMs: time.nowMs() };
       const figures = accountFigures({ load, rules, controls, nowMs: times.nowMs });
       series.take(index, figures, times);
       series.isPausedEverywhere ||= isPausedEverywhere(controls, times.nowMs);

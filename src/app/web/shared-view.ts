@@ -6,6 +6,7 @@ import {
   type ReadOptions,
   type StateStore,
 } from '../../core/ports/state-store.ts';
+import type { Instant } from '../../core/quantities/snapshot.ts';
 
 /** A configured account as stored in the shared state; every process shows it alike. */
 export interface SharedAccount {
@@ -44,6 +45,36 @@ export async function* readBuckets(
     for (const { accounts, controls } of views) {
       yield accounts.map((load) => ({ accountId: accountIdOf(load), load, controls }));
     }
+  }
+}
+
+/** Ages judgements by the monotonic clock of this process: wall clocks step, and differ between hosts. */
+export class JudgedClocks {
+  readonly #clock: Clock;
+  /** By account: its last judgement, how old it was when last looked at, and when that was (monotonic). */
+  readonly #seen = new Map<
+    string,
+    { readonly at: Instant; readonly ageMs: number; readonly lookMs: number }
+  >();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The time on the clock by which the account was judged, Unix milliseconds. */
+  nowMs(shared: SharedAccount | undefined): number {
+    const { load } = shared ?? {};
+    const at = load?.kind === 'loaded' ? load.account.documents.evaluation?.passage?.at : undefined;
+    if (shared === undefined || at === undefined) return this.#clock.nowMs();
+    const lookMs = this.#clock.monotonicMs();
+    const before = this.#seen.get(shared.accountId);
+    const sinceMs = lookMs - (before?.lookMs ?? Number.NEGATIVE_INFINITY);
+    const isSame = before?.at.wallMs === at.wallMs && before.at.monotonicMs === at.monotonicMs;
+    // A new judgement was made since the last look.
+    const newMs = Math.min(sinceMs, Math.max(0, this.#clock.nowMs() - at.wallMs));
+    const ageMs = isSame ? before.ageMs + sinceMs : newMs;
+    this.#seen.set(shared.accountId, { at, ageMs, lookMs });
+    return at.wallMs + ageMs;
   }
 }
 

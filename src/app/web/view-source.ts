@@ -5,7 +5,7 @@ import type { AccountView } from '../../core/view/account-view.ts';
 import { lostView, viewAccount } from '../../core/view/view-account.ts';
 import type { SourcedView, ViewSource } from '../../web/sources.ts';
 import type { ConfiguredAccounts } from '../configured-accounts.ts';
-import { readSharedView, remembering, type SharedAccount } from './shared-view.ts';
+import { JudgedClocks, readSharedView, remembering, type SharedAccount } from './shared-view.ts';
 
 export interface ViewSourceParts {
   readonly store: Pick<StateStore, 'readBucket' | 'remembered'>;
@@ -21,6 +21,7 @@ const STALE_MS = 5_000;
 /** A view with what it was made from, and when. */
 interface Made extends SourcedView {
   readonly from: Origin;
+  /** By the monotonic clock. */
   readonly atMs: number;
 }
 
@@ -35,10 +36,12 @@ interface Origin {
 /** Views of the configured accounts, computed once for each of their states. */
 export function createViewSource({ store, accounts, clock }: ViewSourceParts): ViewSource {
   const made = new Map<string, Made>();
+  const clocks = new JudgedClocks(clock);
   const ids = (): readonly string[] => accounts.all().map(({ id }) => id);
   const view = (shared: SharedAccount, storeLink: 'ok' | 'lost' = 'ok'): SourcedView => {
     const before = made.get(shared.accountId);
-    const next = viewOnce(shared, before, { accounts, nowMs: clock.nowMs(), storeLink });
+    const times = { nowMs: clocks.nowMs(shared), monotonicMs: clock.monotonicMs() };
+    const next = viewOnce(shared, before, { accounts, ...times, storeLink });
     made.set(shared.accountId, next);
     return next;
   };
@@ -80,12 +83,13 @@ function forgetOthers(made: Map<string, Made>, ids: readonly string[]): void {
 interface ViewContext {
   readonly accounts: ViewSourceParts['accounts'];
   readonly nowMs: number;
+  readonly monotonicMs: number;
   readonly storeLink: 'ok' | 'lost';
 }
 
 function viewOnce(shared: SharedAccount, before: Made | undefined, context: ViewContext): Made {
   const { accountId, load, controls } = shared;
-  const { accounts, nowMs, storeLink } = context;
+  const { accounts, nowMs, monotonicMs, storeLink } = context;
   const rules = accounts.get(accountId)?.rules;
   const stored = load.kind === 'loaded' ? load.account : load.problem.message;
   const isSame =
@@ -93,14 +97,14 @@ function viewOnce(shared: SharedAccount, before: Made | undefined, context: View
     before.from.controls === controls &&
     before.from.rules === rules &&
     before.from.storeLink === storeLink;
-  if (isSame && nowMs - before.atMs < STALE_MS && !hasEnded(before.view, nowMs)) return before;
+  if (isSame && monotonicMs - before.atMs < STALE_MS && !hasEnded(before.view, nowMs)) return before;
   const lanes = lanesOf(load);
   const hasActed = !sameItems(lanes, before?.from.lanes ?? []);
   return {
     view: viewAccount({ load, rules, controls, nowMs, storeLink, balances: accounts.balancesOf(accountId) }),
     acted: (before?.acted ?? 0) + (hasActed ? 1 : 0),
     from: { load: stored, controls, rules, lanes, storeLink },
-    atMs: nowMs,
+    atMs: monotonicMs,
   };
 }
 
