@@ -163,7 +163,7 @@ function addBeside(need: SizedNeed, slippage: number, scene: SetScene, plan: Set
     pushReduce(need, { ...added, ...(isHalfPlaced && { part: 'far' }) }, scene, plan);
     return;
   }
-  if (resend(need, scene, plan) || why === undefined) return;
+  if (resend(need, scene, plan) || (why === undefined && !(isFull && missing.gte(least)))) return;
   const blocked = scene.settings.cancel === 'never' ? 'cancelForbidden' : 'stopNotCancellable';
   plan.blocked.push({ key: need.winner.key, why: blocked });
 }
