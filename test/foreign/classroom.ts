@@ -202,10 +202,8 @@ export async function play({ situation, path, foreign, moment }: Case): Promise<
     if (orders.length > MOST_ORDERS_A_MINUTE) faults.push(`${orders.length} orders in a minute`);
   const closed = SIZE - left - liquidated(world);
   const largest = Math.max(0, ...ours.map(({ amount }) => Number(amount)));
-  if (!isLie && closed > SIZE - least + 1e-9) {
-    const how = closed > SIZE - least + largest + 1e-9 ? 'more than one order' : 'up to one order';
-    faults.push(`closed ${how} beyond the target: ${left.toFixed(3)} left`);
-  }
+  if (!isLie && closed > SIZE - least + largest + 1e-9)
+    faults.push(`closed more than one order beyond the target: ${left.toFixed(3)} left`);
   return { replies: taught.count, orders: ours.length, left, notices: notices.length, faults };
 }
 

