@@ -72,7 +72,7 @@ const ACTING = {
     integer: true,
     expected: 'a whole number from 1 to 1000',
   }).describe(
-    'Sets of orders that may go to one market within a minute although no read shows a moved position or price. Past that one goes a minute, or every 1 to 10 s near liquidation, and people are told.',
+    'Sets of orders that may go to one market although no read shows a moved position or price; one a minute is forgotten. Past that one goes a minute, or every 1 to 10 s near liquidation, and people are told.',
   ),
   slippage: slippageSteps().describe(
     'For `reduce` actions without their own: slippage of each attempt in turn; the last one is kept.',

@@ -1,4 +1,5 @@
 import type { Recorder } from '../audit/audit-event.ts';
+import { lastSeen } from '../lanes/absence.ts';
 import type {
   Brake,
   BrakeCount,
@@ -6,15 +7,20 @@ import type {
   MarketRead,
   ReadPosition,
   RequestStep,
+  UnclosedOrder,
 } from '../lanes/lane-state.ts';
-import { findPosition } from '../lanes/market-read.ts';
+import { findPosition, isSameHolding } from '../lanes/market-read.ts';
 import { speedTowards } from '../orders/activation-gap.ts';
 import { marketOf } from '../orders/market-steps.ts';
 import { activationGap } from '../orders/order-prices.ts';
-import { toDecimal, ZERO } from '../quantities/decimal.ts';
+import { type Decimal, formatDecimal, maxDecimal, toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
+import { leastTarget } from './intent.ts';
 
-const WINDOW_MS = 60_000;
+/** A set is forgotten after this time: the rate at which sets go on without a visible change. */
+export const REFILL_MS = 60_000;
+/** A longer set counts as several: a list that names other positions each time would never end one. */
+const MOST_PLACES = 16;
 
 type SendingStep = Exclude<RequestStep, { readonly kind: 'readPositions' }>;
 
@@ -26,53 +32,152 @@ export function brakedUntilMs(
   nowMs: number,
 ): number | undefined {
   const { brake } = state;
-  if (brake === undefined || continues(brake, step)) return undefined;
-  const { setsMs, heldSinceMs } = brake[countOf(step)];
-  const lastMs = setsMs.at(-1);
-  if (lastMs === undefined) return undefined;
-  if (heldSinceMs === null && recentOf(setsMs, nowMs).length < mostSets) return undefined;
-  const untilMs = lastMs + paceMs(state);
+  const count = brake === undefined || continues(brake, step) ? undefined : brake[countOf(step)];
+  const spent = count !== undefined && isSpent(count, mostSets, nowMs) ? [count.lastMs] : [];
+  const sent = exceeded(state, step).map(({ sentMs }) => sentMs);
+  const untilMs = Math.max(...spent, ...sent) + paceMs(state);
   return nowMs < untilMs ? untilMs : undefined;
 }
 
-const NOTHING: BrakeCount = { setsMs: [], heldSinceMs: null };
+/** How many sets are not forgotten yet. */
+function setsAt({ sets, lastMs }: BrakeCount, nowMs: number): number {
+  return Math.max(0, sets - Math.max(0, nowMs - lastMs) / REFILL_MS);
+}
 
-/** Counts a request before it is sent. */
-export function countSent(state: LaneState, step: SendingStep, nowMs: number): Brake {
-  const seen = (state.read?.positions ?? []).map(({ positionId, sizeBase, markPrice, openDate }) => {
-    return { positionId, sizeBase, markPrice, openDate };
-  });
-  const brake = state.brake ?? { orders: NOTHING, cancels: NOTHING, sent: [], seen };
+export function isSpent(count: BrakeCount, mostSets: number, nowMs: number): boolean {
+  return setsAt(count, nowMs) + 1 > mostSets;
+}
+
+export function countSet(count: BrakeCount | undefined, nowMs: number): BrakeCount {
+  const sets = count === undefined ? 0 : setsAt(count, nowMs);
+  return { sets: sets + 1, lastMs: nowMs, isTold: sets > 0 && count?.isTold === true };
+}
+
+/** Counts a request before it is sent. A reduction sent again under its own id adds no amount. */
+export function countSent(state: LaneState, step: SendingStep, nowMs: number): LaneState {
+  const { unclosed = [], brake = { sent: [], seen: seenIn(state.latestRead ?? state.read) } } = state;
   const name = countOf(step);
+  const places = step.kind === 'place' ? [placeOf(step)] : [];
   // The orders behind a cancel are another set than those before it.
-  if (name === 'orders' && continues(brake, step)) return { ...brake, sent: [...brake.sent, placeOf(step)] };
-  const count = { ...brake[name], setsMs: [...recentOf(brake[name].setsMs, nowMs), nowMs] };
-  return { ...brake, [name]: count, sent: name === 'orders' ? [placeOf(step)] : [] };
+  const counted: Brake = continues(brake, step)
+    ? { ...brake, sent: [...brake.sent, ...places] }
+    : { ...brake, [name]: countSet(brake[name], nowMs), sent: places };
+  if (step.kind !== 'place' || step.order.role !== 'reduce') return { ...state, brake: counted };
+  const { positionId, amount, request } = step.order;
+  const { clientOrderId } = request;
+  const isKnown = unclosed.some((one) => one.clientOrderId === clientOrderId);
+  const added = isKnown ? [] : [{ positionId, clientOrderId, amount, sentMs: nowMs }];
+  return { ...state, brake: counted, unclosed: [...unclosed, ...added] };
 }
 
-/** Holds such requests back, and tells people the first time. */
-export function held(state: LaneState, step: SendingStep, audit: Recorder, nowMs: number): LaneState {
-  const { brake } = state;
-  const name = countOf(step);
-  if (brake === undefined || brake[name].heldSinceMs !== null) return state;
-  const what = name === 'orders' ? 'sets of orders' : 'cancels';
-  audit.emit({
-    kind: 'braked',
-    reason: 'nothingChanges',
-    words: `${brake[name].setsMs.length} ${what} within a minute changed neither a position nor the market: from now on one a minute, near liquidation one every 1 to 10 s. Look at the exchange for what stands there, and for what it answers`,
-    alarm: true,
+const RATE_WORDS =
+  'from now on one a minute, near liquidation one every 1 to 10 s. Look at the exchange for what stands there, and for what it answers';
+
+/** Holds a request back, and tells people the first time. */
+export function held(state: LaneState, step: SendingStep, audit: Recorder): LaneState {
+  const { brake, unclosed = [] } = state;
+  const over = exceeded(state, step);
+  const count = brake?.[countOf(step)];
+  if (step.kind === 'place' && over.length > 0) {
+    if (over.some(({ isTold }) => isTold)) return state;
+    const { key, positionId, ruleId, placedSizeBase } = step.order;
+    const words = `orders for ${formatDecimal(sumOf(over))} of ${placedSizeBase} were sent, and no read shows what became of them: ${RATE_WORDS}`;
+    audit.emit({ kind: 'braked', key, positionId, ruleId, reason: 'sumOfAmounts', words, alarm: true });
+    const told = over.map((one) => ({ ...one, isTold: true as const }));
+    return { ...state, unclosed: [...unclosed.filter((one) => !over.includes(one)), ...told] };
+  }
+  if (brake === undefined || count === undefined || count.isTold) return state;
+  const what = step.kind === 'place' ? 'sets of orders' : 'cancels';
+  const words = `${Math.floor(count.sets)} ${what} changed neither a position nor the market: ${RATE_WORDS}`;
+  audit.emit({ kind: 'braked', reason: 'nothingChanges', words, alarm: true });
+  return { ...state, brake: { ...brake, [countOf(step)]: { ...count, isTold: true } } };
+}
+
+/**
+ * What may still fill for the position of a reduction that would let it exceed what is to be closed by more than one
+ * order; else nothing. The exchange trims a full close.
+ */
+function exceeded({ unclosed = [], intents }: LaneState, step: SendingStep): readonly UnclosedOrder[] {
+  if (step.kind !== 'place' || step.isResend || step.order.role !== 'reduce') return [];
+  const { positionId, amount, placedSizeBase } = step.order;
+  const target = leastTarget(intents, positionId);
+  if (target === undefined || target.eq(ZERO)) return [];
+  const sent = unclosed.filter((one) => one.positionId === positionId);
+  const toClose = toDecimal(placedSizeBase).minus(target);
+  return sumOf(sent).plus(toDecimal(amount)).gt(toClose.plus(toClose)) ? sent : [];
+}
+
+function sumOf(orders: readonly UnclosedOrder[]): Decimal {
+  return orders.reduce((sum, { amount }) => sum.plus(toDecimal(amount)), ZERO);
+}
+
+/** Takes what cannot fill any more out of the sum of amounts. */
+export function withoutSent(state: LaneState, isGone: (order: UnclosedOrder) => boolean): LaneState {
+  const { unclosed = [], ...rest } = state;
+  const left = unclosed.filter((order) => !isGone(order));
+  return left.length === 0 ? rest : { ...rest, unclosed: left };
+}
+
+function withAmount(order: UnclosedOrder, amount: Decimal): UnclosedOrder {
+  return { ...order, amount: formatDecimal(amount) };
+}
+
+/** Takes what a read shows as closed out of the sum, from the oldest orders. */
+export function withoutClosed(state: LaneState, read: MarketRead): LaneState {
+  const falls = new Map<string, Decimal>();
+  const unclosed = (state.unclosed ?? []).flatMap((order) => {
+    const { positionId } = order;
+    const [was, is] = [lastSeen(state, positionId), findPosition(read, positionId)];
+    if (was === undefined || is === undefined) return order;
+    if (!isSameHolding(was, is)) return [];
+    const fall = falls.get(positionId) ?? toDecimal(was.sizeBase).minus(toDecimal(is.sizeBase));
+    const left = toDecimal(order.amount).minus(maxDecimal(fall, ZERO));
+    falls.set(positionId, left.neg());
+    return left.gt(ZERO) ? withAmount(order, left) : [];
   });
-  return { ...state, brake: { ...brake, [name]: { ...brake[name], heldSinceMs: nowMs } } };
+  return withoutSent({ ...state, unclosed }, () => false);
 }
 
-/** Releases the brake once a read shows that something changed. */
+/** Releases the brake once a read shows another size of a position; a moved market excuses one set. */
 export function eased(state: LaneState, read: MarketRead, settings: AccountSettings): LaneState {
   const { brake, ...free } = state;
-  return brake === undefined || !hasChanged(brake, read, marketOf(state, settings)) ? state : free;
+  if (brake === undefined) return state;
+  const market = marketOf(state, settings);
+  const now = seenIn(read);
+  if (brake.seen.some((was) => now.some((is) => isChanged(was, is)))) return free;
+  const kept = brake.seen.map((was) => now.find((is) => isMoved(was, is, market)) ?? was);
+  const added = now.filter(({ positionId }) => !kept.some((was) => was.positionId === positionId));
+  const hasMoved = kept.some((one, index) => one !== brake.seen[index]);
+  if (!hasMoved && added.length === 0) return state;
+  const excuse = (count: BrakeCount | undefined): BrakeCount | undefined =>
+    hasMoved && count ? { ...count, sets: Math.min(count.sets, settings.mostSets) - 1 } : count;
+  const seen = [...kept, ...added].slice(-MOST_PLACES);
+  return {
+    ...state,
+    brake: { ...brake, orders: excuse(brake.orders), cancels: excuse(brake.cancels), seen },
+  };
 }
 
-function recentOf(setsMs: readonly number[], nowMs: number): readonly number[] {
-  return setsMs.filter((atMs) => nowMs - atMs < WINDOW_MS);
+type Seen = Brake['seen'][number];
+
+function seenIn(read: MarketRead | null): readonly Seen[] {
+  return (read?.positions ?? []).map(({ positionId, sizeBase, markPrice, markError, openDate }) => {
+    return { positionId, sizeBase, markPrice, markError, openDate };
+  });
+}
+
+function isChanged(was: Seen, is: Seen): boolean {
+  if (is.positionId !== was.positionId) return false;
+  return is.openDate !== was.openDate || !toDecimal(is.sizeBase).eq(toDecimal(was.sizeBase));
+}
+
+/** A mark within the gap of an order is no move: no order is priced anew for it. */
+function isMoved(was: Seen, is: Seen, market: MarketSettings | undefined): boolean {
+  if (is.positionId !== was.positionId || is.markPrice === null) return false;
+  if (was.markPrice === null) return true;
+  const movedBy = toDecimal(is.markPrice).minus(toDecimal(was.markPrice)).abs();
+  const view = { markPrice: was.markPrice, markError: is.markError };
+  return movedBy.gt(market === undefined ? ZERO : activationGap(view, market));
 }
 
 function countOf(step: SendingStep): 'orders' | 'cancels' {
@@ -81,7 +186,8 @@ function countOf(step: SendingStep): 'orders' | 'cancels' {
 
 /** Whether an order stands beside those of the newest set. */
 function continues({ sent }: Brake, step: SendingStep): boolean {
-  return step.kind === 'place' && sent.length > 0 && !sent.includes(placeOf(step));
+  const isOpen = sent.length > 0 && sent.length < MOST_PLACES;
+  return step.kind === 'place' && isOpen && !sent.includes(placeOf(step));
 }
 
 /** Names the place of an order in a set. Not by the key: it changes with each episode, so it bounds nothing. */
@@ -89,20 +195,6 @@ function placeOf(step: SendingStep): string {
   if (step.kind !== 'place') return '';
   const { role, positionId, part = '', trial = false, request, coverBasis } = step.order;
   return [role, positionId, part, trial, request.inFavour === true, coverBasis?.leave ?? ''].join(' ');
-}
-
-/** A mark within the gap of an order is no change: no order is priced anew for it. */
-function hasChanged(brake: Brake, read: MarketRead, market: MarketSettings | undefined): boolean {
-  if (read.positions.length !== brake.seen.length) return true;
-  return brake.seen.some(({ positionId, sizeBase, markPrice, openDate }) => {
-    const now = findPosition(read, positionId);
-    if (now === undefined || now.openDate !== openDate) return true;
-    if (!toDecimal(now.sizeBase).eq(toDecimal(sizeBase))) return true;
-    if (now.markPrice === null || markPrice === null) return false;
-    const movedBy = toDecimal(now.markPrice).minus(toDecimal(markPrice)).abs();
-    const view = { markPrice, markError: now.markError };
-    return movedBy.gt(market === undefined ? ZERO : activationGap(view, market));
-  });
 }
 
 const LEAST_PACE_MS = 1_000;
@@ -114,10 +206,10 @@ const SETS_TO_LIQUIDATION = 5;
 function paceMs(state: LaneState): number {
   const paces = (state.latestRead?.positions ?? []).map((position) => {
     const leftMs = timeLeftMs(position, state) / SETS_TO_LIQUIDATION;
-    if (leftMs >= WINDOW_MS && !isNear(position)) return WINDOW_MS;
+    if (leftMs >= REFILL_MS && !isNear(position)) return REFILL_MS;
     return Math.min(MOST_PACE_MS, Math.max(LEAST_PACE_MS, leftMs));
   });
-  return Math.min(WINDOW_MS, ...paces);
+  return Math.min(REFILL_MS, ...paces);
 }
 
 /** A market that is halted stands still, and may open far away. */

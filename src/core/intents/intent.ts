@@ -352,6 +352,13 @@ export function boundByApproval(
   return approvedBase === undefined ? target : maxDecimal(target, toDecimal(approvedBase));
 }
 
+/** The smallest target of a position's open intents; undefined: none has one. */
+export function leastTarget(intents: readonly Intent[], positionId: string): Decimal | undefined {
+  const open = intents.filter((intent) => isOpen(intent) && intent.positionId === positionId);
+  const targets = open.flatMap(({ targetBase }) => (targetBase === null ? [] : [toDecimal(targetBase)]));
+  return targets.toSorted((a, b) => a.cmp(b))[0];
+}
+
 export function isOpen(intent: Intent): boolean {
   return intent.end === null;
 }

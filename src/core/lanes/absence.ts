@@ -18,7 +18,7 @@ function absenceOf(state: LaneState, positionId: string): Absence | undefined {
   return state.absent?.find((absence) => absence.positionId === positionId);
 }
 
-function lastSeen(state: LaneState, positionId: string): ReadPosition | undefined {
+export function lastSeen(state: LaneState, positionId: string): ReadPosition | undefined {
   return findPosition(state.read, positionId) ?? absenceOf(state, positionId)?.last ?? undefined;
 }
 

@@ -1,3 +1,4 @@
+import { withoutSent } from '../intents/brake.ts';
 import { restInClosedMarket } from '../orders/after-outage.ts';
 import { fenceEndMs } from '../orders/fence.ts';
 import { orderTypesOf } from '../orders/order-request.ts';
@@ -96,9 +97,11 @@ export function cancelled(state: LaneState, { step, startedMs }: SentCancel, sce
   const ownTypes = orderTypesOf(state.market);
   const { types } = step.request;
   const coversOwn = types === undefined || ownTypes.every((type) => types.includes(type));
-  const left = withLeft(
-    rest,
-    afterCancel(state.orders, { types, ownTypes, cancelSentMs: startedMs }, settings),
+  const orders = afterCancel(state.orders, { types, ownTypes, cancelSentMs: startedMs }, settings);
+  const isLeft = (id: string): boolean => orders.some(({ request }) => request.clientOrderId === id);
+  const left = withoutSent(
+    withLeft(rest, orders),
+    ({ clientOrderId }) => settings.cancelCoversStops && !isLeft(clientOrderId),
   );
   const settled = coversOwn ? settleDoubt(left, startedMs, scene) : rest;
   const readAfterMs = nowMs + settings.readLagMs;

@@ -1,6 +1,7 @@
+import { leastTarget } from '../intents/intent.ts';
 import { mayAnyAddUp } from '../orders/beside.ts';
 import { fenceEndMs } from '../orders/fence.ts';
-import { formatDecimal, maxDecimal, minDecimal, toDecimal } from '../quantities/decimal.ts';
+import { formatDecimal, maxDecimal, toDecimal } from '../quantities/decimal.ts';
 import type { LaneScene } from './lane-change.ts';
 import type { CancelStep, CancelTask, Doubt, LaneState, MarketRead } from './lane-state.ts';
 import type { OwnOrder } from './own-order.ts';
@@ -60,12 +61,8 @@ export function unusedAttempt({ attempt }: LaneState): number {
  */
 export function actedOnByAnother(state: LaneState, order: OwnOrder): LaneState {
   const attempt = unusedAttempt(state);
-  const targets = state.intents.flatMap(({ positionId, end, targetBase }) =>
-    positionId === order.positionId && end === null && targetBase !== null ? [toDecimal(targetBase)] : [],
-  );
-  const [first, ...further] = targets;
-  if (order.role !== 'reduce' || first === undefined) return { ...state, attempt };
-  const target = further.reduce((least, one) => minDecimal(least, one), first);
+  const target = leastTarget(state.intents, order.positionId);
+  if (order.role !== 'reduce' || target === undefined) return { ...state, attempt };
   const left = toDecimal(order.placedSizeBase).minus(target);
   const amount = formatDecimal(maxDecimal(left, toDecimal(order.amount)));
   return { ...changeOrder(state, order, (known) => ({ ...known, amount })), attempt };

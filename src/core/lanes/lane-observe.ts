@@ -1,5 +1,5 @@
 import { noteFills } from '../costs/note-fills.ts';
-import { eased } from '../intents/brake.ts';
+import { eased, withoutClosed, withoutSent } from '../intents/brake.ts';
 import { coverIntent, isOpen, type LaneRequest, reconcileRequests } from '../intents/intent.ts';
 import { learnMaintenance } from '../intents/learn-maintenance.ts';
 import { learnMargins } from '../intents/own-margin.ts';
@@ -38,9 +38,15 @@ export function observeRequests(
   settings: AccountSettings,
   nowMs: number,
 ): LaneChange {
-  return changeLane(state, settings, nowMs, (scene) =>
-    settleIntents(reconcileRequests(state, requests, conclusive, scene), false, scene),
-  );
+  return changeLane(state, settings, nowMs, (scene) => {
+    const asked = reconcileRequests(state, requests, conclusive, scene);
+    const isAsked = new Set(asked.intents.map(({ positionId }) => positionId));
+    return settleIntents(
+      withoutSent(asked, ({ positionId }) => !isAsked.has(positionId)),
+      false,
+      scene,
+    );
+  });
 }
 
 /**
@@ -70,7 +76,7 @@ export function observeRead(
     }
     const certain = withoutOldDoubt(comparedWith(noted, read, scene), read, scene);
     const absent = judgeAbsences(certain, read, observation, scene);
-    const absorbed = absorb(withAbsent(certain, absent), read, scene);
+    const absorbed = absorb(withAbsent(withoutClosed(certain, read), absent), read, scene);
     return noteFills(state, absorbed, scene);
   });
 }
@@ -200,7 +206,11 @@ function absorb(state: LaneState, read: MarketRead, scene: LaneScene): LaneState
   }
   const measured = measuredBy(absorbed.filled, state.read, read);
   const known = measured === undefined ? state : learn(state, { measuredBasis: measured });
-  const moved = noteInversions({ ...known, read, orders: absorbed.orders }, read, settings);
+  const noted = noteInversions({ ...known, read, orders: absorbed.orders }, read, settings);
+  const inverted = noted.orders.filter((order) => order.inverted === true);
+  const moved = withoutSent(noted, ({ clientOrderId }) =>
+    inverted.some(({ request }) => request.clientOrderId === clientOrderId),
+  );
   const released = releaseLadders(forgetAnchors(moved, read), read);
   const triggered = triggerCovers(released, read, absorbed.filled, scene);
   return settleIntents(triggered, true, scene);

@@ -95,6 +95,8 @@ export interface LaneState {
   readonly costs?: readonly PendingCost[];
   /** What was sent since a read last showed a change. Absent: nothing. */
   readonly brake?: Brake;
+  /** Reductions not shown as closed, whatever was answered, of positions with intents; oldest first. Absent: none. */
+  readonly unclosed?: readonly UnclosedOrder[];
   /** Marks of standing orders and held-back actions already reported, so that each is reported once. */
   readonly reported: readonly string[];
   /** Orders held back by observe mode or a pending approval, as they would be sent. Absent: none. */
@@ -160,20 +162,34 @@ export interface Absence {
 
 /** What a lane sent while nothing changed that can be seen, whatever the replies said (design: a brake). */
 export interface Brake {
-  readonly orders: BrakeCount;
+  readonly orders?: BrakeCount | undefined;
   /** Counted by themselves: refused cancels hold no reduction back. */
-  readonly cancels: BrakeCount;
+  readonly cancels?: BrakeCount | undefined;
   /** What the newest set has sent. A second order for the same place begins another set. */
   readonly sent: readonly string[];
-  /** The positions before the first of these sets. */
-  readonly seen: readonly Pick<ReadPosition, 'positionId' | 'sizeBase' | 'markPrice' | 'openDate'>[];
+  /** Each position as first seen since, with the mark of its last move. */
+  readonly seen: readonly Pick<
+    ReadPosition,
+    'positionId' | 'sizeBase' | 'markPrice' | 'markError' | 'openDate'
+  >[];
 }
 
+/** Order sets, or cancels, that changed nothing. */
 export interface BrakeCount {
-  /** When each order set, or each cancel, of the last minute began; oldest first. */
-  readonly setsMs: readonly number[];
-  /** Since when they are held back; people were told. */
-  readonly heldSinceMs: number | null;
+  /** As of `lastMs`; one a minute is forgotten. */
+  readonly sets: number;
+  readonly lastMs: number;
+  /** People were told that further ones are held back. */
+  readonly isTold: boolean;
+}
+
+export interface UnclosedOrder {
+  readonly positionId: string;
+  readonly clientOrderId: string;
+  /** What of it no read has shown as closed, base currency. */
+  readonly amount: DecimalString;
+  readonly sentMs: number;
+  readonly isTold?: true;
 }
 
 export interface MarkSample {

@@ -30,7 +30,7 @@ export function begin(state: LaneState, step: RequestStep, nowMs: number): LaneC
   const audit = recorder(state.accountId, state.market, nowMs);
   const started: LaneState = { ...state, inProgress: { step, startedMs: nowMs } };
   if (step.kind === 'readPositions') return { state: started, events: [] };
-  const counted = { ...started, brake: countSent(state, step, nowMs) };
+  const counted = countSent(started, step, nowMs);
   const begun =
     step.kind === 'place' ? beginPlace(counted, step, audit) : beginCancel(counted, step, { nowMs, audit });
   return { state: begun, events: audit.events };

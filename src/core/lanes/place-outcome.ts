@@ -1,3 +1,4 @@
+import { withoutSent } from '../intents/brake.ts';
 import { taughtByPrice } from '../orders/activation-gap.ts';
 import { suspectStops, trustStops } from '../orders/after-outage.ts';
 import { isKnownById } from '../orders/cancel-policy.ts';
@@ -53,7 +54,11 @@ function retryKindOf({ trial, role, request }: OwnOrder): RetryKind {
 }
 
 function withoutOrder(state: LaneState, order: OwnOrder): LaneState {
-  return { ...state, orders: state.orders.filter((other) => !isSameId(other, order)) };
+  const orders = state.orders.filter((other) => !isSameId(other, order));
+  return withoutSent(
+    { ...state, orders },
+    ({ clientOrderId }) => clientOrderId === order.request.clientOrderId,
+  );
 }
 
 function accepted(state: LaneState, step: PlaceStep, placed: PlacedOrder, scene: LaneScene): LaneState {

@@ -95,13 +95,14 @@ export function rebase(state: LaneState, settings: AccountSettings, nowMs: numbe
   };
 }
 
-function brakeOf({ brake }: LaneState, nowMs: number): Pick<LaneState, 'brake'> {
-  if (brake === undefined) return {};
-  const past = (count: BrakeCount): BrakeCount => ({
-    ...count,
-    setsMs: count.setsMs.map((atMs) => Math.min(atMs, nowMs)),
-  });
-  return { brake: { ...brake, orders: past(brake.orders), cancels: past(brake.cancels) } };
+function brakeOf({ brake, unclosed }: LaneState, nowMs: number): Pick<LaneState, 'brake' | 'unclosed'> {
+  const past = (count?: BrakeCount) => count && { ...count, lastMs: Math.min(count.lastMs, nowMs) };
+  return {
+    ...(brake && { brake: { ...brake, orders: past(brake.orders), cancels: past(brake.cancels) } }),
+    ...(unclosed && {
+      unclosed: unclosed.map((one) => ({ ...one, sentMs: Math.min(one.sentMs, nowMs) })),
+    }),
+  };
 }
 
 /** The trades of others lie in the past on any clock. */

@@ -75,7 +75,7 @@ export interface AccountSettings {
   readonly maxRenewals: number;
   /** Attempts of one intent before it counts as failed. */
   readonly maxAttempts: number;
-  /** Order sets of one market in a minute that change nothing before its lane holds back. */
+  /** Order sets of one market that change nothing before its lane holds back; one a minute is forgotten. */
   readonly mostSets: number;
   /** A reduction to a distance counts as reached once at most this fraction of the reduction remains. */
   readonly distanceTolerance: number;

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { brakedUntilMs } from '../../../src/core/intents/brake.ts';
 import type { ReadPosition } from '../../../src/core/lanes/lane-state.ts';
 import { begin } from '../../../src/core/lanes/lane-step.ts';
-import { rebase } from '../../../src/core/lanes/recover-lane.ts';
+import { rebase, recover } from '../../../src/core/lanes/recover-lane.ts';
 import { Dice } from '../../support/dice.ts';
 import { at, Driver, failure } from '../lanes/driver.ts';
 import { action, all, half, MARKET, protect } from '../lanes/fixtures.ts';
@@ -42,11 +42,10 @@ describe('orders that are answered as filled and never move the position', () =>
     driver.read(position());
     const sentMs = requestsOf(driver, position, 300_000, () => driver.ask(action(spec)));
     const inFirstMinute = sentMs.filter((atMs) => atMs < 60_000).length;
-    expect(inFirstMinute).toBeGreaterThan(6);
-    expect(inFirstMinute).toBeLessThanOrEqual(12);
+    expect(inFirstMinute).toBe(spec === all ? 12 : 2);
     // One a minute from then on, a set of at most two orders.
     expect(sentMs.length - inFirstMinute).toBeLessThanOrEqual(10);
-    expect(driver.reasons('braked')).toEqual(['nothingChanges']);
+    expect(driver.reasons('braked')).toEqual([spec === all ? 'nothingChanges' : 'sumOfAmounts']);
   });
 
   test('go on every few seconds at a margin call, and freely once the position moves', () => {
@@ -97,16 +96,184 @@ test('a dozen refused cancels held back the reduction behind them', () => {
   );
 });
 
-test('a brake that was put on before the clock stepped back holds no longer than its pace', () => {
+test.each([
+  [half, 'sumOfAmounts'],
+  [all, 'nothingChanges'],
+])('a brake that was put on before the clock stepped back holds no longer than its pace', (spec, reason) => {
   const driver = new Driver({ maxAttempts: 1_000, intentTtlMs: 3_600_000 });
   const position = () => at({ mark: '1000' });
   driver.read(position());
-  requestsOf(driver, position, 30_000, () => driver.ask(action(half)));
-  expect(driver.reasons('braked')).toEqual(['nothingChanges']);
+  requestsOf(driver, position, 30_000, () => driver.ask(action(spec)));
+  expect(driver.reasons('braked')).toEqual([reason]);
   driver.nowMs -= 3_600_000;
   driver.state = rebase(driver.state, driver.context.settings, driver.nowMs);
-  const sentMs = requestsOf(driver, position, 150_000, () => driver.ask(action(half)));
+  const sentMs = requestsOf(driver, position, 150_000, () => driver.ask(action(spec)));
   expect(sentMs.length).toBeGreaterThanOrEqual(2);
+});
+
+describe('a stream of orders that changes nothing', () => {
+  const refused = { name: 'insufficientBalance' } as const;
+  const still = (mark = '1000') => at({ mark, liquidation: '700' });
+
+  /** Sets that leave while each is refused; a read every 200 ms shows what `seen` says. */
+  function setsWhile(seen: (tick: number) => readonly ReadPosition[], durationMs: number): number {
+    const driver = new Driver({ maxAttempts: 10_000, maxRenewals: 10_000, intentTtlMs: 36_000_000 });
+    driver.read(still());
+    const startMs = driver.nowMs;
+    let sets = 0;
+    for (let tick = 0; driver.nowMs - startMs < durationMs; tick += 1) {
+      driver.read(...seen(tick)).ask(action(half));
+      const step = driver.next();
+      if (step.kind === 'place') {
+        driver.refuse(refused);
+        sets += 1;
+      } else if (step.kind === 'readPositions') driver.answerRead(...seen(tick));
+      driver.later(190);
+    }
+    return sets;
+  }
+
+  test('was not held back at eleven a minute', () => {
+    const driver = new Driver({ maxAttempts: 10_000, maxRenewals: 10_000, intentTtlMs: 36_000_000 });
+    let sets = 0;
+    for (let minute = 0; minute < 10; minute += 1) {
+      for (let count = 0; count < 11; count += 1) {
+        driver.later(5_450).read(still()).ask(action(half));
+        if (driver.next().kind !== 'place') continue;
+        driver.refuse(refused);
+        sets += 1;
+      }
+    }
+    // A dozen, and one a minute.
+    expect(sets).toBeLessThanOrEqual(12 + 10);
+    expect(driver.reasons('braked')).toEqual(['nothingChanges']);
+  });
+
+  test('went on freely while one position was listed, left out, and listed again', () => {
+    const other = { ...still(), positionId: '7' };
+    const sets = setsWhile((tick) => (tick % 2 === 0 ? [still(), other] : [still()]), 120_000);
+    expect(sets).toBeGreaterThan(6);
+    expect(sets).toBeLessThanOrEqual(12 + 2);
+  });
+
+  test('a move of the market excuses one set, not all before it', () => {
+    // One move of 1 % a minute.
+    const sets = setsWhile((tick) => [still(tick % 600 < 300 ? '1000' : '990')], 300_000);
+    expect(sets).toBeGreaterThan(12);
+    expect(sets).toBeLessThanOrEqual(12 + 5 + 5);
+  });
+
+  test('after a restart is released by what reads show, not held for good', () => {
+    const driver = new Driver({ maxAttempts: 1_000, intentTtlMs: 3_600_000 });
+    driver.read(still());
+    driver.apply(recover(driver.state, driver.context.settings, driver.nowMs));
+    const cancel = { kind: 'cancelAll', request: { market: MARKET }, why: 'cancelAction' } as const;
+    driver.apply(begin(driver.state, { ...cancel, task: null, admitted: [], unfilled: [] }, driver.nowMs));
+    driver.end({ kind: 'cancelAll', outcome: { kind: 'rejected', error: failure(refused) } });
+    driver.later(100).read(still());
+    expect(driver.state.brake?.cancels?.sets).toBe(1);
+    driver.later(100).read(at({ mark: '1000', liquidation: '700', size: '0.9' }));
+    expect(driver.state.brake).toBeUndefined();
+  });
+
+  test('a set of more orders than a market has places counts as several', () => {
+    const driver = new Driver();
+    driver.read(still()).ask(action(half));
+    const step = driver.start('place');
+    driver.end({ kind: 'place', outcome: { kind: 'rejected', error: failure(refused) } });
+    for (let count = 0; count < 300; count += 1) {
+      const order = { ...step.order, positionId: `${100 + count}` };
+      driver.apply(begin(driver.state, { ...step, order }, driver.nowMs));
+      driver.end({ kind: 'place', outcome: { kind: 'rejected', error: failure(refused) } });
+    }
+    expect(driver.state.brake?.orders?.sets).toBeGreaterThan(12);
+  });
+});
+
+describe('the amounts of all orders sent', () => {
+  /** A long at 1,000, 30 % from liquidation, whose reduction by half is answered as filled and never fills. */
+  const unmoved = (settings = {}) => {
+    const driver = new Driver({ maxAttempts: 1_000, intentTtlMs: 3_600_000, ...settings });
+    const position = () => at({ mark: '1000', liquidation: '700' });
+    driver.read(position()).ask(action(half));
+    return { driver, position };
+  };
+  const FILLED = { status: { known: true, value: 'FILLED' } } as const;
+  const fillTwice = (driver: Driver, position: ReadPosition) => {
+    for (const _order of [1, 2]) {
+      driver.place(FILLED);
+      driver.later(100).read(position);
+    }
+  };
+
+  test('added up to six times the position before anything counted them', () => {
+    const { driver, position } = unmoved();
+    fillTwice(driver, position());
+    const held = driver.next();
+    expect(held).toMatchObject({ kind: 'wait', why: 'braked' });
+    expect(driver.reasons('braked')).toEqual(['sumOfAmounts']);
+    // A minute after the last one, and then again: people are told once.
+    driver.later(60_000).read(position());
+    expect(driver.place(FILLED).request.amount).toBe('0.5');
+    driver.later(100).read(position());
+    expect(driver.next().kind).toBe('wait');
+    expect(driver.reasons('braked')).toEqual(['sumOfAmounts']);
+  });
+
+  test('are kept over a restart', () => {
+    const { driver, position } = unmoved();
+    fillTwice(driver, position());
+    driver.apply(recover(driver.state, driver.context.settings, driver.nowMs));
+    driver.later(10).read(position());
+    expect(driver.next()).toMatchObject({ kind: 'wait', why: 'braked' });
+  });
+
+  test.each([
+    ['an explicit refusal', (driver: Driver) => driver.refuse({ name: 'insufficientBalance' })],
+    [
+      'a refusal at creation',
+      (driver: Driver) => driver.place({ status: { known: true, value: 'CANCELLED' } }),
+    ],
+  ])('do not hold what %s took out of them', (_what, refuse) => {
+    const { driver, position } = unmoved();
+    driver.place(FILLED);
+    driver.later(100).read(position());
+    for (const _time of [1, 2, 3]) {
+      refuse(driver);
+      driver.later(6_000).read(position());
+    }
+    expect(driver.start('place').order.role).toBe('reduce');
+  });
+
+  test('shrink by what reads show as closed, oldest first, and by an accepted cancel', () => {
+    const { driver } = unmoved();
+    driver.place(FILLED);
+    driver.later(100).read(at({ mark: '1000', liquidation: '700', size: '0.8' }));
+    driver.place(FILLED);
+    driver.later(100).read(at({ mark: '1000', liquidation: '700', size: '0.8' }));
+    // Of 0.5 and 0.3 sent, 0.2 was closed: 0.6 may still fill.
+    expect(driver.state.unclosed?.map(({ amount }) => amount)).toEqual(['0.3', '0.3']);
+    expect(driver.next().kind).toBe('wait');
+    const request = { market: MARKET, types: ['futures'] as const };
+    const rest = { task: null, admitted: [], unfilled: [] };
+    driver.apply(begin(driver.state, { kind: 'cancelAll', request, why: 'doubt', ...rest }, driver.nowMs));
+    driver.end({
+      kind: 'cancelAll',
+      outcome: { kind: 'accepted', value: null, timing: { sentAtMs: 0, receivedAtMs: 0, attempts: 1 } },
+    });
+    expect(driver.state.unclosed).toBeUndefined();
+  });
+
+  test('count for one episode, and never at a target of zero', () => {
+    const { driver, position } = unmoved();
+    fillTwice(driver, position());
+    driver.ask();
+    driver.ask(action(half, { episode: 2 }));
+    expect(driver.start('place').request.amount).toBe('0.5');
+    const whole = new Driver({ maxAttempts: 1_000 }).read(position()).ask(action(all));
+    fillTwice(whole, position());
+    expect(whole.start('place').request.amount).toBe('1');
+  });
 });
 
 /** Any answer, in any order; the numbers say nothing true about the position. */
