@@ -1,7 +1,8 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { DaemonSign } from '../core/controls/daemon-sign.ts';
-import type { Timers } from '../core/ports/clock.ts';
+import { companyFault, type DaemonSign, FOREIGN } from '../core/controls/daemon-sign.ts';
+import type { Clock, Timers } from '../core/ports/clock.ts';
+import type { Telemetry } from '../core/ports/telemetry.ts';
 import { readJson } from '../state/read-json.ts';
 
 /** Signs are validated: others may have written them. */
@@ -13,6 +14,8 @@ const signSchema = z.object({
     .nullable(),
   isGuarded: z.boolean(),
   maxSlippage: z.number().min(0).max(1),
+  apiKeys: z.array(z.string().max(16)).max(8).optional(),
+  config: z.string().max(64).optional(),
 });
 
 /** A daemon that has not renewed its sign for this long has ended. */
@@ -34,7 +37,7 @@ const READ = `
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 local signs = {}
-for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. nowMs, '+inf')) do
+for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. nowMs, nowMs + ARGV[1])) do
   signs[#signs + 1] = redis.call('HGET', KEYS[1], name)
 end
 return signs`;
@@ -52,17 +55,22 @@ export interface SigningParts {
   readonly instance: string;
   readonly timers: Pick<Timers, 'after'>;
   readonly sign: () => DaemonSign;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
 }
 
 /** Publishes the sign now and every second. Resolves to a function that ends that. Failures are retried. */
 export async function showSign(parts: SigningParts): Promise<() => Promise<void>> {
   const { redis, prefix, instance, timers, sign } = parts;
+  const onSigns = watchCompany(parts);
   let callOff: (() => void) | undefined;
   let hasEnded = false;
   const say = async (): Promise<void> => {
     const text = JSON.stringify(sign());
-    if (redis.status === 'ready')
+    if (redis.status === 'ready') {
       await redis.eval(SAY, 2, ...keysOf(prefix), instance, text, LIFE_MS).catch(() => undefined);
+      await readSigns(redis, prefix).then(onSigns, () => undefined);
+    }
     if (!hasEnded) callOff = timers.after(RENEW_MS, () => void say());
   };
   await say();
@@ -74,8 +82,27 @@ export async function showSign(parts: SigningParts): Promise<() => Promise<void>
   };
 }
 
+/** A roll-out takes this long; a process whose keys were all changed reads them within the other. */
+const SETTLED_MS = { configs: 60_000, keys: 5_000 };
+
+/** Returns a listener that says what stays wrong between this process and the others. */
+function watchCompany({ sign, clock, telemetry }: SigningParts): (signs: readonly DaemonSign[]) => void {
+  let [seen, said]: (string | undefined)[] = [];
+  let sinceMs = 0;
+  return (signs) => {
+    const fault = companyFault(sign(), signs);
+    const nowMs = clock.monotonicMs();
+    if (fault !== seen) sinceMs = nowMs;
+    seen = fault;
+    const settledMs = fault === undefined ? 0 : SETTLED_MS[fault === FOREIGN ? 'keys' : 'configs'];
+    if (fault === said || nowMs - sinceMs < settledMs) return;
+    said = fault;
+    telemetry.emit({ kind: 'company', ...(fault === undefined ? {} : { fault }) });
+  };
+}
+
 /** Signs of the daemons that are running. */
 export async function readSigns(redis: Redis, prefix: string): Promise<readonly DaemonSign[]> {
-  const texts = (await redis.eval(READ, 2, ...keysOf(prefix))) as readonly (string | null)[];
+  const texts = (await redis.eval(READ, 2, ...keysOf(prefix), LIFE_MS)) as readonly (string | null)[];
   return texts.map((text) => readJson(signSchema, text ?? '')).filter((sign) => sign !== undefined);
 }

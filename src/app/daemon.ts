@@ -330,6 +330,7 @@ async function adopt(
   await health.adopt(config.web);
   const next = await openDeliverer(base, config);
   accounts.adopt(config);
+  base.signed.adopt(config);
   await deliverer.replace(next);
   base.quiet.adopt(config.notify.quietHours);
   process.adopt(config);

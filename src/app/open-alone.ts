@@ -32,16 +32,11 @@ export interface AloneParts {
   readonly time: SharedTime;
 }
 
-export interface OpenedAlone {
-  readonly lost: string | undefined;
-  readonly closers: readonly (() => Promise<unknown>)[];
-}
-
 /** Opens what a process needs to go on alone: a unique number and a mirror. Redis may be lost meanwhile. */
 export async function openAlone(
   { clock, telemetry, ordinal, stateDirectory }: AloneSurroundings,
   { redis, prefix, instance, lost: lostBefore, mirror: configured, state, operators, time }: AloneParts,
-): Promise<OpenedAlone> {
+) {
   const backend = state.standby;
   if (backend === undefined) return { lost: lostBefore, closers: [] };
   const claim = new InstanceClaim({

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import { openRedisLevel } from '../config/warnings/exposure.ts';
-import type { DaemonSign } from '../core/controls/daemon-sign.ts';
+import { companyFault, type DaemonSign, FOREIGN } from '../core/controls/daemon-sign.ts';
 import { type OrderProof, orderProofOf } from '../core/controls/order-plan.ts';
 import type { LinkSigner } from '../core/controls/signed-link.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
@@ -24,10 +24,11 @@ import { createRedisNonceStore, type RedisNonceStore } from '../state/nonce/nonc
 import { createMemoryReceiptStore } from '../state/receipts/receipts-memory.ts';
 import { createRedisReceiptStore } from '../state/receipts/receipts-redis.ts';
 import { createStandbyReceipts, type StandbyReceipts } from '../state/receipts/receipts-standby.ts';
+import { sha256Hex } from '../state/sha256.ts';
 import { createRedisState, type State } from '../state/state.ts';
 import { ConfiguredAccounts } from './configured-accounts.ts';
 import { connectRedis, followClock, lostBy, onRedisLost, RedisUnusableError } from './connect-redis.ts';
-import { showSign } from './daemon-signs.ts';
+import { readSigns, showSign } from './daemon-signs.ts';
 import { heldNotices } from './held-notices.ts';
 import { openAlone } from './open-alone.ts';
 import type { ProcessTelemetry } from './process-telemetry.ts';
@@ -76,6 +77,7 @@ export interface Base extends Surroundings {
   readonly operators: OperatorTrust;
   readonly memory: ReadMemory;
   readonly time: SharedTime;
+  readonly signed: { adopt(config: CompiledConfig): void };
   /** Why Redis was lost at the start, in words; absent: it answered. */
   readonly lost: string | undefined;
   /** Does the start's steps in Redis later, in a process that started while Redis was lost. */
@@ -99,8 +101,10 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
   const close = (): Promise<void> => closeAll(closers);
   try {
     let isGuarded = false;
+    const signed = signing(config, roles, () => isGuarded);
     const check = async (): Promise<void> => {
-      isGuarded = await checkRedis(redis, config, surroundings);
+      const beside = { own: signed.sign(), signs: await readSigns(redis, prefix) };
+      isGuarded = await checkRedis(redis, config, { ...surroundings, ...beside }, lost !== undefined);
     };
     lost ??= await lostBy(check, goesAlone);
     const trust = trustOf(config, () => isGuarded);
@@ -122,8 +126,8 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
       closers.push(...opened.closers);
       ({ lost } = opened);
     }
-    const sign = signOf(config, roles, () => isGuarded);
-    closers.push(await showSign({ redis, prefix, instance, timers: systemTimers, sign }));
+    const { sign } = signed;
+    closers.push(await showSign({ ...surroundings, redis, prefix, instance, timers: systemTimers, sign }));
     const notices = noticeStores(config, { redis, prefix, state, operators, clock, telemetry });
     const nonces = createRedisNonceStore({ redis, prefix });
     closers.push(() => nonces.close());
@@ -151,10 +155,10 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
     closers.push(() => queues.close());
     const join = async (): Promise<void> => {
       if (lost === undefined) return;
-      isGuarded = await checkRedis(redis, config, { ...surroundings, strictRedis: false }, true);
+      await check();
       await followClock(redis, clock, time);
     };
-    const parts = { instance, target, prefix, redis, state, nonces, accounts, queues, time };
+    const parts = { instance, target, prefix, redis, state, nonces, accounts, queues, time, signed };
     return { ...surroundings, ...trust, ...notices, ...parts, memory: new ReadMemory(), lost, join, close };
   } catch (error) {
     await close();
@@ -197,15 +201,20 @@ function trustOf({ operators }: CompiledConfig, isGuarded: () => boolean) {
   };
 }
 
-function signOf(
-  { operators }: CompiledConfig,
-  roles: readonly string[],
-  isGuarded: () => boolean,
-): () => DaemonSign {
-  const keyMark = keyMarkOf(operators.key?.reveal()) ?? null;
-  const { maxSlippage } = operators;
+/** The sign of this process; it follows the config. */
+function signing(first: CompiledConfig, roles: readonly string[], isGuarded: () => boolean) {
+  const keyMark = keyMarkOf(first.operators.key?.reveal()) ?? null;
+  const { maxSlippage } = first.operators;
   const takesOrders = roles.includes('poll');
-  return () => ({ takesOrders, keyMark, isGuarded: isGuarded(), maxSlippage });
+  let own: Pick<DaemonSign, 'apiKeys' | 'config'> = {};
+  const adopt = ({ accounts, checksum: config }: CompiledConfig): void => {
+    const marks = accounts.map(({ apiKey }) => sha256Hex(`breakwater ${apiKey.reveal()}`).slice(0, 16));
+    // The same few of any accounts: at least one stays when a key is changed.
+    own = { apiKeys: marks.toSorted().slice(0, 8), config };
+  };
+  adopt(first);
+  const sign = (): DaemonSign => ({ takesOrders, keyMark, isGuarded: isGuarded(), maxSlippage, ...own });
+  return { sign, adopt };
 }
 
 /** Closes the last opened first. */
@@ -226,9 +235,10 @@ async function closeAll(closers: (() => Promise<unknown> | void)[]): Promise<voi
 async function checkRedis(
   redis: Redis,
   config: CompiledConfig,
-  { telemetry, strictRedis }: Surroundings,
-  runs = false,
+  { telemetry, strictRedis, own, signs }: Surroundings & { own: DaemonSign; signs: readonly DaemonSign[] },
+  runs: boolean,
 ): Promise<boolean> {
+  if (companyFault(own, signs) === FOREIGN) throw new RedisUnusableError(FOREIGN);
   const { errors, warnings, isGuarded } = await examineRedis(redis, openRedisLevel(config));
   const refused = strictRedis ? [...errors, ...warnings] : errors;
   if (refused.length > 0 && !runs) throw new RedisUnusableError(refused.join('; '));

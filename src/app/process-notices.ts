@@ -83,6 +83,9 @@ export class ProcessNotices implements Telemetry {
         return this.#end('config');
       case 'standby':
         return event.state === 'alone' ? this.#begin('redis', withoutRedis(event)) : this.#end('redis');
+      case 'company':
+        if (event.fault === undefined) return this.#end('company');
+        return this.#begin('company', { rule: OWN_RULES.company, severity: 'critical', words: event.fault });
       case 'queueResumed': {
         const words = `somebody had paused or limited the queue ${event.queue}: nothing went through it; it runs again`;
         return this.#hand({ rule: OWN_RULES.queuePaused, severity: 'critical', words }, 'alarm');

@@ -18,6 +18,8 @@ export function redisTarget({ url, prefix, tls = {}, sentinel = {} }: RedisPlace
     ...(family === undefined ? {} : { family }),
     db,
     ...(texts === undefined ? {} : { tls: texts }),
+    // Behind the same address there may be another server by now.
+    reconnectOnError: ({ message }: Error) => HAS_MOVED.test(message),
   };
   if (isCluster) {
     const { db: _only, ...access } = shared;
@@ -62,6 +64,9 @@ const REASONS_TO_LOOK: readonly { readonly words: RegExp; readonly everyMs: numb
   { words: /\bMOVED\b/, everyMs: 500 },
   { words: /\b(?:READONLY|NOREPLICAS|CLUSTERDOWN)\b/, everyMs: 5_000 },
 ];
+
+/** Replies of a server that is no longer the primary. */
+const HAS_MOVED = /\b(?:READONLY|MASTERDOWN|UNBLOCKED)\b/;
 
 /** Returns whether an error calls for a new look-up of the primary. */
 function askAgain(): (error: Error) => boolean {

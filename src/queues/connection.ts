@@ -14,6 +14,7 @@ export type RedisTarget = {
   readonly password?: string;
   readonly family?: number;
   readonly db?: number;
+  readonly reconnectOnError?: (error: Error) => boolean;
   /** Absent: no TLS. */
   readonly tls?: TlsTexts;
 } & (
@@ -29,7 +30,6 @@ export type RedisTarget = {
 /** Options of a target whose server can change (failover). */
 interface Following {
   readonly Connector: NonNullable<IoredisOptions['Connector']>;
-  readonly reconnectOnError: (error: Error) => boolean;
 }
 
 interface SentinelAccess {

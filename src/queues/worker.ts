@@ -41,6 +41,7 @@ export function workerOptions(
     lockDuration: LOCK_MS,
     stalledInterval: STALLED_CHECK_MS,
     maxStalledCount: MOST_STALLS,
+    runRetryDelay: OPEN_AGAIN_MS,
     autorun: false,
   };
 }

@@ -262,6 +262,8 @@ const WRITERS: Writers = {
   },
   instanceTaken: ({ ordinal, holder }, { line }) =>
     line('error', `--instance ${ordinal} is used by another process too (${holder}): end one of them`),
+  company: ({ fault }, { line }) =>
+    line(fault === undefined ? 'info' : 'error', fault ?? 'the processes on this Redis fit together again'),
   exchangeStore({ store, available, accountId }, { rarely }) {
     const how = available ? 'answers' : 'is lost; this process goes by itself';
     const words = `the shared store of ${store}s ${how}`;

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { readSigns, showSign } from '../../src/app/daemon-signs.ts';
+import { systemClock } from '../../src/exchange/system-clock.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { startPrivateRedis } from '../support/redis.ts';
 import { eventually } from './world.ts';
@@ -27,6 +28,8 @@ async function openSigns() {
       instance,
       timers: { after },
       sign: () => SIGN,
+      clock: systemClock,
+      telemetry: { emit: () => undefined },
     });
   };
   return { redis, prefix: server.prefix, show, signs: () => readSigns(redis, server.prefix) };

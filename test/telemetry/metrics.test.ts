@@ -203,6 +203,7 @@ const EVENTS: { readonly [K in DaemonEvent['kind']]: readonly [EventOf<K>, ...Ev
   ],
   mirror: [{ kind: 'mirror', state: 'failing', error: new Error('full') }],
   instanceTaken: [{ kind: 'instanceTaken', ordinal: 0, holder: 'h' }],
+  company: [{ kind: 'company' }],
   exchangeStore: [{ kind: 'exchangeStore', store: 'nonce', available: false, accountId: 'desk-1' }],
   contractDrift: [
     {

@@ -19,6 +19,11 @@ export async function requireObeyed(
 ): Promise<void> {
   const expected = await desk.obedience(accountId ?? null);
   requireNot(expected, undone);
+  if (expected.kind === 'nobody')
+    printWarning(
+      io,
+      'No daemon shows itself in this Redis: one that has lost it goes on. Ask it with --url.',
+    );
   if (expected.kind !== 'unsure') return;
   io.setExitCode(EXIT.failed);
   printWarning(io, `Not obeyed by one of several daemons: ${expected.why}. ${CURE}`);

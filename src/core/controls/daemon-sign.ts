@@ -10,6 +10,26 @@ export interface DaemonSign {
   readonly isGuarded: boolean;
   /** `operators.maxSlippage`. */
   readonly maxSlippage: number;
+  /** Fingerprints of some API keys; absent in older versions, as is `config`. */
+  readonly apiKeys?: readonly string[] | undefined;
+  /** SHA-256 of its config file. */
+  readonly config?: string | undefined;
+}
+
+export const FOREIGN =
+  'another installation, with other API keys, runs on this Redis and prefix: give each its own redis.prefix. If all keys of one were changed at once, end its processes with the old keys, or give all of them the same operators.key';
+
+/** What is wrong between daemons on the same Redis and prefix, in words. Of one installation: a key in common. */
+export function companyFault(own: DaemonSign, others: readonly DaemonSign[]): string | undefined {
+  const isForeign = ({ keyMark, apiKeys = [] }: DaemonSign): boolean =>
+    (keyMark === null || keyMark !== own.keyMark) &&
+    apiKeys.length > 0 &&
+    !apiKeys.some((apiKey) => own.apiKeys?.includes(apiKey));
+  if (others.some(isForeign)) return FOREIGN;
+  const other = others.find(({ config = own.config }) => config !== own.config)?.config;
+  return other === undefined
+    ? undefined
+    : `processes on this Redis and prefix have different configs (SHA-256 ${own.config?.slice(0, 12)} here, ${other.slice(0, 12)} elsewhere): what a rule does depends on who polls. Give them the same file`;
 }
 
 /** The parts of an operator order that decide whether a daemon accepts it. */

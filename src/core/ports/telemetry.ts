@@ -222,6 +222,8 @@ export type ProcessEvent =
   | { readonly kind: 'mirror'; readonly state: 'well' }
   /** Another process runs with the same `--instance`. */
   | { readonly kind: 'instanceTaken'; readonly ordinal: number; readonly holder: string }
+  /** `fault`: what is wrong between processes on the same Redis and prefix; absent: nothing any more. */
+  | { readonly kind: 'company'; readonly fault?: string }
   | {
       readonly kind: 'standby';
       readonly state: 'shared';

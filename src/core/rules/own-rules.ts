@@ -9,6 +9,7 @@ export const OWN_RULES = {
   ownTicks: 'built-in/own-ticks',
   channelFailed: 'built-in/channel-failed',
   withoutRedis: 'built-in/without-redis',
+  company: 'built-in/company',
 } as const;
 
 export type OwnRule = (typeof OWN_RULES)[keyof typeof OWN_RULES];
