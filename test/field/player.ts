@@ -27,8 +27,8 @@ const POLL_MS = 1_000;
 const BACK_OFF_MS = 1_000;
 /** Pauses after successive failures; the last one repeats. */
 const RETRY_MS = [0, 200, 400, 800, 1_000];
-/** Distance of the limit beyond its activation: more than any book needs. */
-const SLIPPAGE = 0.1;
+/** Distance of the limit beyond its activation: more than any book needs, and within the price band. */
+const SLIPPAGE = 0.08;
 /** An accepted order that has not filled by then is sent again. */
 const FILL_WITHIN_MS = 2_000;
 

@@ -76,6 +76,7 @@ const WORDS: readonly (readonly [RegExp, string, CatalogueEntry['endpoints']])[]
     'marketInvalid',
     '*',
   ],
+  [/\breduce[-_ ]?only\b.*\b(position|orders)\b/i, 'reduceOnlyRefused', ORDER],
   [/\bpermissions?\b/i, 'permissionDenied', '*'],
   [/\bunauthori[sz]ed\b|\binvalid (payload|signature|api key)\b/i, 'unauthenticated', '*'],
   [/\binternal (server )?error\b|\bempty history\b/i, 'internalError', '*'],

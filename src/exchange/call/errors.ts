@@ -71,7 +71,8 @@ export function errorOfReply(
   const { name, effect, meaning } = judge(context.endpoint, judged, said);
   // Under a success status only `success: false` or another status is certain: a code and a message may be a receipt.
   const certain = !success || said.success === false || said.status !== undefined;
-  return { name, message: said.message || meaning, effect: certain ? effect : 'possible', ...base };
+  const words = said.message || Object.values(said.fields).flat().join('; ');
+  return { name, message: words || meaning, effect: certain ? effect : 'possible', ...base };
 }
 
 type Judgement = Pick<CatalogueEntry, 'name' | 'effect' | 'meaning'>;

@@ -55,6 +55,12 @@ describe('a failure under HTTP 200 is believed to be a success', () => {
   });
 });
 
+test('an order without room, told in words under a general code, is not a refusal without a reason', () => {
+  const words = 'Open reduce-only orders cover the position already';
+  const error = errorOf('stopLimit', 422, { code: 0, errors: [words] });
+  expect([error.name, error.message, classifyRejection(error)]).toEqual(['reduceOnlyRefused', words, 'side']);
+});
+
 test('a cancel that found no order is a failure: there was nothing to cancel', async () => {
   const { client } = await clientOf(422, { code: 2, message: 'Unexecuted order was not found.' });
   expect(await client.cancelAll({ market: 'BTC_PERP' })).toMatchObject({ kind: 'accepted', value: null });
