@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { toNumber, ZERO } from '../../src/core/quantities/decimal.ts';
+import type { FaultSpec } from '../../src/simulator/http/faults.ts';
 import type { CollateralOrder } from '../../src/simulator/model/types.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import { isOurs } from '../support/own-orders.ts';
@@ -13,11 +14,17 @@ const BREACH_MS = 30_000;
 interface Case {
   readonly reduce: string;
   readonly side?: 'long' | 'short';
+  /** An action before it. */
+  readonly before?: string;
   readonly isThenClosed?: boolean;
 }
 
 /** A jump to 4.6 % from liquidation; 20 s later the market runs on and past it. */
-function worldOf({ reduce, side = 'long', isThenClosed = false }: Case, hedgeMode = false): World {
+function worldOf(
+  { reduce, side = 'long', before, isThenClosed = false }: Case,
+  hedgeMode = false,
+  faults: readonly FaultSpec[] = [],
+): World {
   const then = isThenClosed
     ? '\n    escalate: [{ after: 3s, do: [{ reduce: { to: 0%, slippage: 1% } }] }]'
     : '';
@@ -44,6 +51,7 @@ function worldOf({ reduce, side = 'long', isThenClosed = false }: Case, hedgeMod
         tickMs: 100,
       },
     ],
+    faults: faults.map((fault) => ({ atMs: BREACH_MS, fault })),
     daemons: [
       {
         name: 'north',
@@ -57,7 +65,7 @@ rules:
   - id: near
     on: position
     when: { liquidationDistance: { below: 5%, clearAbove: 8% } }
-    do: [{ reduce: { ${reduce} } }]${then}
+    do: [${before === undefined ? '' : `{ ${before} }, `}{ reduce: { ${reduce} } }]${then}
     severity: critical`,
       },
     ],
@@ -236,5 +244,62 @@ describe('code 114 for the form of the position side', () => {
     expect(refused.length).toBe(1);
     expect(ledgerOf(world, 'liquidation_started')).toEqual([]);
     expect(sizeLeft(world)).toBe('0.000');
+  });
+});
+
+describe('words decide what a refusal means', () => {
+  const halve = 'by: 50%, slippage: [1%, 1.5%]';
+  const answered = (target: 'cancelAll' | 'stopLimit', count: number, body: object): FaultSpec => ({
+    effect: { kind: 'status', status: 422, ...body },
+    target: { endpoint: target },
+    count,
+  });
+
+  async function playWith(fault: FaultSpec, before?: string) {
+    const world = worldOf({ reduce: halve, ...(before !== undefined && { before }) }, false, [fault]);
+    await world.run();
+    expect(world.errors).toEqual([]);
+    expect(ledgerOf(world, 'liquidation_started')).toEqual([]);
+    return { world, kinds: audited(world).map(({ kind, reason }) => `${kind}:${reason}`) };
+  }
+
+  test('cancel-all, code 2: nothing stood, which is as good as a cancel', async () => {
+    const fault = answered('cancelAll', 1, { code: 2, message: 'Unexecuted order was not found.' });
+    const { world, kinds } = await playWith(fault, 'cancelAll: { types: [spot], scope: market }');
+    expect(kinds.filter((kind) => kind.startsWith('cancelRejected'))).toEqual([]);
+    expect(kinds.some((kind) => kind.startsWith('cancelAccepted'))).toBe(true);
+    expect(sizeLeft(world)).toBe('0.250');
+  });
+
+  test.each([
+    [
+      'code 10, market disabled: waited for',
+      { code: 10, message: 'Market not found or disabled' },
+      'marketClosed',
+      0.01,
+    ],
+    [
+      '453, order type not available: waited for',
+      { status: 453, code: 30, message: 'Not available' },
+      'marketClosed',
+      0.01,
+    ],
+    [
+      'code 32, balance: a failed attempt, not a step',
+      { code: 32, errors: { amount: ['Not enough balance.'] } },
+      'other',
+      0.015,
+    ],
+  ])('an order, %s', async (_what, body, reason, slippage) => {
+    const { world, kinds } = await playWith(answered('stopLimit', 2, body));
+    expect(kinds.filter((kind) => kind.startsWith('rejected:'))).toEqual([
+      `rejected:${reason}`,
+      `rejected:${reason}`,
+    ]);
+    const placed = audited(world).find(({ kind }) => kind === 'accepted');
+    const { price, activationPrice, amount } = placed?.order ?? {};
+    expect(amount).toBe('0.25');
+    expect(1 - Number(price) / Number(activationPrice)).toBeCloseTo(slippage, 4);
+    expect(sizeLeft(world)).toBe('0.250');
   });
 });
