@@ -103,13 +103,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const closers = [() => base.close()];
   try {
     const warnings = loaded.warnings.map(problemWords);
-    telemetry.emit({
-      kind: 'configReloaded',
-      accounts: config.accounts.length,
-      result: 'first',
-      warnings,
-      lost: [],
-    });
+    const accounts = config.accounts.length;
+    telemetry.emit({ kind: 'configReloaded', accounts, result: 'first', warnings, lost: [] });
     const { state, instance } = base;
     if (state.standby?.isAlone !== true) {
       const note = () => auditConfig(state, { config, instance, atMs: clock.nowMs() });
@@ -125,7 +120,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await health.adopt(config.web);
     const running = await runRoles({ base, options, roles, web, health, stress, notices, mark }, config);
     await stress?.adopt(config.stress);
-    telemetry.emit({ kind: 'started', roles, accounts: config.accounts.length, instance: base.instance });
+    telemetry.emit({ kind: 'started', roles, accounts, instance });
     return running;
   } catch (error) {
     for (const close of closers.toReversed()) await close();

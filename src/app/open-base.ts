@@ -5,6 +5,7 @@ import { openRedisLevel } from '../config/warnings/exposure.ts';
 import { companyFault, type DaemonSign, FOREIGN } from '../core/controls/daemon-sign.ts';
 import { type OrderProof, orderProofOf } from '../core/controls/order-plan.ts';
 import type { LinkSigner } from '../core/controls/signed-link.ts';
+import { sha256Hex } from '../core/orders/sha256.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
 import type { HeldNotices } from '../core/ports/delivery.ts';
 import type { OperatorTrust } from '../core/ports/operator-trust.ts';
@@ -24,7 +25,6 @@ import { createRedisNonceStore, type RedisNonceStore } from '../state/nonce/nonc
 import { createMemoryReceiptStore } from '../state/receipts/receipts-memory.ts';
 import { createRedisReceiptStore } from '../state/receipts/receipts-redis.ts';
 import { createStandbyReceipts, type StandbyReceipts } from '../state/receipts/receipts-standby.ts';
-import { sha256Hex } from '../state/sha256.ts';
 import { createRedisState, type State } from '../state/state.ts';
 import { ConfiguredAccounts } from './configured-accounts.ts';
 import { connectRedis, followClock, lostBy, onRedisLost, RedisUnusableError } from './connect-redis.ts';

@@ -1,20 +1,13 @@
 import type { Recorder } from '../audit/audit-event.ts';
 import { lastSeen } from '../lanes/absence.ts';
-import type {
-  Brake,
-  BrakeCount,
-  LaneState,
-  MarketRead,
-  ReadPosition,
-  RequestStep,
-  UnclosedOrder,
-} from '../lanes/lane-state.ts';
+import type { LaneState, MarketRead, ReadPosition, RequestStep } from '../lanes/lane-state.ts';
 import { findPosition, isSameHolding } from '../lanes/market-read.ts';
 import { speedTowards } from '../orders/activation-gap.ts';
 import { marketOf } from '../orders/market-steps.ts';
 import { activationGap } from '../orders/order-prices.ts';
 import { type Decimal, formatDecimal, maxDecimal, toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
+import type { Brake, BrakeCount, UnclosedOrder } from './brake-count.ts';
 import { leastTarget } from './intent.ts';
 
 /** A set is forgotten after this time: the rate at which sets go on without a visible change. */

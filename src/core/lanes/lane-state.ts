@@ -8,6 +8,7 @@ import type {
   WaitReason,
 } from '../audit/audit-event.ts';
 import type { PendingCost } from '../costs/action-cost.ts';
+import type { Brake, UnclosedOrder } from '../intents/brake-count.ts';
 import type { FiringBasis, JointLimit, KnownMargin } from '../intents/targets.ts';
 import type { CancelAllRequest, OrderType, PositionSide, ReduceOnlyStopRequest } from '../ports/exchange.ts';
 import type { DecimalString } from '../quantities/decimal.ts';
@@ -158,38 +159,6 @@ export interface Absence {
   readonly phase: 'held' | 'explained' | 'closed';
   /** Whether an alarm said that a rule cannot act on it. */
   readonly told: boolean;
-}
-
-/** What a lane sent while nothing changed that can be seen, whatever the replies said (design: a brake). */
-export interface Brake {
-  readonly orders?: BrakeCount | undefined;
-  /** Counted by themselves: refused cancels hold no reduction back. */
-  readonly cancels?: BrakeCount | undefined;
-  /** What the newest set has sent. A second order for the same place begins another set. */
-  readonly sent: readonly string[];
-  /** Each position as first seen since, with the mark of its last move. */
-  readonly seen: readonly Pick<
-    ReadPosition,
-    'positionId' | 'sizeBase' | 'markPrice' | 'markError' | 'openDate'
-  >[];
-}
-
-/** Order sets, or cancels, that changed nothing. */
-export interface BrakeCount {
-  /** As of `lastMs`; one a minute is forgotten. */
-  readonly sets: number;
-  readonly lastMs: number;
-  /** People were told that further ones are held back. */
-  readonly isTold: boolean;
-}
-
-export interface UnclosedOrder {
-  readonly positionId: string;
-  readonly clientOrderId: string;
-  /** What of it no read has shown as closed, base currency. */
-  readonly amount: DecimalString;
-  readonly sentMs: number;
-  readonly isTold?: true;
 }
 
 export interface MarkSample {

@@ -1,3 +1,4 @@
+import type { BrakeCount } from '../intents/brake-count.ts';
 import type { CommandOutcome } from '../ports/exchange.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { oursOf, unseen } from './absence.ts';
@@ -5,7 +6,7 @@ import { ACCOUNT_HOLDER, MOST_WAIT_MS } from './account-lane.ts';
 import { cancelUnanswered } from './cancel-outcome.ts';
 import { doubtful, finishTask, isSameId, unsure } from './doubtful.ts';
 import { changeLane, type LaneChange } from './lane-change.ts';
-import type { Absence, BrakeCount, CancelStep, LaneState, PlaceStep, RetryKind } from './lane-state.ts';
+import type { Absence, CancelStep, LaneState, PlaceStep, RetryKind } from './lane-state.ts';
 import type { OwnOrder } from './own-order.ts';
 
 /** Recovers a lane whose process may have died or lost it: its step has an unknown outcome, and waits start again. */

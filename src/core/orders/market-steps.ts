@@ -14,7 +14,7 @@ import {
   ZERO,
 } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
-import { type Bound, boundsIn, isAboutStep, type Refusal } from './rejection.ts';
+import { type Bound, boundsIn, isAboutStep, type RefusedOrder } from './rejection.ts';
 
 /** Returns the configured settings with what the lane has learned, where coarser, higher or narrower. */
 export function marketOf(
@@ -83,7 +83,7 @@ type Refused = Pick<OwnOrder, 'role' | 'request' | 'trial'>;
 /** Returns what a refusal teaches, so that the order is tried again at once; `undefined`: nothing. */
 export function lessonOf(
   reason: RejectionReason,
-  { error, order }: { readonly error: Refusal; readonly order: Refused },
+  { error, order }: { readonly error: RefusedOrder; readonly order: Refused },
   state: LaneState,
   settings: AccountSettings,
 ): Lesson | undefined {

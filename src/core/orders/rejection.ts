@@ -28,11 +28,11 @@ const REASONS: ReadonlyMap<string, RejectionReason> = new Map([
 ]);
 
 /** Returns what a refusal without effect means for the lane. */
-export function classifyRejection(error: Refusal): RejectionReason {
+export function classifyRejection(error: RefusedOrder): RejectionReason {
   return REASONS.get(error.name) ?? reasonInWords(error) ?? 'other';
 }
 
-export type Refusal = Pick<ExchangeError, 'name' | 'fields'> & Partial<Pick<ExchangeError, 'message'>>;
+export type RefusedOrder = Pick<ExchangeError, 'name' | 'fields'> & Partial<Pick<ExchangeError, 'message'>>;
 
 /** Refused for its amount or price: the step used for rounding may no longer be the market's. */
 export type StepReason = Extract<RejectionReason, 'amountStep' | 'priceStep'>;
@@ -61,7 +61,7 @@ const BOUND_WORDS =
   /\bthan\b|\bat (least|most)\b|\bmin(imum|imal)?\b|\bmax(imum|imal)?\b|\btoo (small|large|low|high)\b/i;
 
 /** The exchange has one code for every fault (30), and one for several faults of a value (32, 33). */
-function reasonInWords({ name, fields = {}, message = '' }: Refusal): RejectionReason | undefined {
+function reasonInWords({ name, fields = {}, message = '' }: RefusedOrder): RejectionReason | undefined {
   const [named, ...others] = Object.keys(fields);
   if (!BLAMED.has(name)) return undefined;
   const words = wordsOf({ fields, message });
@@ -71,7 +71,7 @@ function reasonInWords({ name, fields = {}, message = '' }: Refusal): RejectionR
   return reasons?.[STEP_WORDS.test(words) ? 'step' : BOUND_WORDS.test(words) ? 'bound' : 'else'];
 }
 
-const wordsOf = ({ message = '', fields = {} }: Partial<Refusal>): string =>
+const wordsOf = ({ message = '', fields = {} }: Partial<RefusedOrder>): string =>
   [message, ...Object.values(fields).flat()].join('; ');
 
 /** What a value must obey: be a multiple of, be at least, or be at most. */
@@ -101,7 +101,7 @@ const BOUNDS = (
 ).map(([words, kind]) => [new RegExp(String.raw`${words}[^\d;]*?(\d+(?:\.\d+)?)`, 'dgi'), kind] as const);
 
 /** The bounds that the words of a refusal name; each number counts once, by the first that fits. */
-export function boundsIn(refusal: Partial<Refusal>): readonly Bound[] {
+export function boundsIn(refusal: Partial<RefusedOrder>): readonly Bound[] {
   const found = new Map<number, Bound>();
   for (const [phrase, kind] of BOUNDS) {
     for (const { 1: text = '', indices } of wordsOf(refusal).matchAll(phrase)) {

@@ -8,6 +8,7 @@ import {
   type DecisionInputs,
   type StoreRecord,
 } from '../../core/audit/audit-record.ts';
+import { sha256Hex } from '../../core/orders/sha256.ts';
 import type { TransferRecord } from '../../core/ports/exchange.ts';
 import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
 import type { StoredAccount } from '../../core/ports/state-store.ts';
@@ -15,7 +16,6 @@ import type { Conceal } from '../../core/redaction/conceal.ts';
 import { canonicalJson, orderedJson } from '../../core/text/canonical-json.ts';
 import type { RawRecord, RawText } from '../account/account-backend.ts';
 import { parsedJson } from '../read-json.ts';
-import { sha256Hex } from '../sha256.ts';
 
 /** The end of a chain, and the quiet evaluations counted since. */
 export interface ChainEnd {

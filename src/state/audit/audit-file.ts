@@ -4,10 +4,10 @@ import type {
   DecisionInputs,
   StoredDecision,
 } from '../../core/audit/audit-record.ts';
+import { sha256Hex } from '../../core/orders/sha256.ts';
 import type { ChainVerdict, LaneChain } from '../../core/ports/audit-reader.ts';
 import { type OperatorTrust, TRUSTING } from '../../core/ports/operator-trust.ts';
 import { parsedJson } from '../read-json.ts';
-import { sha256Hex } from '../sha256.ts';
 import { restoreInputs } from './audit-chain.ts';
 import { broken, TrailVerifier } from './audit-verify.ts';
 

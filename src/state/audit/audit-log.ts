@@ -5,6 +5,7 @@ import {
   type DecisionInputs,
   GENESIS_HASH,
 } from '../../core/audit/audit-record.ts';
+import { sha256Hex } from '../../core/orders/sha256.ts';
 import type {
   AuditQuery,
   AuditReader,
@@ -16,7 +17,6 @@ import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
 import { bucketOf } from '../../core/ports/state-store.ts';
 import type { Backend } from '../account/account-backend.ts';
 import type { AccountStore } from '../account/account-store.ts';
-import { sha256Hex } from '../sha256.ts';
 import { readRecord, restoreInputs } from './audit-chain.ts';
 import { pruneChain, recordsBetween } from './audit-prune.ts';
 import { broken, TrailVerifier } from './audit-verify.ts';

@@ -4,11 +4,11 @@ import {
   type ChainHead,
   GENESIS_HASH,
 } from '../../core/audit/audit-record.ts';
+import { sha256Hex } from '../../core/orders/sha256.ts';
 import type { ChainVerdict, LaneChain } from '../../core/ports/audit-reader.ts';
 import { type OperatorTrust, TRUSTING } from '../../core/ports/operator-trust.ts';
 import type { RawText } from '../account/account-backend.ts';
 import { parsedJson } from '../read-json.ts';
-import { sha256Hex } from '../sha256.ts';
 import { strangeForm } from './audit-chain.ts';
 
 /** Where the chains of an account must end, according to its state. */

@@ -11,6 +11,7 @@ import {
   MAX_INBOX_ORDERS,
   type OperatorOrder,
 } from '../../core/controls/controls.ts';
+import { sha256Hex } from '../../core/orders/sha256.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import {
   type AnswerDraft,
@@ -28,7 +29,6 @@ import { type Backend, STAMP_LENGTH } from '../account/account-backend.ts';
 import type { AccountStore } from '../account/account-store.ts';
 import { readRecord } from '../audit/audit-chain.ts';
 import { recordsBetween } from '../audit/audit-prune.ts';
-import { sha256Hex } from '../sha256.ts';
 import { type ControlsReader, readControls, writeControls } from './controls-text.ts';
 import { controlSchema, operatorOrderSchema } from './operator-schemas.ts';
 

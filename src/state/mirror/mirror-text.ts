@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
+import { sha256Hex } from '../../core/orders/sha256.ts';
 import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
 import { BUCKETS } from '../../core/ports/state-store.ts';
 import type { RawRecord } from '../account/account-backend.ts';
 import { MOST_TEXT } from '../account/documents.ts';
 import type { HandedBack } from '../account/hand-back.ts';
 import { parsedJson, readJson } from '../read-json.ts';
-import { sha256Hex } from '../sha256.ts';
 
 /** Contents of the files of a mirror. All of it is checked on reading: others may have written it. */
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { sha256Hex } from '../../core/orders/sha256.ts';
 import {
   DELIVERY_FAILURES,
   type Receipt,
@@ -15,7 +16,6 @@ import {
   type StorePlace,
   wholeNumber,
 } from '../redis-scripts.ts';
-import { sha256Hex } from '../sha256.ts';
 import { KEEP_RECEIPTS_MS } from './receipts-memory.ts';
 
 /** Longest hold: one that ends later was written by others, and would silence its thread. */

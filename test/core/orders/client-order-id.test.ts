@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
@@ -6,7 +5,6 @@ import {
   MAX_CLIENT_ORDER_ID_LENGTH,
   type OrderIdentity,
 } from '../../../src/core/orders/client-order-id.ts';
-import { sha256Hex } from '../../../src/core/orders/sha256.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { runsOf } from '../../support/slice.ts';
 
@@ -83,17 +81,5 @@ test('orders that differ in one part only have different ids', () => {
       expect(clientOrderId(changed)).not.toBe(clientOrderId(of));
     }),
     { numRuns: runsOf(2_000) },
-  );
-});
-
-test('the hash is SHA-256', () => {
-  const sized = fc
-    .integer({ min: 0, max: 200 })
-    .chain((length) => fc.string({ unit: 'binary', minLength: length, maxLength: length }));
-  fc.assert(
-    fc.property(sized, (message) => {
-      expect(sha256Hex(message)).toBe(createHash('sha256').update(message, 'utf8').digest('hex'));
-    }),
-    { numRuns: runsOf(500) },
   );
 });

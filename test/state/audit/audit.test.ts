@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AuditFormatError, type DecisionDraft, GENESIS_HASH } from '../../../src/core/audit/audit-record.ts';
+import { sha256Hex } from '../../../src/core/orders/sha256.ts';
 import { bucketOf } from '../../../src/core/ports/state-store.ts';
 import { currentConcealer } from '../../../src/core/redaction/conceal.ts';
 import { emptyAccountState } from '../../../src/core/rules/account-state.ts';
@@ -10,7 +11,6 @@ import type { RuleSpec } from '../../../src/core/rules/rule.ts';
 import { canonicalJson } from '../../../src/core/text/canonical-json.ts';
 import type { RawRecord } from '../../../src/state/account/account-backend.ts';
 import { TrailVerifier } from '../../../src/state/audit/audit-verify.ts';
-import { sha256Hex } from '../../../src/state/sha256.ts';
 import type { State } from '../../../src/state/state.ts';
 import { at, below, list, position, read, rule, SETTINGS, snapshot } from '../../core/rules/fixtures.ts';
 import {

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AuditEvent } from '../../../src/core/audit/audit-event.ts';
 import type { AuditRecord } from '../../../src/core/audit/audit-record.ts';
+import { sha256Hex } from '../../../src/core/orders/sha256.ts';
 import { bucketOf, type StoredAccount } from '../../../src/core/ports/state-store.ts';
 import { canonicalJson } from '../../../src/core/text/canonical-json.ts';
 import type { RawRecord } from '../../../src/state/account/account-backend.ts';
 import { type Trail, trailOf } from '../../../src/state/account/raw-entry.ts';
 import { verifyAuditFile } from '../../../src/state/audit/audit-file.ts';
 import { TrailVerifier } from '../../../src/state/audit/audit-verify.ts';
-import { sha256Hex } from '../../../src/state/sha256.ts';
 import type { State } from '../../../src/state/state.ts';
 import {
   commit,

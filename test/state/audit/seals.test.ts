@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
+import { sha256Hex } from '../../../src/core/orders/sha256.ts';
 import { TRUSTING } from '../../../src/core/ports/operator-trust.ts';
 import { systemClock } from '../../../src/exchange/system-clock.ts';
 import { verifyAuditFile } from '../../../src/state/audit/audit-file.ts';
 import { createOperatorTrust } from '../../../src/state/controls/operator-seal.ts';
-import { sha256Hex } from '../../../src/state/sha256.ts';
 import { createMemoryPlace, createMemoryState } from '../../../src/state/state.ts';
 import { commit, lane, load } from '../support/place.ts';
 
