@@ -361,7 +361,7 @@ test('an order placed beside a passed order in doubt is not taken back for it', 
 });
 
 test('after refusals of the price the gap alternates between wider and nearer', () => {
-  const driver = new Driver({ maxAttempts: 30, intentTtlMs: 600_000 })
+  const driver = new Driver({ maxAttempts: 30, intentTtlMs: 600_000, mostSets: 30 })
     .read(at({ mark: '1000' }))
     .ask(action(half));
   const gaps: number[] = [];
