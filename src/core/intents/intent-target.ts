@@ -17,7 +17,7 @@ import { isAccountTarget } from './account-plan.ts';
 import { endIntent } from './end-intent.ts';
 import { BLOCK_WORDS } from './intent.ts';
 import { hasOwnMargin } from './own-margin.ts';
-import { boundedTarget, clampTarget, distanceTarget, fixedTarget } from './targets.ts';
+import { boundedTarget, clampTarget, distanceTarget, fixedTarget, reachedBy, sizeBelow } from './targets.ts';
 
 /** Inputs for judging an intent: the current lane, and the newest read usable for sizing. */
 export interface SettleScene extends LaneScene {
@@ -137,16 +137,20 @@ export function withTarget(intent: Intent, position: ReadPosition, scene: Config
   }
   if (isAccountTarget(intent.target)) {
     const planned = plannedTarget(intent, position, scene);
-    return planned === undefined ? intent : setTarget(intent, planned, scene);
+    if (planned === undefined) return intent;
+    const isLess = intent.targetBase === null && Number(intent.plannedBase) < Number(position.sizeBase);
+    return setTarget(intent, planned, isLess ? position : undefined, scene);
   }
   if (intent.targetBase !== null) return intent;
-  const target = fixedTarget(intent.target, basis, scene.market);
+  const target = fixedTarget(intent.target, basis);
   if (target === undefined) {
     // Priced at firing; if the mark was unknown then, at the first known one.
     if (position.markPrice === null) return block(intent, 'markUnknown', scene);
     return withTarget({ ...intent, basis: { ...basis, markPrice: position.markPrice } }, position, scene);
   }
-  return setTarget(intent, target, scene);
+  const isLess = target.lt(toDecimal(position.sizeBase));
+  const rounded = clampTarget(target, toDecimal(basis.sizeBase), scene.market);
+  return setTarget(intent, rounded, isLess ? position : undefined, scene);
 }
 
 /** The size that the account's newest plan leaves of a position; undefined without one. */
@@ -182,7 +186,13 @@ function followDistance(
     return endIntent(intent, { how: 'failed', why: 'hedged' }, scene, distanceNumber(position));
   }
   const unblocked = intent.blockedBy === null ? intent : { ...intent, blockedBy: null };
-  return setTarget(unblocked, target, scene);
+  return setTarget(unblocked, target, isMuchNearer(intent, wanted, judged) ? position : undefined, scene);
+}
+
+/** Whether the distance is less than half of the way from where its rule fired to where it is wanted. */
+export function isMuchNearer({ basis }: Intent, wanted: number, { distance }: ReadPosition): boolean {
+  const start = Math.min(basis?.distance ?? wanted, wanted);
+  return typeof distance === 'number' && distance < wanted && distance <= (start + wanted) / 2;
 }
 
 /** Returns the size at which a position is `wanted` away from liquidation; `undefined` if none is, or if unknown. */
@@ -202,9 +212,19 @@ export function targetForDistance(
   return distanceTarget({ sizeBase, otherSideBase, direction, distance, wanted }, market);
 }
 
-function setTarget(intent: Intent, wanted: Decimal, { settings, market, audit }: ConfiguredScene): Intent {
+/** `reduced`: a position that its rule wants less of. No rounding leaves all of it: rather more is closed. */
+function setTarget(
+  intent: Intent,
+  asked: Decimal,
+  reduced: ReadPosition | undefined,
+  { settings, market, audit }: ConfiguredScene,
+): Intent {
   const { basis, targetBase } = intent;
   if (basis === null) return intent;
+  const size = reduced && toDecimal(reduced.sizeBase);
+  const isLost =
+    size !== undefined && intent.source === 'rule' && reachedBy(size, asked, market) !== undefined;
+  const wanted = isLost ? minDecimal(asked, sizeBelow(size, market)) : asked;
   const bounded =
     intent.source === 'rule' ? boundedTarget(wanted, basis, settings.largestReduction, market) : wanted;
   if (targetBase !== null && bounded.gte(toDecimal(targetBase))) return intent;

@@ -2,7 +2,13 @@ import type { Recorder } from '../audit/audit-event.ts';
 import { figure } from '../fields/field-words.ts';
 import type { LaneScene } from '../lanes/lane-change.ts';
 import type { LaneState, Learned, MarketRead, ReadPosition } from '../lanes/lane-state.ts';
-import { findPosition, isSameHolding, pricedPosition, TRADING_COST } from '../lanes/market-read.ts';
+import {
+  findPosition,
+  isEndangered,
+  isSameHolding,
+  pricedPosition,
+  TRADING_COST,
+} from '../lanes/market-read.ts';
 
 type LearnedMaintenance = NonNullable<Learned['maintenance']>;
 
@@ -53,6 +59,8 @@ export function learnMaintenance(
     before !== undefined &&
     state.read.positions.length === 1 &&
     isSameHolding(before, position) &&
+    !isEndangered(before) &&
+    !isEndangered(position) &&
     read.sentAtMs - state.read.sentAtMs <= LONGEST_GAP_MS;
   const rate = isComparable ? rateBetween(before, position) : undefined;
   if (rate === undefined) return known;

@@ -3,6 +3,7 @@ import type { LaneScene } from '../lanes/lane-change.ts';
 import type { LaneState, MarketRead, ReadPosition } from '../lanes/lane-state.ts';
 import {
   findPosition,
+  isEndangered,
   isSameHolding,
   type PricedPosition,
   pricedPosition,
@@ -93,6 +94,8 @@ function shownByReduction(
     earlier !== undefined &&
     read.positions.length + before.positions.length === 2 &&
     isSameHolding(earlier, position) &&
+    !isEndangered(earlier) &&
+    !isEndangered(position) &&
     read.sentAtMs - before.sentAtMs <= LONGEST_GAP_MS;
   if (!isComparable) return undefined;
   if (earlier.direction === null || position.direction === null) return undefined;

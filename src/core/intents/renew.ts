@@ -13,6 +13,7 @@ import {
   type ConfiguredScene,
   distanceNumber,
   isConfigured,
+  isMuchNearer,
   plannedTarget,
   type SettleScene,
   targetForDistance,
@@ -136,12 +137,9 @@ function isLostAgain(intent: Intent, position: ReadPosition, scene: SettleScene)
   if (isAccountTarget(intent.target)) {
     return isAbove(plannedTarget(intent, position, scene), intent, position, scene);
   }
-  const distance = distanceNumber(position);
-  if (intent.target.kind !== 'untilDistance' || distance === null) return false;
+  if (intent.target.kind !== 'untilDistance') return false;
   const { distance: wanted } = intent.target;
-  const start = Math.min(intent.basis?.distance ?? wanted, wanted);
-  if (distance > (start + wanted) / 2) return false;
-  return isAbove(targetForDistance(position, wanted, scene), intent, position, scene);
+  return isMuchNearer(intent, wanted, position) && targetForDistance(position, wanted, scene) !== undefined;
 }
 
 function isAbove(

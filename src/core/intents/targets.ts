@@ -41,27 +41,23 @@ export interface JointLimit {
 
 export type FixedTarget = Extract<ReduceTarget, { readonly kind: 'by' | 'to' | 'toNotional' }>;
 
-/** Rounded up to the amount step, at most the size at firing. `undefined`: `toNotional` without a mark price. */
-export function fixedTarget(
-  target: FixedTarget,
-  basis: FiringBasis,
-  market: MarketSettings,
-): Decimal | undefined {
+/** Exact, at most the size at firing. `undefined`: `toNotional` without a mark price. */
+export function fixedTarget(target: FixedTarget, basis: FiringBasis): Decimal | undefined {
   const size = toDecimal(basis.sizeBase);
   switch (target.kind) {
     case 'by':
-      return clampTarget(size.times(ONE.minus(decimalFromNumber(target.fraction))), size, market);
+      return size.times(ONE.minus(decimalFromNumber(target.fraction)));
     case 'to':
-      return clampTarget(size.times(decimalFromNumber(target.fraction)), size, market);
+      return size.times(decimalFromNumber(target.fraction));
     case 'toNotional': {
       if (basis.markPrice === null) return undefined;
       const notional = toDecimal(target.notional as DecimalString);
-      return clampTarget(divide(notional, toDecimal(basis.markPrice), TARGET_PLACES, 'up'), size, market);
+      return minDecimal(size, divide(notional, toDecimal(basis.markPrice), TARGET_PLACES, 'up'));
     }
   }
 }
 
-/** More digits than any amount step; the result is rounded up to the step afterwards. */
+/** More digits than any amount step. */
 const TARGET_PLACES = 30;
 
 /** Rounded up to the step, within [0, size]. */
@@ -133,6 +129,11 @@ export function distanceReachedBy(
   if (why !== undefined || target.eq(ZERO)) return why;
   const asked = toDecimal(basis.sizeBase).minus(target);
   return size.minus(target).lte(asked.times(decimalFromNumber(tolerance))) ? 'tolerance' : undefined;
+}
+
+/** The largest size below this one that one order reaches. */
+export function sizeBelow(size: Decimal, market: MarketSettings): Decimal {
+  return maxDecimal(ZERO, roundToStep(size.minus(leastAmount(market)), toDecimal(market.amountStep), 'down'));
 }
 
 /** Returns the amount to send: whole steps that do not cross the target; for zero, at least the minimum amount. */

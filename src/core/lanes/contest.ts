@@ -3,7 +3,7 @@ import { episodeOf } from '../intents/gate.ts';
 import { outstandingBase } from '../orders/outstanding.ts';
 import { decimal, formatDecimal, toDecimal } from '../quantities/decimal.ts';
 import type { Contest, LaneState, MarketRead, ReadPosition } from './lane-state.ts';
-import { findPosition, isSameHolding } from './market-read.ts';
+import { findPosition, isEndangered, isSameHolding } from './market-read.ts';
 
 /** Somebody who adds this often within `WITHIN_MS`, each time after our reduction, means to hold the position. */
 const MOST_ADDS = 3;
@@ -84,12 +84,7 @@ function newFall(
   return [{ episodeKey, atMs: read.sentAtMs }];
 }
 
-/** From the margin call on, the exchange may reduce a position itself, and rules act even against somebody else. */
-function isEndangered({ liquidationState }: ReadPosition): boolean {
-  return liquidationState !== null && liquidationState !== 'none';
-}
-
-/** Why a rule must stop reducing: somebody adds again, or reduces already. Undefined from the margin call on. */
+/** Why a rule must stop reducing: somebody adds again, or reduces already. From a margin call on it acts even so. */
 export function contestOf(
   state: LaneState,
   position: ReadPosition,

@@ -158,6 +158,11 @@ export function isSameHolding(
   return !isReopened && !isTurned;
 }
 
+/** From the margin call on, the exchange may reduce a position itself, and takes a fee of its own. */
+export function isEndangered({ liquidationState }: ReadPosition): boolean {
+  return liquidationState !== null && liquidationState !== 'none';
+}
+
 /** The exchange says so, and does not liquidate yet. */
 export function isAtMarginCall({ liquidationState }: ReadPosition): boolean {
   return liquidationState === 'margin_call' || liquidationState === 'unrecognised';

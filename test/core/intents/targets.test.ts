@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   boundedTarget,
+  clampTarget,
   type DistanceInputs,
   distanceTarget,
   type FixedTarget,
@@ -29,8 +30,8 @@ function basis(sizeBase: string, markPrice: string | null = '100') {
 }
 
 function target(of: FixedTarget, sizeBase: string, mark: string | null = '100'): string | undefined {
-  const found = fixedTarget(of, basis(sizeBase, mark), market);
-  return found === undefined ? undefined : formatDecimal(found);
+  const found = fixedTarget(of, basis(sizeBase, mark));
+  return found === undefined ? undefined : formatDecimal(clampTarget(found, decimal(sizeBase), market));
 }
 
 describe('fixed targets', () => {

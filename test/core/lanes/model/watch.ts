@@ -69,10 +69,18 @@ export class Watch {
     const got = lotsOf(intent.targetBase ?? '0');
     const share = target.kind === 'by' ? 1 - target.fraction : target.kind === 'to' ? target.fraction : null;
     if (share === null) return;
-    const least = 1 - this.#settings.largestReduction;
-    const bound = intent.source === 'rule' ? Math.max(share, least) : share;
-    const isRight = sizes.some((size) => Math.ceil(Math.round(size * bound * 1e6) / 1e6) === got);
-    if (!isRight) throw new Violation(`target ${got} is not ${bound} of any size seen (${sizes.join(', ')})`);
+    const isByRule = intent.source === 'rule';
+    const least = isByRule ? 1 - this.#settings.largestReduction : 0;
+    const smallest = lotsOf(this.#settings.marketSettings(MARKET)?.minAmount ?? '0.001');
+    const lots = (size: number): number => Math.ceil(Math.round(size * 1e6) / 1e6);
+    const aimOf = (size: number, now: number): number => {
+      const aim = lots(size * share);
+      // Where rounding up would leave a position as it is, it is rounded down.
+      const isLost = isByRule && size * share < now && now - aim < smallest;
+      return Math.max(isLost ? Math.min(aim, Math.max(0, now - smallest)) : aim, lots(size * least));
+    };
+    const isRight = sizes.some((size) => sizes.some((now) => aimOf(size, now) === got));
+    if (!isRight) throw new Violation(`target ${got} is not ${share} of any size seen (${sizes.join(', ')})`);
   }
 
   /** No two orders share an id; only an order with an unknown outcome is sent again under its own. */
