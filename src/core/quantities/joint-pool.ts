@@ -42,13 +42,20 @@ export function jointPool(
 ): Quantity<JointPool> {
   if (settings.marginModel === 'isolated') return known(APART);
   const sides: MarketSide[] = [];
-  for (const legs of byMarket(positions).values()) {
-    const side = marketSide(legs, settings);
+  const funds = fundsOf(positions, settings);
+  let told = funds;
+  // First the markets whose coins are no collateral: their liquidation prices tell the buffer, if the funds do not.
+  const isHeld = (market: string): number => (settings.holdings?.[stockOf(market)] === undefined ? 0 : 1);
+  for (const [, legs] of [...byMarket(positions)].toSorted(([a], [b]) => isHeld(a) - isHeld(b))) {
+    const side = marketSide(legs, settings, told);
     if (side.kind !== 'value') return side;
+    const { liquidation } = side.value;
+    if (told.kind !== 'value' && liquidation !== undefined) told = known(liquidation.buffer);
     sides.push(side.value);
   }
   if (settings.marginModel === 'auto' && !isOnePool(sides, settings)) return known(APART);
-  const buffer = bufferOf(sides, positions, settings);
+  if (sides.length === 0) return known({ kind: 'pooled', markets: [], pull: 0 });
+  const buffer = bufferOf(sides, funds);
   const markets: PoolMarket[] = [];
   for (const side of sides) {
     const market = poolMarket(side, buffer);
@@ -56,7 +63,7 @@ export function jointPool(
     markets.push(market.value);
   }
   for (const [asset, worth] of Object.entries(settings.holdings ?? {})) {
-    if (sides.some((side) => stockOf(side.market) === asset && side.liquidation !== undefined)) continue;
+    if (sides.some((side) => stockOf(side.market) === asset && side.liquidation?.isWithCoin)) continue;
     if (buffer.kind !== 'value') return buffer;
     const pull = worth / buffer.value;
     markets.push({ market: asset, positions: [], pull, pullPerBase: 0, distance: NONE });
@@ -117,6 +124,8 @@ interface LiquidationSide {
   readonly bufferError: number;
   /** All legs report the same liquidation price. */
   readonly isAgreed: boolean;
+  /** The coin held as collateral falls with the market on the way to it. */
+  readonly isWithCoin: boolean;
 }
 
 export function byMarket(
@@ -135,6 +144,7 @@ export function byMarket(
 export function marketSide(
   legs: readonly PositionQuantities[],
   settings: PoolSettings,
+  funds?: Quantity<number>,
 ): Quantity<MarketSide> {
   const [first] = legs;
   if (first === undefined) return unknown('zeroSize');
@@ -164,7 +174,7 @@ export function marketSide(
     leverPerBase: 1 - dir * rate,
     money: moneyOf(market, settings),
   };
-  return known({ ...side, liquidation: liquidationSide(prices, side, settings) });
+  return known({ ...side, liquidation: liquidationSide(prices, side, settings, funds) });
 }
 
 /** If liquidation prices differ, the nearest counts. */
@@ -172,15 +182,22 @@ function liquidationSide(
   prices: readonly number[],
   { market, legs, markPrice, slopeBase }: Omit<MarketSide, 'liquidation'>,
   { holdings, marketSettings }: PoolSettings,
+  funds?: Quantity<number>,
 ): LiquidationSide | undefined {
   if (prices.length === 0) return undefined;
   const wayTo = (price: number): number => Math.abs(price - markPrice);
   const nearest = prices.reduce((best, price) => (wayTo(price) < wayTo(best) ? price : best));
   const distance = wayTo(nearest) / markPrice;
   const reach = Math.max(distance, LEAST_DISTANCE);
-  // Holding the coin as collateral too makes its market heavier.
+  // The coin held as collateral too may make its market heavier: the account's own figures tell.
   const held = holdings?.[stockOf(market)] ?? 0;
-  const weight = Math.abs(slopeBase * markPrice + held);
+  const [bare, heavy] = [Math.abs(slopeBase * markPrice), Math.abs(slopeBase * markPrice + held)];
+  const missesBy = (worth: number): number =>
+    funds?.kind === 'value' ? Math.abs(worth * reach - funds.value) : 0;
+  // If nothing tells, the nearer liquidation counts.
+  const isHeavier = missesBy(heavy) - missesBy(bare) || heavy - bare;
+  const isWithCoin = held !== 0 && isHeavier < 0;
+  const weight = isWithCoin ? heavy : bare;
   const step = marketSettings(market)?.priceStep;
   const markError = legs.reduce(
     (most, leg) => (leg.markError.kind === 'value' ? Math.max(most, leg.markError.value) : most),
@@ -192,6 +209,7 @@ function liquidationSide(
     pull: (nearest < markPrice ? 1 : -1) / reach,
     buffer: weight * reach,
     bufferError: (weight * priceError) / markPrice,
+    isWithCoin,
     isAgreed: prices.every((price) => Math.abs(price - nearest) <= SAME_PRICE * markPrice),
   };
 }
@@ -259,18 +277,15 @@ export function marginBehind(
   if (settings.marginModel !== 'auto') return settings.marginModel === 'isolated' ? 'own' : 'shared';
   if (pool.kind !== 'value') return undefined;
   if (pool.value.kind === 'apart') return hasOwnMargin(position, settings) ? 'own' : undefined;
-  const [market, ...others] = pool.value.markets;
-  if (others.length > 0) return 'shared';
-  return market?.positions.length === 1 && leavesFundsOut(position, settings) ? 'own' : undefined;
+  return pool.value.markets.length > 1 ? 'shared' : undefined;
 }
 
 /** True if all markets of each currency imply the same buffer. Different currencies are not compared. */
 function isOnePool(sides: readonly MarketSide[], settings: PoolSettings): boolean {
-  const isOwn = ({ legs }: MarketSide): boolean => {
-    const [leg] = legs;
-    return leg !== undefined && legs.length === 1 && hasOwnMargin(leg, settings);
-  };
-  if (sides.length > 1 && sides.every(isOwn)) return false;
+  const isOwn = sides.length > 1 ? hasOwnMargin : leavesFundsOut;
+  const stands = ({ legs: [leg, ...others] }: MarketSide): boolean =>
+    leg !== undefined && others.length === 0 && isOwn(leg, settings);
+  if (sides.length > 0 && sides.every(stands)) return false;
   const bounds = new Map<string, { low: number; high: number }>();
   for (const { liquidation, money } of sides) {
     if (liquidation === undefined) continue;
@@ -285,33 +300,30 @@ function isOnePool(sides: readonly MarketSide[], settings: PoolSettings): boolea
   return [...bounds.values()].every(({ low, high }) => low - high <= SAME_BUFFER * low);
 }
 
-/** The pool's buffer: the smallest that a market implies, else `margin + freeMargin` less maintenance margin. */
-function bufferOf(
-  sides: readonly MarketSide[],
-  positions: readonly PositionQuantities[],
-  settings: PoolSettings,
-): Quantity<number> {
+/** The pool's buffer: the smallest that a market implies, else that of the account's own figures. */
+function bufferOf(sides: readonly MarketSide[], funds: Quantity<number>): Quantity<number> {
   if (new Set(sides.map(({ money }) => money)).size !== 1) return unknown('currenciesDiffer');
   const told = sides.flatMap(({ liquidation }) => (liquidation === undefined ? [] : [liquidation.buffer]));
-  if (told.length > 0) return positive(Math.min(...told));
+  return told.length > 0 ? positive(Math.min(...told)) : funds;
+}
+
+/** `margin + freeMargin` less maintenance margin. */
+function fundsOf(positions: readonly PositionQuantities[], settings: PoolSettings): Quantity<number> {
   let free = Number.POSITIVE_INFINITY;
   let funds = 0;
-  for (const { record } of positions) {
+  for (const { record, market, size, markPrice } of positions) {
     const margin = reported(record.margin);
     const freeMargin = reported(record.freeMargin);
     if (margin.kind !== 'value') return margin;
     if (freeMargin.kind !== 'value') return freeMargin;
-    funds += margin.value;
-    free = Math.min(free, freeMargin.value);
-  }
-  let maintenance = 0;
-  for (const { market, legs, markPrice } of sides) {
+    if (markPrice.kind !== 'value') return markPrice;
     const terms = settings.marketSettings(market);
     if (terms === undefined) return unknown('marketNotConfigured');
-    maintenance += legs.reduce((sum, { size }) => sum + size, 0) * markPrice * terms.maintenanceMargin;
+    funds += margin.value - size * markPrice.value * terms.maintenanceMargin;
+    free = Math.min(free, freeMargin.value);
   }
   // Without free funds, margin in use may exceed the equity by an unknown amount: the buffer would be too large.
-  return free > 0 ? positive(funds + free - maintenance) : unknown('notPositive');
+  return free > 0 ? positive(funds + free) : unknown('notPositive');
 }
 
 function positive(buffer: number): Quantity<number> {

@@ -12,10 +12,10 @@ import {
 } from './decimal.ts';
 import { known, NONE, type Quantity, unknown } from './quantity.ts';
 import type { AccountSettings } from './settings.ts';
-import { reported } from './units.ts';
+import { reported, stockOf } from './units.ts';
 
 /** Settings that decide how a record is read. */
-export type PositionReading = Pick<AccountSettings, 'bothSign' | 'marketSettings'>;
+export type PositionReading = Pick<AccountSettings, 'bothSign' | 'holdings' | 'marketSettings'>;
 
 /**
  * Quantities of one position record (specification 2.4). Numbers are for comparing; `exact...` values are for orders
@@ -76,7 +76,7 @@ export class PositionQuantities {
    * what an earlier read decided. Never the side of basePrice: in profit the liquidation price may lie beyond it.
    */
   get direction(): Quantity<Direction> {
-    this.#direction ??= directionOf(this.record, this.#amount, this.#settings.bothSign, this.#earlier);
+    this.#direction ??= directionOf(this.record, this.#amount, this.#settings, this.#earlier);
     return this.#direction;
   }
 
@@ -222,9 +222,10 @@ function fits(record: PositionRecord, direction: Direction): boolean {
 function directionOf(
   record: PositionRecord,
   amount: number,
-  bothSign: AccountSettings['bothSign'],
+  settings: PositionReading,
   earlier: Direction | undefined,
 ): Quantity<Direction> {
+  const { bothSign } = settings;
   const side = record.positionSide?.known === true ? record.positionSide.value : undefined;
   if (side === 'LONG') return amount < 0 ? unknown('directionUnknown') : known('long');
   if (side === 'SHORT') return known('short');
@@ -232,7 +233,11 @@ function directionOf(
   if (amount < 0) return known('short');
   if (side === 'BOTH' && bothSign === 'signed') return known('long');
   const isDoubtful = record.sideDoubtful === true;
-  const fitting = isDoubtful ? [] : DIRECTIONS.filter((direction) => fits(record, direction));
+  // In liquidation the mark has passed that price, and a coin held as collateral may move it to the other side.
+  const isPassed = record.liquidationState?.known === true && record.liquidationState.value === 'liquidation';
+  const isHeld = settings.holdings?.[stockOf(record.market)] !== undefined;
+  const fitting =
+    isDoubtful || isPassed || isHeld ? [] : DIRECTIONS.filter((direction) => fits(record, direction));
   // If the figures fit only the side that it was not earlier, it has flipped.
   const shown = fitting.length === 1 ? fitting[0] : earlier;
   if (shown !== undefined) return known(shown);

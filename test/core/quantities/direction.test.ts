@@ -13,6 +13,8 @@ interface Row {
   readonly liquidation?: string | null | undefined;
   readonly bothSign?: 'signed' | 'unsigned';
   readonly doubtful?: true;
+  readonly isLiquidated?: true;
+  readonly isCoinHeld?: true;
   readonly earlier?: 'long' | 'short';
   readonly gives: string;
 }
@@ -31,13 +33,14 @@ const recordOf = (row: Row): PositionRecord => {
           ? { known: false, raw: 'odd' }
           : { known: true, value: side },
     ...(row.doubtful && { sideDoubtful: true }),
+    ...(row.isLiquidated && { liquidationState: { known: true, value: 'liquidation' } }),
   });
 };
 
 const given = (row: Row): string => {
   const { direction } = new PositionQuantities(
     recordOf(row),
-    settings({ bothSign: row.bothSign ?? 'signed' }),
+    settings({ bothSign: row.bothSign ?? 'signed', ...(row.isCoinHeld && { holdings: { BTC: 1 } }) }),
     row.earlier,
   );
   return direction.kind === 'value' ? direction.value : direction.kind === 'unknown' ? direction.why : 'none';
@@ -83,6 +86,9 @@ describe('direction, entered at 100', () => {
     // Past its liquidation price either way.
     { bothSign: 'unsigned', pnl: '-40.00', gives: 'directionUnknown' },
     { bothSign: 'unsigned', pnl: '-40.00', earlier: 'long', gives: 'long' },
+    // In liquidation the mark has passed that price; a coin held as collateral may move it to the other side.
+    { bothSign: 'unsigned', liquidation: '99', pnl: '0.00', isLiquidated: true, gives: 'directionUnknown' },
+    { bothSign: 'unsigned', isCoinHeld: true, gives: 'directionUnknown' },
     // Flipped since.
     { bothSign: 'unsigned', earlier: 'short', gives: 'long' },
     { bothSign: 'unsigned', amount: '-2', gives: 'short' },

@@ -62,8 +62,14 @@ describe('jointDistance', () => {
     );
   });
 
-  test('is none without positions', () => {
+  test('is none without positions, whatever coins are held', () => {
     expect(jointOf([])).toEqual(NONE);
+    expect(jointOf([], { holdings: { ETH: 100 } })).toEqual(NONE);
+  });
+
+  test('a single position with its own margin beside free funds shares nothing with coins held', () => {
+    const own = long(1, 0.2, { margin: d('20'), freeMargin: d('500') });
+    expect(value(jointOf([own], { marginModel: 'auto', holdings: { ETH: 100 } }))).toBeCloseTo(0.2, 9);
   });
 
   test('depends on liquidation prices only, not on sizes, prices or currencies', () => {
@@ -132,6 +138,16 @@ describe('jointDistance', () => {
     // A buffer of 50, coins worth 100.
     expect(value(jointOf([long(1, 0.5)], { holdings: { ETH: 100 } }))).toBeCloseTo(0.25, 9);
     expect(value(jointOf([long(1, 0.5)], { holdings: { C1: 100 } }))).toBeCloseTo(0.5, 9);
+    // Funds of 50: its price is reached by the position alone, and the coin falls besides.
+    const bare = long(1, 0.5, { margin: d('20'), freeMargin: d('30') });
+    expect(value(jointOf([bare], { holdings: { C1: 100 } }))).toBeCloseTo(1 / (1 / 0.5 + 100 / 50), 9);
+    // Nothing free, so that nothing tells: the nearer liquidation counts, also for a short that the coin covers.
+    const untold = { margin: d('80'), freeMargin: d('0') };
+    expect(value(jointOf([long(1, 0.5, untold)], { holdings: { C1: 100 } }))).toBeCloseTo(0.25, 9);
+    expect(value(jointOf([short(1, 0.5, untold)], { holdings: { C1: 60 } }))).toBeCloseTo(0.5, 9);
+    // Another market tells.
+    const told = [long(2, 0.5, untold), long(1, 0.5, untold)];
+    expect(value(jointOf(told, { holdings: { C1: 100 } }))).toBeCloseTo(1 / (2 + 2 + 2), 9);
     expect(value(jointOf([short(1, 0.5)], { holdings: { ETH: 50 } }))).toBeCloseTo(0.5, 9);
   });
 
