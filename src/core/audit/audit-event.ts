@@ -108,6 +108,8 @@ export type RejectionReason =
   /** The amount, or the amount at its price, is too small. */
   | 'minAmount'
   | 'minTotal'
+  /** Pending orders use up a limit or the balance (112, 10). */
+  | 'noRoom'
   /** The price is outside the band around the market (250). */
   | 'priceBand'
   /** The position side does not fit the hedge mode (114). */

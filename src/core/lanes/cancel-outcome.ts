@@ -117,7 +117,8 @@ export function cancelled(state: LaneState, { step, startedMs }: SentCancel, sce
   );
   return {
     ...settled,
-    ...(RESIZES.has(step.why) && { resizedMs: nowMs }),
+    ...(RESIZES.has(step.why) && { cancelledMs: { ...state.cancelledMs, resize: nowMs } }),
+    ...(roomTakenMs !== undefined && { cancelledMs: { ...state.cancelledMs, room: nowMs } }),
     intents,
     retryAtMs,
     change: settled.change === null ? null : { ...settled.change, phase: 'place' },

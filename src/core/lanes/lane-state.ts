@@ -80,12 +80,12 @@ export interface LaneState {
   readonly orderRefusedMs?: number;
   /** When a reply last lacked the id that was sent, in any lane of the account: see `isKnownById`. Absent: never. */
   readonly unechoedMs?: number;
-  /** When an order was refused (116) although our orders stand on that side: they may take up its room. */
+  /** When an order was last refused because others, ours or the owner's, take up its room. */
   readonly roomTakenMs?: number;
   /** The same for a stop that was to be placed beside a standing one. Absent: none was refused. */
   readonly coverRoomTakenMs?: number;
-  /** When a cancel last re-sized the standing stops here, and nothing else. Absent: never. */
-  readonly resizedMs?: number;
+  /** When a cancel last did nothing but re-size standing stops, or make room. Absent: never. */
+  readonly cancelledMs?: { readonly resize?: number; readonly room?: number };
   /** Until this time an unanswered cancel may still take effect. */
   readonly cancelPendingUntilMs?: number;
   /** Orders of an earlier store epoch may be open that our cancels cannot have removed; ours could add to them. */

@@ -38,7 +38,7 @@ export function cancelStep(
   why: CancelStep['why'],
   task: string | null,
   unfilled: readonly string[],
-): Step {
+): CancelStep {
   const admitted = admittedKeys(state);
   const answerWithinMs = cancelAnswerMs(state);
   return { kind: 'cancelAll', request, why, task, admitted, unfilled, answerWithinMs };
@@ -52,7 +52,7 @@ export function admittedKeys(state: LaneState): readonly string[] {
   return [...intents, ...stood].map(({ key }) => key);
 }
 
-export function ownCancel(state: LaneState, why: CancelStep['why'], unfilled: readonly string[]): Step {
+export function ownCancel(state: LaneState, why: CancelStep['why'], unfilled: readonly string[]): CancelStep {
   return cancelStep(state, { market: state.market, types: orderTypesOf(state.market) }, why, null, unfilled);
 }
 

@@ -13,7 +13,7 @@ import { isOpen } from '../intents/intent.ts';
 import { expireIntents } from '../intents/renew.ts';
 import { settleIntents } from '../intents/settle-intents.ts';
 import { isPastLimit } from '../orders/activation-gap.ts';
-import { type CancelVerdict, judgeCancel } from '../orders/cancel-policy.ts';
+import { type CancelVerdict, judgeCancel, needsRoom } from '../orders/cancel-policy.ts';
 import { fenceEndMs, liquidationIsLikely } from '../orders/fence.ts';
 import { marketOf } from '../orders/market-steps.ts';
 import { mayHideSide } from '../orders/net-exposure.ts';
@@ -171,6 +171,9 @@ function pursue(state: LaneState, admitted: Admitted, turn: Turn, market: Market
   if (verdict === 'may' && stuck !== undefined && refused.length > 0) {
     return { state, step: ownCancel(state, 'doubt', []) };
   }
+  const room = ownCancel(state, 'noRoom', []);
+  const isDue = verdict === 'may' && needsRoom(state, turn.nowMs);
+  if (isDue && brakedUntilMs(state, room, settings, turn.nowMs) === undefined) return { state, step: room };
   const standIn = standInStep(state, { wants: difference.place, read, verdict }, turn, market);
   if (standIn !== undefined) return standIn;
   if (verdict === 'unproven' && stuck !== undefined && difference.place.length === 0) {

@@ -169,7 +169,8 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
   const kept = step.isResend ? markUnsure(state, order) : withoutOrder(state, order);
   if (reason === 'side') return sideRefused(kept, order, settings, nowMs);
   if (isSecond && !passing) return withoutSecond(kept, nowMs);
-  const unsent = { ...(step.ahead ? forgetAhead(kept, order.positionId) : kept), orderRefusedMs: nowMs };
+  const ahead = step.ahead ? forgetAhead(kept, order.positionId) : kept;
+  const unsent = { ...ahead, ...(reason === 'noRoom' ? roomTaken(order, nowMs) : { orderRefusedMs: nowMs }) };
   // The market may also have passed the price, so the next price is taken from a new read.
   const taught = taughtByPrice(unsent, order, { reason, isGivenUp: retry === undefined }, settings);
   if (retry !== undefined) return { ...learn(taught, retry.learned), readAfterMs: nowMs };
@@ -236,15 +237,11 @@ function sideRefused(state: LaneState, order: OwnOrder, settings: AccountSetting
     (other) => other.positionId === order.positionId && other.openDate === order.openDate,
   );
   if (isCrowded || order.trial === true) {
-    const isNews = isCrowded && (order.role === 'reduce' || order.trial === true);
-    const isBesideCover = order.role === 'cover' && order.trial !== true && standsAlready(state, order);
-    const roomTaken = {
-      ...(isNews && { roomTakenMs: nowMs }),
-      ...(isBesideCover && { coverRoomTakenMs: nowMs }),
-    };
+    const isNews = order.trial === true || order.role === 'reduce' ? isCrowded : standsAlready(state, order);
     const trusted = order.role === 'cover' ? trustStops(dropAdmitted(state, order.key)) : state;
     const delayed = delay(trusted, retryKindOf(order), nowMs);
-    return { ...delayed, ...roomTaken, readAfterMs, ignoreReadsBeforeMs: readAfterMs };
+    const taken = isNews ? roomTaken(order, nowMs) : {};
+    return { ...delayed, ...taken, readAfterMs, ignoreReadsBeforeMs: readAfterMs };
   }
   const intents = state.intents.map((intent) =>
     intent.positionId === order.positionId && intent.end === null && intent.refusedBy === null
@@ -252,8 +249,14 @@ function sideRefused(state: LaneState, order: OwnOrder, settings: AccountSetting
       : intent,
   );
   const dropped = dropAdmitted(state, order.key);
-  const paused = order.role === 'cover' ? delay(trustStops(dropped), 'cover', nowMs) : dropped;
-  return { ...paused, intents, readAfterMs, ignoreReadsBeforeMs: readAfterMs };
+  const paused = delay(order.role === 'cover' ? trustStops(dropped) : dropped, retryKindOf(order), nowMs);
+  // If the position is still there, orders of its owner may take the room.
+  const taken = order.role === 'reduce' ? roomTaken(order, nowMs) : {};
+  return { ...paused, ...taken, intents, readAfterMs, ignoreReadsBeforeMs: readAfterMs };
+}
+
+function roomTaken({ role, trial }: OwnOrder, nowMs: number): Partial<LaneState> {
+  return role === 'cover' && trial !== true ? { coverRoomTakenMs: nowMs } : { roomTakenMs: nowMs };
 }
 
 function dropAdmitted(state: LaneState, key: string): LaneState {

@@ -12,7 +12,7 @@ import { coverOrders, offsetFromActivation, standsUnreached } from './outstandin
 /** How long an accepted order proves that orders can be placed again after a cancel. */
 export const PROOF_MS = 10_000;
 
-/** Times of the newest accepted and the newest refused order, on the lanes' clock; -Infinity if there was none. */
+/** Times of the newest accepted (or, for lack of room, judged) and the newest refused order, on the lanes' clock; -Infinity if there was none. */
 export interface OrderRecord {
   readonly acceptedMs: number;
   readonly refusedMs: number;
@@ -25,7 +25,8 @@ export function orderRecordOf(lanes: Iterable<LaneState>): OrderRecord {
   let refusedMs = Number.NEGATIVE_INFINITY;
   let unechoedMs: number | undefined;
   for (const lane of lanes) {
-    acceptedMs = Math.max(acceptedMs, lane.orderAcceptedMs ?? Number.NEGATIVE_INFINITY);
+    for (const atMs of [lane.orderAcceptedMs, lane.roomTakenMs, lane.coverRoomTakenMs])
+      acceptedMs = Math.max(acceptedMs, atMs ?? Number.NEGATIVE_INFINITY);
     refusedMs = Math.max(refusedMs, lane.orderRefusedMs ?? Number.NEGATIVE_INFINITY);
     unechoedMs = Math.max(unechoedMs ?? 0, lane.unechoedMs ?? 0) || undefined;
   }
@@ -81,7 +82,7 @@ export function judgeAnyCancel(
     acceptedMs: Math.max(own.acceptedMs, orders?.acceptedMs ?? own.acceptedMs),
     refusedMs: Math.max(own.refusedMs, orders?.refusedMs ?? own.refusedMs),
   };
-  return areOrdersTaken(record, nowMs) || isRoomTaken(state, record, nowMs) ? 'may' : 'unproven';
+  return areOrdersTaken(record, nowMs) ? 'may' : 'unproven';
 }
 
 /** Explains to people why no cancel is ever sure to remove an order; `undefined` if one may be. */
@@ -116,14 +117,19 @@ export function whyNotCancelled(
     : 'the market runs towards liquidation, and this stop may be needed; tried again with every read';
 }
 
-/** Whether an order was refused for lack of room (116): it was judged, which proves as much as an acceptance. */
-function isRoomTaken(
-  { roomTakenMs, coverRoomTakenMs }: LaneState,
-  { refusedMs }: OrderRecord,
-  nowMs: number,
-): boolean {
-  return [roomTakenMs, coverRoomTakenMs].some(
-    (atMs) => atMs !== undefined && atMs > refusedMs && nowMs - atMs <= PROOF_MS,
+/** How often room is made by a cancel for a reduction that others' orders leave none. */
+const ROOM_MADE_EVERY_MS = 60_000;
+
+/** Whether a reduction that is still needed was refused for lack of room, and none of our orders takes it. */
+export function needsRoom(state: LaneState, nowMs: number): boolean {
+  const { roomTakenMs, cancelledMs, intents, orders } = state;
+  const isRecent = roomTakenMs !== undefined && nowMs - roomTakenMs <= PROOF_MS;
+  if (!isRecent || Math.abs(nowMs - (cancelledMs?.room ?? Infinity)) <= ROOM_MADE_EVERY_MS) return false;
+  return intents.some(
+    ({ end, refusedBy, hasCleared, positionId }) =>
+      (end ?? refusedBy) === null &&
+      hasCleared !== true &&
+      !orders.some((order) => order.positionId === positionId),
   );
 }
 

@@ -67,8 +67,12 @@ export function fillNeed(asked: ReduceNeed, scene: SetScene, plan: SetPlan): voi
   const spent = own.filter((order) => isSpent(order, need.position, scene));
   const mayAdd = isTrimmed || mayAddUp(need.position, scene);
   const counted = mayAdd ? own.filter((order) => !spent.includes(order)) : own;
-  const missing = maxDecimal(amount.minus(outstandingBase(counted)), ZERO);
-  const takers = missing.gt(ZERO) ? roomTakers(need.position, scene) : [];
+  const outstanding = outstandingBase(counted);
+  const missing = maxDecimal(amount.minus(outstanding), ZERO);
+  // For little more than what stands, nothing that stands is cancelled.
+  const isLittle =
+    missing.lte(ZERO) || (counted.length > 0 && missing.lt(worthReplacing(outstanding, scene)));
+  const takers = isLittle ? [] : roomTakers(need.position, scene);
   if (takers.some((order) => canRemove(order, scene)) && !closesAsMuch(need, takers)) {
     for (const order of takers) plan.remove.push({ order, why: 'noRoom' });
     return;

@@ -234,7 +234,7 @@ export function whyLeft(
   if (isCalm && settings.ownOrders === 'possible') return 'ownOrders';
   if (!RESIZES.has(why) || intents.some(({ source }) => source === 'operator')) return undefined;
   const everyMs = !isCalm && share < NEAR_SHARE ? NEAR_RESIZED_EVERY_MS : RESIZED_EVERY_MS;
-  return Math.abs(nowMs - (state.resizedMs ?? Infinity)) < everyMs ? 'resized' : undefined;
+  return Math.abs(nowMs - (state.cancelledMs?.resize ?? Infinity)) < everyMs ? 'resized' : undefined;
 }
 
 /** How far a price may jump between two reads, a fraction. */

@@ -25,6 +25,8 @@ const REASONS: ReadonlyMap<string, RejectionReason> = new Map([
   ['notAvailable', 'marketClosed'],
   ['hedgeSideMismatch', 'hedgeSide'],
   ['priceBand', 'priceBand'],
+  ['pendingValueLimit', 'noRoom'],
+  ['insufficientBalance', 'noRoom'],
 ]);
 
 /** Returns what a refusal without effect means for the lane. */
@@ -118,9 +120,9 @@ export function isPassing(reason: RejectionReason): boolean {
   return reason === 'rateLimited' || reason === 'notProcessed' || reason === 'marketClosed';
 }
 
-/** Whether a refusal must reach a person; of a closed market, only the first. */
+/** Whether a refusal must reach a person; of a closed market, or without room, only the first. */
 export function isAlarming(reason: RejectionReason, refusals: number): boolean {
-  return reason === 'marketClosed' ? refusals === 0 : !isPassing(reason);
+  return reason === 'marketClosed' || reason === 'noRoom' ? refusals === 0 : !isPassing(reason);
 }
 
 const FIRST_PAUSE_MS = 200;

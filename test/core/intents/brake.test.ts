@@ -229,7 +229,7 @@ describe('the amounts of all orders sent', () => {
   });
 
   test.each([
-    ['an explicit refusal', (driver: Driver) => driver.refuse({ name: 'insufficientBalance' })],
+    ['an explicit refusal', (driver: Driver) => driver.refuse({ name: 'positionLimit' })],
     [
       'a refusal at creation',
       (driver: Driver) => driver.place({ status: { known: true, value: 'CANCELLED' } }),

@@ -16,6 +16,8 @@ type Consequence =
   | 'failed'
   /** Sent again unchanged after a pause, with one alarm when that begins. */
   | 'later'
+  /** What takes its room is cancelled, with one alarm. */
+  | 'room'
   /** Sent again at once on a coarser step of the market, with an alarm; no failed attempt. */
   | 'coarser'
   /** Sent again at once, with the other form of its side or half the slippage, with an alarm; no failed attempt. */
@@ -39,13 +41,13 @@ const EXPECTED: Readonly<Record<string, Consequence>> = {
   clientClosed: 'again',
   cancelledOnCreation: 'failed',
   clientOrderIdInvalid: 'failed',
-  insufficientBalance: 'failed',
+  insufficientBalance: 'room',
   marketInvalid: 'later',
   notAvailable: 'later',
   amountInvalid: 'coarser',
   priceInvalid: 'coarser',
   positionLimit: 'failed',
-  pendingValueLimit: 'failed',
+  pendingValueLimit: 'room',
   sideLocked: 'failed',
   hedgeSideMismatch: 'mended',
   priceBand: 'mended',
@@ -117,6 +119,13 @@ test.for(Object.entries(EXPECTED))('an order that ends as %s: %s', ([name, conse
       expect({ orders, failures, doubt }).toEqual({ orders: [], failures: 1, doubt: null });
       expect(alarms).toEqual(['rejected']);
       expect(driver.later(5_000).read(at({})).place().order.slippage).toBe(0.02);
+      break;
+    case 'room':
+      expect({ orders, failures, alarms }).toEqual({ orders: [], failures: 1, alarms: ['rejected'] });
+      expect(driver.cancel().why).toBe('noRoom');
+      driver.later(100).read(at({})).refuse({ name, effect });
+      // Once a minute: the next order goes without a cancel.
+      driver.later(5_000).read(at({})).place();
       break;
     case 'later':
       expect({ orders, failures, alarms, doubt }).toEqual({

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { PROOF_MS } from '../../../src/core/orders/cancel-policy.ts';
 import { standingStops } from '../../../src/core/orders/protective-stop.ts';
-import { at, Driver, failure } from '../lanes/driver.ts';
+import { at, Driver, failure, targets } from '../lanes/driver.ts';
 import { action, half, protect } from '../lanes/fixtures.ts';
 
 /** An unwanted stop stands; the account's newest orders were accepted and refused so many milliseconds ago. */
@@ -109,4 +109,24 @@ test("after an unanswered cancel, a duplicate of the stop's id does not show tha
   const order = driver.state.orders.find(({ role }) => role === 'cover');
   expect(order).toMatchObject({ status: 'open', ambiguous: true });
   expect(standingStops(driver.state, 'epoch').map(({ confirmed }) => confirmed)).toEqual([false]);
+});
+
+test('a target that moved by 0.4 % takes down neither the stop for everything nor the reduction that stand', () => {
+  const untilDistance = { ...half, target: { kind: 'untilDistance', distance: 0.1 } } as const;
+  const asked = [action(protect), action(untilDistance, { ruleId: 'cut', actionIndex: 1 })];
+  const driver = new Driver().read(at({ size: '10' })).ask(...asked);
+  driver.place();
+  driver.place();
+  expect(driver.state.orders.map(({ role }) => role).toSorted()).toEqual(['cover', 'reduce']);
+  const [before = ''] = targets(driver);
+  // An order beside them was refused for lack of room.
+  driver.state = { ...driver.state, roomTakenMs: driver.nowMs };
+  driver
+    .later(500)
+    .read(at({ size: '10', mark: '999.8' }))
+    .ask(...asked);
+  const [now = ''] = targets(driver);
+  expect(Number(now)).toBeLessThan(Number(before));
+  expect(Number(before) - Number(now)).toBeLessThan(0.004 * 10);
+  expect(driver.next().kind).not.toBe('cancelAll');
 });

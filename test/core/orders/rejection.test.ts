@@ -26,7 +26,8 @@ test.each([
   ['marketInvalid', 'marketClosed'],
   ['amountInvalid', 'amountStep'],
   ['priceInvalid', 'priceStep'],
-  ['insufficientBalance', 'other'],
+  ['insufficientBalance', 'noRoom'],
+  ['pendingValueLimit', 'noRoom'],
 ])('%s means %s', (name, reason) => {
   expect(classifyRejection({ name, fields: { amount: ['no'] } })).toBe(reason);
 });

@@ -112,7 +112,7 @@ test.each([
   [30, 'activation_price', 'Should be a multiple of 0.5.', 'priceStep'],
   [30, 'amount', 'Should be a multiple of 100000.', 'amountStep'],
   [32, 'amount', 'Amount should be greater than or equal to 0.01', 'minAmount'],
-  [32, 'amount', 'Not enough balance.', 'other'],
+  [32, 'amount', 'Not enough balance.', 'noRoom'],
   [30, 'total', 'Total is less than 5.05', 'minTotal'],
   [30, 'orderType', 'is not available', 'marketClosed'],
   [30, 'positionSide', 'is wrong', 'hedgeSide'],
