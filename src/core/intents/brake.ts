@@ -186,8 +186,8 @@ function continues({ sent }: Brake, step: SendingStep): boolean {
 /** Names the place of an order in a set. Not by the key: it changes with each episode, so it bounds nothing. */
 function placeOf(step: SendingStep): string {
   if (step.kind !== 'place') return '';
-  const { role, positionId, part = '', trial = false, request, coverBasis } = step.order;
-  return [role, positionId, part, trial, request.inFavour === true, coverBasis?.leave ?? ''].join(' ');
+  const { role, positionId, trial = false, request, coverBasis } = step.order;
+  return [role, positionId, trial, request.inFavour === true, coverBasis?.leave ?? ''].join(' ');
 }
 
 const LEAST_PACE_MS = 1_000;

@@ -226,16 +226,12 @@ function noteInversions(state: LaneState, read: MarketRead, settings: AccountSet
     const isAfterArrival = read.sentAtMs - settings.readLagMs >= order.arrivedByMs;
     const position = findPosition(read, order.positionId);
     if (position === undefined || order.presumedFilled || !isAfterArrival) return order;
-    // The farther of two orders is not given the learned allowance: the nearer one covers a lagging last price.
-    const allowed = order.part === 'far' ? market : learned;
-    const range = inRange(position, isSecond(order) ? asLearnedInFavour(market, state) : allowed);
+    const range = inRange(position, isSecond(order) ? asLearnedInFavour(market, state) : learned);
     if (order.inverted === true)
       return isBack(order, position, range) ? { ...order, inverted: false } : order;
     return isInverted(order, position, range) ? { ...order, inverted: true } : order;
   });
-  const news = orders.filter(
-    (order, index) => order.part !== 'near' && order.inverted === true && order !== state.orders[index],
-  );
+  const news = orders.filter((order, index) => order.inverted === true && order !== state.orders[index]);
   const noted = { ...state, orders };
   const taught = news.some(isSecond) ? learn(noted, { basisInFavour: grownInFavour(market, state) }) : noted;
   return news.every(isSecond)

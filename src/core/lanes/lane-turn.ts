@@ -96,7 +96,6 @@ export function placeStep(state: LaneState, want: Want, turn: Turn, ahead: boole
     coverBasis: want.coverBasis,
     ...(want.resend?.mayHaveVanished === true ? { mayHaveVanished: true } : {}),
     ...(want.resend?.neverConfirmed === true ? { neverConfirmed: true } : {}),
-    ...(want.part === undefined ? {} : { part: want.part }),
   };
   if (why !== undefined) auditOvershoot(order, want, why, turn);
   const inHurry = ahead || isRacing(want.position, state, turn.settings);

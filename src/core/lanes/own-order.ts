@@ -39,8 +39,6 @@ export interface OwnOrder {
   readonly neverConfirmed?: true;
   /** The mark when its rule fired. Absent: a standing stop, or unknown. */
   readonly decidedPrice?: DecimalString;
-  /** One of two orders that share an amount, at a small and at a large gap. Absent: it has all of it. */
-  readonly part?: 'near' | 'far';
   /** The position moved in a way that this order may or may not explain. */
   readonly ambiguous: boolean;
   /** Sent before the fence had passed, or where earlier orders could not be ruled out. */

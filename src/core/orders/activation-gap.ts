@@ -91,9 +91,9 @@ function grown({ basisAllowance }: MarketSettings, learned: number | undefined):
 }
 
 /** The allowance that an order was placed with, as far as is known now. */
-function allowedFor({ part, request }: OwnOrder, { market, state }: Pick<SetScene, 'market' | 'state'>) {
+function allowedFor({ request }: OwnOrder, { market, state }: Pick<SetScene, 'market' | 'state'>) {
   if (request.inFavour === true) return asLearnedInFavour(market, state);
-  return part === 'near' ? market : asLearned(market, state);
+  return asLearned(market, state);
 }
 
 /**
@@ -126,40 +126,26 @@ export function measuredBy(
 
 type Priced = ReadPosition & { readonly markPrice: NonNullable<ReadPosition['markPrice']> };
 
-interface PlacingGaps {
-  readonly near: Decimal;
-  /** Absent: one order is enough. */
-  readonly far?: Decimal;
-}
-
-/** Part of the distance to liquidation that the gap of the nearer order may take, and that of the farther one. */
-const NEAR_SHARE = 0.5;
-const FAR_SHARE = 0.9;
-/** Two gaps whose ratio is below this count as one. */
-const APART = 1.5;
+/** Part of the distance to liquidation that a gap may take; more where a wider basis is only suspected. */
+const GAP_SHARE = 0.5;
+const SUSPECTED_SHARE = 0.9;
 
 /**
  * Returns how far from the mark a reduction activates: the allowance, plus how far the market may run until the order
- * arrives; at most half of the distance to liquidation, and at least what a standing market needs.
- * Returns two gaps if that is not enough or an inversion has shown a wider basis: until one order fills it is unknown
- * which price is ahead.
+ * arrives; at most half of the distance to liquidation, and at least what a standing market needs. After an inversion it
+ * may be farther: what stands already is nearer.
  */
-export function placingGaps(position: Priced, direction: Direction, scene: SetScene): PlacingGaps {
+export function placingGap(position: Priced, direction: Direction, scene: SetScene): Decimal {
   const { market, state } = scene;
   const { marks = [], learned: { measuredBasis, basis = 0 } = {} } = state;
   const { low, high } = measuredBasis ?? { low: 0, high: basis };
+  const allowed = withAllowance(market, Math.min(high, Math.max(basis, low)));
   const run = runOf(position, travelMs(scene), adverseSpeed(marks, direction, HORIZONS_MS));
-  const standing = activationGap(position, market);
-  const wide = activationGap(position, withAllowance(market, Math.min(high, Math.max(basis, low)))).plus(run);
-  const small = measuredBasis === undefined ? standing.plus(run) : wide;
+  const gap = activationGap(position, allowed).plus(run);
   const left = distanceOf(position, direction);
-  const upTo = (gap: Decimal, share: number): Decimal =>
-    left === undefined ? gap : maxDecimal(minDecimal(gap, left.times(decimalFromNumber(share))), standing);
-  const near = upTo(small, NEAR_SHARE);
-  const far = upTo(wide, FAR_SHARE);
-  if (far.lt(near.times(decimalFromNumber(APART)))) return { near };
-  // A market that cannot have overtaken the order is ahead of its mark, or behind it: there the order waits.
-  return run.times(decimalFromNumber(2)).lt(standing) ? { near: far } : { near, far };
+  if (left === undefined) return gap;
+  const share = measuredBasis === undefined && basis > 0 ? SUSPECTED_SHARE : GAP_SHARE;
+  return maxDecimal(minDecimal(gap, left.times(decimalFromNumber(share))), activationGap(position, market));
 }
 
 /** The same on the other side of the market, where no liquidation bounds the gap: a single one. */

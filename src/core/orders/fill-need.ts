@@ -10,15 +10,13 @@ import {
   decimalFromNumber,
   maxDecimal,
   minDecimal,
-  roundToStep,
   toDecimal,
   ZERO,
 } from '../quantities/decimal.ts';
 import type { Direction } from '../rules/subject.ts';
-import { awaitsLastPrice, gapInFavour, hasMovedAway, placingGaps } from './activation-gap.ts';
+import { awaitsLastPrice, gapInFavour, hasMovedAway, placingGap } from './activation-gap.ts';
 import { canRemove, isSpent, mayAddUp, resendUnsure, roomTakers } from './beside.ts';
 import { standsInTheWay } from './cancel-policy.ts';
-import { closesAsOne } from './net-exposure.ts';
 import { type Shape, shapeBeforeLiquidation, shapeInFavour, shapeReduce } from './order-prices.ts';
 import { outstandingBase } from './outstanding.ts';
 import type { Removal, SetScene, Want } from './want.ts';
@@ -150,11 +148,8 @@ function addBeside(need: SizedNeed, slippage: number, scene: SetScene, plan: Set
   const missing = isTrimmed && why !== undefined ? need.amount : need.missing;
   const isFull = own.length >= MOST_BESIDE;
   const addition = isFull ? ZERO : minDecimal(missing, roomBesideTakers(need, scene) ?? missing);
-  const isHalfPlaced = counted.length > 0 && counted.every(({ part }) => part === 'near');
   const least =
-    isHalfPlaced || own.length === 0
-      ? leastAmount(scene.market)
-      : worthReplacing(outstandingBase(counted), scene);
+    own.length === 0 ? leastAmount(scene.market) : worthReplacing(outstandingBase(counted), scene);
   if (addition.gte(least)) {
     // Each spent order was an attempt: the next one takes more slippage.
     const steps = need.group.map((intent) => slippageOf({ ...intent, failures: intent.failures + spent }));
@@ -164,7 +159,7 @@ function addBeside(need: SizedNeed, slippage: number, scene: SetScene, plan: Set
       isTrimmed,
       addsUp: counted.length < own.length,
     };
-    pushReduce(need, { ...added, ...(isHalfPlaced && { part: 'far' }) }, scene, plan);
+    pushReduce(need, added, scene, plan);
     return;
   }
   if (resend(need, scene, plan) || (why === undefined && !(isFull && missing.gte(least)))) return;
@@ -193,15 +188,13 @@ interface Addition {
   readonly amount: Decimal;
   readonly slippage: number;
   readonly isTrimmed: boolean;
-  /** Takes the amount that the nearer order did not. */
-  readonly part?: 'far';
   /** Orders beside it may fill as well. */
   readonly addsUp?: boolean;
 }
 
 function pushReduce(need: ReduceNeed, addition: Addition, scene: SetScene, plan: SetPlan): void {
   const { winner, position } = need;
-  const { amount, slippage } = addition;
+  const { slippage } = addition;
   const { markPrice, markError, liquidationPrice } = position;
   const direction = position.direction ?? triedSide(winner, position);
   if (direction === null) {
@@ -214,7 +207,7 @@ function pushReduce(need: ReduceNeed, addition: Addition, scene: SetScene, plan:
     const shape: Shape = isBeforeLiquidation
       ? shapeBeforeLiquidation({ direction, liquidationPrice }, slippage, scene.market)
       : { ok: false, why: 'markUnknown' };
-    pushShape(need, { ...addition, part: undefined, shape }, plan);
+    pushShape(need, { ...addition, shape }, plan);
     return;
   }
   const view = { direction, markPrice, markError };
@@ -223,13 +216,8 @@ function pushReduce(need: ReduceNeed, addition: Addition, scene: SetScene, plan:
     pushShape(need, { ...addition, shape: shapeInFavour(view, slippage, scene.market, gap) }, plan);
     return;
   }
-  const gaps = placingGaps({ ...position, markPrice }, direction, scene);
-  const isWhole = closesAsOne(need.budget, scene.read, scene.settings);
-  const share = addition.part === undefined && !isWhole ? nearShare(amount, gaps, scene) : undefined;
-  const gap = share === undefined ? (gaps.far ?? gaps.near) : gaps.near;
-  const part = share === undefined ? addition.part : 'near';
-  const shape = shapeReduce(view, slippage, scene.market, gap);
-  pushShape(need, { ...addition, amount: share ?? amount, part, shape }, plan);
+  const gap = placingGap({ ...position, markPrice }, direction, scene);
+  pushShape(need, { ...addition, shape: shapeReduce(view, slippage, scene.market, gap) }, plan);
 }
 
 /**
@@ -242,13 +230,12 @@ function triedSide({ failures }: Intent, position: ReadPosition): Direction | nu
   return isBelow === (failures % 2 === 0) ? 'long' : 'short';
 }
 
-interface ShapedAddition extends Omit<Addition, 'part'> {
-  readonly part?: OwnOrder['part'];
+interface ShapedAddition extends Addition {
   readonly shape: Shape;
 }
 
 function pushShape({ winner, position }: ReduceNeed, addition: ShapedAddition, plan: SetPlan): void {
-  const { amount, slippage, isTrimmed, part, shape } = addition;
+  const { amount, slippage, isTrimmed, shape } = addition;
   if (!shape.ok) {
     plan.blocked.push({ key: winner.key, why: shape.why });
     return;
@@ -265,30 +252,12 @@ function pushShape({ winner, position }: ReduceNeed, addition: ShapedAddition, p
     stage: winner.stage,
     targetBase: toDecimal(winner.targetBase ?? position.sizeBase),
     isTrimmed,
-    ...(part === undefined ? {} : { part }),
     coverBasis: null,
     anchor: null,
     resend: null,
     mayAddUp: addition.addsUp === true,
   });
 }
-
-/** Amount of the nearer of two orders; undefined if there is only one gap, or too little for two. */
-function nearShare(
-  amount: Decimal,
-  { far }: ReturnType<typeof placingGaps>,
-  { market, settings }: SetScene,
-): Decimal | undefined {
-  // If cancels are not sure to reach orders, the order that stands already is the nearer one.
-  const isRemoved = settings.cancelCoversStops && settings.cancel !== 'never';
-  if (far === undefined || !isRemoved) return undefined;
-  const near = roundToStep(amount.times(decimalFromNumber(NEAR_PART)), toDecimal(market.amountStep), 'down');
-  const least = leastAmount(market);
-  return near.gte(least) && amount.minus(near).gt(near) ? near : undefined;
-}
-
-/** Not half of it, so that a fall of the position shows which of the two filled. */
-const NEAR_PART = 0.45;
 
 /** Why orders have to go before another is placed; `undefined` if they may stay beside it. */
 function removalReason(

@@ -19,7 +19,6 @@ export interface Want {
   readonly targetBase: Decimal;
   /** A full close, which the exchange trims: our orders on this position cannot add up to too much. */
   readonly isTrimmed: boolean;
-  readonly part?: OwnOrder['part'];
   readonly coverBasis: OwnOrder['coverBasis'];
   readonly anchor: CoverAnchor | null;
   /** The order to send again under its own id, to learn whether it stands. */

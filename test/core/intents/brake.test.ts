@@ -331,8 +331,7 @@ describe('an order flood is impossible by construction', () => {
           continue;
         }
         if (step.kind !== 'place' && step.kind !== 'cancelAll') break;
-        const name =
-          step.kind === 'cancelAll' ? 'cancel' : `${step.order.role} ${step.order.part} ${step.order.trial}`;
+        const name = step.kind === 'cancelAll' ? 'cancel' : `${step.order.role} ${step.order.trial}`;
         if (name === 'cancel' || names.has(name) || sets.length === 0) {
           sets.push(driver.nowMs - startMs);
           names = new Set();

@@ -131,12 +131,9 @@ test('a stop that closes a part, as a hedge keeps the rest, is not cancelled jus
 test('a full close that came too late is not cancelled first: others are placed beside it', () => {
   const driver = new Driver().read(at({})).ask(action(all));
   driver.place();
-  driver.state = { ...driver.state, roundTripMs: 1_000 };
   driver.later(500).read(at({ mark: '997' }));
-  // One near the mark, one beyond what mark and last price may differ by: together the whole.
-  const amounts = [driver.place().request.amount, driver.place().request.amount];
-  expect(amounts).toEqual(['0.45', '0.55']);
-  expect(driver.state.orders).toHaveLength(3);
+  expect(driver.place().request.amount).toBe('1');
+  expect(driver.state.orders).toHaveLength(2);
   expect(driver.next().kind).toBe('idle');
 });
 
@@ -245,17 +242,14 @@ test('the gap takes at most half of the distance to liquidation', () => {
   expect(driver.place().request.activationPrice).toBe('965');
 });
 
-test('two orders at two gaps are placed beside one that the market had passed on arrival', () => {
+test('beside an order that the market had passed on arrival goes one beyond what mark and last price may differ by', () => {
   const driver = new Driver().read(at({})).ask(action(half));
   driver.place();
-  driver.state = { ...driver.state, roundTripMs: 1_000 };
   driver.later(500).read(at({ mark: '997' }));
-  // One waits at the same gap, as the last price may lag behind the mark; one beyond what mark and last may differ by.
-  const near = driver.place().request;
-  const far = driver.place().request;
-  expect(997 - Number(near.activationPrice)).toBeCloseTo(4.1, 1);
-  expect(997 - Number(far.activationPrice)).toBeCloseTo(13.7, 1);
-  expect([near.amount, far.amount]).toEqual(['0.225', '0.275']);
+  // The first waits, as the last price may lag behind the mark.
+  const { request } = driver.place();
+  expect(997 - Number(request.activationPrice)).toBeCloseTo(12, 0);
+  expect(request.amount).toBe('0.5');
   expect(driver.next().kind).toBe('idle');
 });
 
@@ -275,40 +269,32 @@ test('two orders do not split a hedged side: a rest could be too small to be clo
   expect(driver.next().kind).toBe('idle');
 });
 
-test('the nearer of two is kept while the farther one may still be activated; past both, others follow beside them', () => {
+test('an order far from the market waits for it; once passed, another one follows beside it', () => {
   const driver = inverted();
   driver.later(1_000).read(at({ mark: '990' }));
   expect(driver.next().kind).toBe('idle');
   driver.later(7_000).read(at({ mark: '986' }));
   expect(driver.next().kind).toBe('idle');
-  driver.later(1_000).read(at({ mark: '979' }));
-  driver.place();
+  driver.later(1_000).read(at({ mark: '977' }));
   // Four times the gap would be beyond liquidation at 950: it takes nine tenths of the way there.
-  expect(driver.place().request.activationPrice).toBe('952.9');
+  expect(driver.place().request.activationPrice).toBe('952.7');
 });
 
-test('the fill of one of two measures how far mark and last price differ: the rest is placed by that', () => {
+test('a fill measures how far mark and last price differ: what follows is placed by that', () => {
   const driver = inverted();
-  // The farther one filled: the last price is about 0.7 to 1 % below the mark.
+  // The one that the mark has passed filled: the last price is 0.4 to 0.7 % above the mark.
   driver.later(1_000).read(at({ mark: '995' }));
-  driver.later(1_000).read(at({ mark: '992', size: '0.725' }));
+  driver.later(1_000).read(at({ mark: '992', size: '0.5' }));
   expect(driver.reasons('filled')).toHaveLength(1);
-  driver.later(1_000).read(at({ mark: '984', size: '0.725' }));
-  expect(driver.cancel().why).toBe('fillUnproven');
-  driver.answerRead(at({ mark: '984', size: '0.725' }));
-  const { request } = driver.place();
-  expect(request.amount).toBe('0.225');
-  expect(1 - Number(request.activationPrice) / 984).toBeCloseTo(0.01, 2);
-  expect(driver.next().kind).toBe('idle');
+  expect(driver.state.learned?.measuredBasis?.low).toBeCloseTo(-0.007, 3);
+  expect(driver.state.learned?.measuredBasis?.high).toBeCloseTo(-0.004, 3);
 });
 
-/** A driver at a mark of 997: past an order at 998.9, with two more at 992.8 and 981.9. */
+/** A driver at a mark of 997: past an order at 998.9, with another one at 984.9. */
 function inverted(): Driver {
   const driver = new Driver().read(at({})).ask(action(half));
   driver.place();
-  driver.state = { ...driver.state, roundTripMs: 1_000 };
   driver.later(500).read(at({ mark: '997' }));
-  driver.place();
   driver.place();
   return driver;
 }

@@ -12,7 +12,7 @@ import {
   isPastLimit,
   isRacing,
   measuredBy,
-  placingGaps,
+  placingGap,
   taughtByPrice,
 } from '../../../src/core/orders/activation-gap.ts';
 import {
@@ -54,7 +54,7 @@ import { NOW_MS, sceneOf } from './scenes.ts';
 const nameOf = (order: OwnOrder, { state }: SetScene): string => `#${state.orders.indexOf(order)}`;
 
 function wantLine(want: Want, scene: SetScene): string {
-  const { position, amount, prices, part, resend, mayAddUp, isTrimmed, coverBasis, anchor } = want;
+  const { position, amount, prices, resend, mayAddUp, isTrimmed, coverBasis, anchor } = want;
   const { clientOrderId: _, ...request } = requestOf(scene.state, want);
   return JSON.stringify([
     want.role,
@@ -65,7 +65,6 @@ function wantLine(want: Want, scene: SetScene): string {
     prices.price.toString(),
     want.slippage,
     want.targetBase.toString(),
-    part ?? '',
     resend === null ? '' : nameOf(resend, scene),
     mayAddUp === true,
     isTrimmed,
@@ -112,7 +111,7 @@ function positionLine(position: ReadPosition, scene: SetScene): string {
     direction === null || markPrice === null
       ? ''
       : [
-          placingGaps({ ...position, markPrice }, direction, scene),
+          placingGap({ ...position, markPrice }, direction, scene),
           gapInFavour({ ...position, markPrice }, direction, scene),
         ];
   const net = [netExposure(position, read), netRoom(position, read, state.orders, true)];

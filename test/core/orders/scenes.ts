@@ -173,7 +173,6 @@ function orderOf(dice: Dice, positions: readonly ReadPosition[], index: number):
     ...(dice.hits(0.1) ? { mayHaveVanished: true } : {}),
     ...(dice.hits(0.1) ? { behindCancel: true } : {}),
     ...(dice.hits(0.05) ? { trial: true } : {}),
-    ...(dice.hits(0.3) ? { part: dice.of('near', 'far') } : {}),
     coverBasis:
       role === 'cover'
         ? {
