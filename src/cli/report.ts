@@ -5,6 +5,8 @@ import {
   costRows,
   costTotals,
   type KnownSum,
+  type OtherClosing,
+  otherClosings,
   type PricedAction,
   pricedActions,
 } from '../core/costs/cost-report.ts';
@@ -76,42 +78,48 @@ async function report(io: CliIo, flags: Flags): Promise<void> {
     const accounts = await accountsOf(operations, flags.account);
     for (const accountId of accounts) {
       io.signal.throwIfAborted();
-      const actions = await actionsOf(io, operations, accountId, period);
-      if (flags.json === true) printJson(io, { event: 'report', accountId, ...period, ...jsonOf(actions) });
-      else printAccount(io, accountId, actions);
+      const { actions, others } = await closingsOf(io, operations, accountId, period);
+      if (flags.json === true)
+        printJson(io, { event: 'report', accountId, ...period, ...jsonOf(actions), others });
+      else printAccount(io, accountId, actions, others);
     }
   });
 }
 
 const PAGE = 500;
 
-async function actionsOf(
+async function closingsOf(
   io: CliIo,
   { audit }: Operations,
   accountId: string,
   period: Period,
-): Promise<readonly PricedAction[]> {
+): Promise<{ readonly actions: readonly PricedAction[]; readonly others: readonly OtherClosing[] }> {
   const actions = new Map<string, PricedAction>();
+  const others: OtherClosing[] = [];
   for (let from = 1; ; ) {
     io.signal.throwIfAborted();
     const page = await audit.read(accountId, { from, to: Number.MAX_SAFE_INTEGER, limit: PAGE });
-    for (const action of pricedActions(
-      page.map(({ record }) => record),
-      period,
-    ))
-      actions.set(action.cost.id, action);
+    const records = page.map(({ record }) => record);
+    for (const action of pricedActions(records, period)) actions.set(action.cost.id, action);
+    others.push(...otherClosings(records, period));
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE) break;
     from = last.number + 1;
   }
-  return [...actions.values()].toSorted((a, b) => a.atMs - b.atMs);
+  return { actions: [...actions.values()].toSorted((a, b) => a.atMs - b.atMs), others };
 }
 
 function jsonOf(actions: readonly PricedAction[]): object {
   return { totals: costTotals(actions), rules: costRows(actions), actions };
 }
 
-function printAccount(io: CliIo, accountId: string, actions: readonly PricedAction[]): void {
+function printAccount(
+  io: CliIo,
+  accountId: string,
+  actions: readonly PricedAction[],
+  others: readonly OtherClosing[],
+): void {
+  for (const { atMs, words } of others) printLine(io, printable(`${accountId}, ${timeOf(atMs)}: ${words}`));
   const [first, last] = [actions[0], actions.at(-1)];
   if (first === undefined || last === undefined) {
     printLine(io, printable(`${accountId}: Breakwater closed nothing.`));

@@ -181,6 +181,8 @@ export type AuditKind =
   | 'operatorOrderRefused'
   /** Our orders do not explain how far a position fell while a rule reduced it. */
   | 'reducedByOthers'
+  /** None of our orders certainly closed it; `reason`: who did, `sizeBase`: the amount. */
+  | 'closedByOthers'
   | 'wouldPlace'
   /** People are asked about a stage; the question is settled; an answer is ignored. */
   | 'approvalAsked'

@@ -1,4 +1,5 @@
 import type { AuditRecord } from '../audit/audit-record.ts';
+import type { DecimalString } from '../quantities/decimal.ts';
 import { type ActionCost, costFigures } from './action-cost.ts';
 
 /** An order that closed something, with the newest cost that the audit has of it. */
@@ -50,6 +51,29 @@ export function pricedActions(
     actions.set(cost.id, { atMs: cost.filledMs, ruleId, market, positionId, cost });
   }
   return [...actions.values()].toSorted((a, b) => a.atMs - b.atMs);
+}
+
+/** What others closed, or nobody knows who, oldest first. */
+export interface OtherClosing {
+  readonly atMs: number;
+  readonly market: string;
+  readonly by: string;
+  /** Base currency. */
+  readonly amountBase: DecimalString;
+  readonly words: string;
+}
+
+export function otherClosings(
+  records: readonly Pick<AuditRecord, 'content'>[],
+  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
+): readonly OtherClosing[] {
+  return records.flatMap(({ content }): readonly OtherClosing[] => {
+    if (content.kind !== 'action' || content.event.kind !== 'closedByOthers') return [];
+    const { atMs, market = '', reason: by, sizeBase: amountBase, words } = content.event;
+    return amountBase === undefined || atMs < fromMs || atMs >= toMs
+      ? []
+      : [{ atMs, market, by, amountBase, words }];
+  });
 }
 
 /** By rule and market. Currencies are never added up. */

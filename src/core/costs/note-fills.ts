@@ -1,27 +1,23 @@
-import { explainsClosure } from '../lanes/absence.ts';
+import { explainsClosure, standingStopFor } from '../lanes/absence.ts';
 import type { LaneScene } from '../lanes/lane-change.ts';
 import type { LaneState, ReadPosition } from '../lanes/lane-state.ts';
+import { findPosition, isEndangered } from '../lanes/market-read.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import { marketOf } from '../orders/market-steps.ts';
-import { isSentFor, mayHaveFilled, offsetFromActivation } from '../orders/outstanding.ts';
 import {
-  type Decimal,
-  divide,
-  formatDecimal,
-  minDecimal,
-  toDecimal,
-  toNumber,
-  writtenDecimalPlaces,
-  ZERO,
-} from '../quantities/decimal.ts';
+  averageClosePrice,
+  isSentFor,
+  isWithinLimit,
+  mayHaveFilled,
+  offsetFromActivation,
+} from '../orders/outstanding.ts';
+import { type Decimal, formatDecimal, minDecimal, toDecimal, toNumber, ZERO } from '../quantities/decimal.ts';
 import { moneyOf } from '../quantities/units.ts';
 import type { FillPrice, PendingCost } from './action-cost.ts';
 import { costWords } from './cost-words.ts';
 
 /** Most pending costs of a lane; beyond it the oldest are dropped and keep their last record. */
 const MOST_PENDING = 20;
-/** Digits of an average price beyond those of the base price. */
-const EXTRA_PLACES = 4;
 
 /**
  * Prices our fills from two consecutive reads: a position fell while our orders stood. A position that is gone without
@@ -29,7 +25,7 @@ const EXTRA_PLACES = 4;
  */
 export function noteFills(before: LaneState, after: LaneState, scene: LaneScene): LaneState {
   if (after.read === null || after.read === before.read) return after;
-  const fallen = [...(before.read?.positions ?? []), ...closedByOurs(before, scene)];
+  const fallen = [...(before.read?.positions ?? []), ...heldIn(before)];
   const added = fallen.flatMap((position) => costsOf(position, before, after, scene));
   if (added.length === 0) return after;
   for (const { cost, positionId, key, ruleId } of added) {
@@ -39,11 +35,9 @@ export function noteFills(before: LaneState, after: LaneState, scene: LaneScene)
   return { ...after, costs: [...(after.costs ?? []), ...added].slice(-MOST_PENDING) };
 }
 
-/** Absent positions, as last seen, whose closure our orders explain; `costsOf` skips those that are still held. */
-function closedByOurs(before: LaneState, { settings }: LaneScene): readonly ReadPosition[] {
-  return (before.absent ?? []).flatMap(({ positionId, last, phase }) =>
-    last !== null && phase === 'held' && explainsClosure(before, positionId, settings) ? [last] : [],
-  );
+/** Absent positions, as last seen; those that are still held are skipped. */
+function heldIn({ absent = [] }: LaneState): readonly ReadPosition[] {
+  return absent.flatMap(({ last, phase }) => (last !== null && phase === 'held' ? [last] : []));
 }
 
 function costsOf(
@@ -62,8 +56,12 @@ function costsOf(
   if (fall.lte(ZERO)) return [];
   const shares = sharesOf(fall, ordersOf(position, now, before, scene));
   const total = shares.reduce((sum, { amount }) => sum.plus(amount), ZERO);
+  noteOthers([position, now], fall.minus(total), before, scene);
   // The average price is ours only if nobody else closed a part.
-  const fill = now !== undefined && total.eq(fall) ? averagePrice(position, now, fall) : null;
+  // Fills of the exchange's own liquidation may look like ours.
+  const isPriced = total.eq(fall) && now?.liquidationState !== 'liquidation';
+  const price = isPriced ? averageClosePrice(position, now) : undefined;
+  const fill: FillPrice | null = price === undefined ? null : { price, from: 'realizedPnl' };
   const { settings } = scene;
   const missingSinceMs = before.absent?.find((absence) => absence.positionId === positionId)?.sinceMs;
   const rate = settings.marketSettings(before.market)?.takerFee;
@@ -90,6 +88,36 @@ function costsOf(
   }));
 }
 
+const WORDS = {
+  liquidated: 'probably liquidated by the exchange, not by an order of Breakwater',
+  nobodyKnown: 'by a standing stop of Breakwater, or by somebody else: no reply tells',
+  somebodyElse: 'by somebody else: no order of Breakwater explains it',
+};
+
+/** Says who closed what none of our orders explains: a position that is gone, or any part from the margin call on. */
+function noteOthers(
+  [position, now]: readonly [ReadPosition, ReadPosition | undefined],
+  amount: Decimal,
+  before: LaneState,
+  { audit }: LaneScene,
+): void {
+  const isCalled = isEndangered(position) || (now !== undefined && isEndangered(now));
+  if (amount.lte(ZERO) || (now !== undefined && !isCalled)) return;
+  const { positionId, sizeBase } = position;
+  const stop = standingStopFor(before, position);
+  const reason = isCalled ? 'liquidated' : stop === undefined ? 'somebodyElse' : 'nobodyKnown';
+  const words = `closed ${formatDecimal(amount)} of ${sizeBase}: ${WORDS[reason]}`;
+  audit.emit({
+    kind: 'closedByOthers',
+    positionId,
+    ...(stop && { key: stop.key, ruleId: stop.ruleId }),
+    reason,
+    words,
+    alarm: isCalled,
+    sizeBase: formatDecimal(amount),
+  });
+}
+
 /** Orders that have certainly filled; else those that may have, nearest to the market first. */
 function ordersOf(
   position: ReadPosition,
@@ -109,13 +137,18 @@ function ordersOf(
   );
   const proven = own.filter(({ request }) => filled.has(request.clientOrderId));
   if (proven.length > 0) return proven;
+  const { positionId } = position;
+  const isLongGone = findPosition(state.read, positionId) === undefined;
+  if (isLongGone && !explainsClosure(state, positionId, settings)) return [];
   const terms = marketOf(state, settings);
+  const price = averageClosePrice(position, now);
   // The owner may trade too: a stop that the market never reached has closed nothing.
   const possible = own.filter(
     (order) =>
-      (now === undefined && order.role === 'reduce') ||
-      mayHaveFilled(order, position, terms) ||
-      mayHaveFilled(order, now, terms),
+      isWithinLimit(order, price) &&
+      ((now === undefined && order.role === 'reduce' && position.liquidationState !== 'liquidation') ||
+        mayHaveFilled(order, position, terms) ||
+        mayHaveFilled(order, now, terms)),
   );
   const nearness = (order: OwnOrder): number => {
     const offset = offsetFromActivation(order, position);
@@ -146,17 +179,4 @@ export function withDecision(order: OwnOrder, { intents }: LaneState): OwnOrder 
   return order.role === 'cover' || markPrice === undefined || markPrice === null
     ? order
     : { ...order, decidedPrice: markPrice };
-}
-
-/** A partial close realizes per unit the distance of its price from the entry price. */
-function averagePrice(before: ReadPosition, now: ReadPosition, fall: Decimal): FillPrice | null {
-  const { basePrice, realizedPnl: earlier, direction } = before;
-  const { realizedPnl } = now;
-  if (basePrice === undefined || earlier === undefined || realizedPnl === undefined) return null;
-  // Fills of the exchange's own liquidation would look like ours; another entry price means another position.
-  if (now.liquidationState === 'liquidation' || now.basePrice !== basePrice) return null;
-  const places = Math.max(0, writtenDecimalPlaces(basePrice)) + EXTRA_PLACES;
-  const gained = divide(toDecimal(realizedPnl).minus(toDecimal(earlier)), fall, places, 'halfUp');
-  const price = direction === 'long' ? toDecimal(basePrice).plus(gained) : toDecimal(basePrice).minus(gained);
-  return price.gt(ZERO) ? { price: formatDecimal(price), from: 'realizedPnl' } : null;
 }

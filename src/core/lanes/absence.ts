@@ -2,13 +2,13 @@ import type { Recorder } from '../audit/audit-event.ts';
 import type { PendingCost } from '../costs/action-cost.ts';
 import { isOpen } from '../intents/intent.ts';
 import { marketOf } from '../orders/market-steps.ts';
-import { mayHaveFilled, outstandingBase } from '../orders/outstanding.ts';
+import { coverOrders, mayHaveFilled, outstandingBase } from '../orders/outstanding.ts';
 import { CLOSURE_EXPLAINED_MS, isConfirmedClosed } from '../quantities/closure.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { LaneScene } from './lane-change.ts';
 import type { Absence, LaneState, MarketRead, ReadPosition } from './lane-state.ts';
-import { findPosition, type ReadObservation } from './market-read.ts';
+import { findPosition, isEndangered, type ReadObservation } from './market-read.ts';
 import type { OwnOrder } from './own-order.ts';
 
 /** If a position with an open intent is not shown for this long, an alarm is raised. */
@@ -142,7 +142,7 @@ function judgeAbsence(state: LaneState, positionId: string, scene: AbsenceScene)
   if (isByOurs) tellProbable(next, closers, audit);
   else if (before.reads === 0) tell(state, next, 'presumedClosed', audit);
   const isBlind = !isByOurs && forMs >= TELL_AFTER_MS;
-  const isTold = before.told || (isBlind && tellBlind(state, next, audit));
+  const isTold = before.told || (isBlind && (tellStop(state, next, audit) || tellBlind(state, next, audit)));
   return { ...next, told: isTold };
 }
 
@@ -162,6 +162,21 @@ function hasSuccessor(state: LaneState, { positionId, last }: Absence, read: Mar
       (last === null || other.positionSide === last.positionSide) &&
       !beside.some((known) => known.positionId === other.positionId),
   );
+}
+
+/** Between two reads the market may jump by this fraction; beyond it, an owner who closes is likelier. */
+const JUMP = 0.05;
+
+/** A stop that stood and closes the position, alone or with others, where a jump of the price may have filled it. */
+export function standingStopFor(state: LaneState, position: ReadPosition): OwnOrder | undefined {
+  const mark = Number(position.markPrice ?? Number.NaN);
+  const stops = coverOrders(state, position).filter(
+    ({ status, mayHaveVanished, request }) =>
+      status === 'open' &&
+      mayHaveVanished !== true &&
+      Math.abs(mark - Number(request.activationPrice)) <= JUMP * mark,
+  );
+  return outstandingBase(stops).gte(toDecimal(position.sizeBase)) ? stops[0] : undefined;
 }
 
 export function explainsClosure(state: LaneState, positionId: string, settings: AccountSettings): boolean {
@@ -226,6 +241,16 @@ function tellProbable({ positionId, reads }: Absence, closers: readonly OwnOrder
     reason: 'probablyClosedByOurs',
     words,
   });
+}
+
+/** A jump of the price may have filled a standing stop between two reads. */
+function tellStop(state: LaneState, { positionId, last }: Absence, audit: Recorder): boolean {
+  const stop = last === null || isEndangered(last) ? undefined : standingStopFor(state, last);
+  if (stop === undefined) return false;
+  const { key, ruleId, request } = stop;
+  const words = `position ${positionId} has not been in the list for ${TELL_AFTER_MS / 1_000} s: our stop at ${request.activationPrice} has probably closed it, unless you did; its targets and stops stay until three reads and 3 minutes agree`;
+  audit.emit({ kind: 'positionAbsent', key, ruleId, positionId, reason: 'stopOrOwner', words, alarm: true });
+  return true;
 }
 
 function tellBlind(state: LaneState, { positionId }: Absence, audit: Recorder): boolean {

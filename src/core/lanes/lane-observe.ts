@@ -193,7 +193,12 @@ function absorb(state: LaneState, read: MarketRead, scene: LaneScene): LaneState
   const market = marketOf(state, settings);
   const learned = market && asLearned(market, state);
   const isAbsent = (positionId: string): boolean => isUncertain(state, positionId);
-  const absorbed = absorbRead(state.orders, read, { settings, market: learned, isAbsent });
+  const absorbed = absorbRead(state.orders, read, {
+    settings,
+    market: learned,
+    isAbsent,
+    before: state.read,
+  });
   for (const order of absorbed.filled) {
     const words = `${order.amount} filled`;
     audit.emit({ ...aboutOrder(order), kind: 'filled', reason: 'positionMoved', words });

@@ -5,9 +5,11 @@ import type { OrderType } from '../ports/exchange.ts';
 import {
   type Decimal,
   type DecimalString,
+  divide,
   formatDecimal,
   maxDecimal,
   toDecimal,
+  writtenDecimalPlaces,
   ZERO,
 } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
@@ -25,6 +27,8 @@ interface ReadScene {
   readonly settings: AccountSettings;
   readonly market: MarketSettings | undefined;
   readonly isAbsent: (positionId: string) => boolean;
+  /** The read before it. */
+  readonly before: MarketRead | null;
 }
 
 export interface AbsorbedRead {
@@ -42,7 +46,7 @@ export interface AbsorbedRead {
 export function absorbRead(
   orders: readonly OwnOrder[],
   read: MarketRead,
-  { settings, market, isAbsent }: ReadScene,
+  { settings, market, isAbsent, before }: ReadScene,
 ): AbsorbedRead {
   const filled = new Set<OwnOrder>();
   const moved = new Set<OwnOrder>();
@@ -50,7 +54,10 @@ export function absorbRead(
     if (isAbsent(positionId)) continue;
     const own = orders.filter((order) => order.positionId === positionId && !order.presumedFilled);
     const position = findPosition(read, positionId);
-    const candidates = own.filter((order) => mayHaveFilled(order, position, market));
+    const price = averageClosePrice(findPosition(before, positionId), position);
+    const candidates = own.filter(
+      (order) => mayHaveFilled(order, position, market) && isWithinLimit(order, price),
+    );
     const passed = candidates.filter((order) => isPassed(order, position, market));
     const explained = explainFall({ own, candidates, passed }, sizeOf(position), settings);
     for (const order of explained.filled) filled.add(order);
@@ -110,8 +117,40 @@ export function mayHaveFilled(
   if (order.activatedMs !== null) return true;
   const offset = offsetFromActivation(order, position);
   if (offset === undefined || position.markPrice === null) return false;
+  // The exchange closes parts itself: only an order that the market has reached explains one.
+  if (position.liquidationState === 'liquidation') return offset.lte(ZERO);
   const gap = activationGap({ markPrice: position.markPrice, markError: position.markError }, market);
   return offset.lt(gap);
+}
+
+/** A partial close realizes per unit the distance of its price from the entry price; undefined: not known. */
+export function averageClosePrice(
+  before: ReadPosition | undefined,
+  now: ReadPosition | undefined,
+): DecimalString | undefined {
+  const { basePrice, realizedPnl: earlier, direction, sizeBase } = before ?? {};
+  const { realizedPnl } = now ?? {};
+  if (sizeBase === undefined || basePrice === undefined || earlier === undefined) return undefined;
+  // Another entry price means another position.
+  if (realizedPnl === undefined || now?.basePrice !== basePrice) return undefined;
+  const fall = toDecimal(sizeBase).minus(toDecimal(now.sizeBase));
+  if (fall.lte(ZERO)) return undefined;
+  const places = Math.max(0, writtenDecimalPlaces(basePrice)) + PRICE_PLACES;
+  const gained = divide(toDecimal(realizedPnl).minus(toDecimal(earlier)), fall, places, 'halfUp');
+  const price = direction === 'long' ? toDecimal(basePrice).plus(gained) : toDecimal(basePrice).minus(gained);
+  return price.gt(ZERO) ? formatDecimal(price) : undefined;
+}
+
+/** Digits of an average price beyond those of the base price. */
+const PRICE_PLACES = 4;
+/** The realized profit may contain fees: this fraction of the price. */
+const FEES = 0.002;
+
+/** False if a fall had a worse average price than the order allows: somebody else closed it, or a part of it. */
+export function isWithinLimit({ request }: OwnOrder, price: DecimalString | undefined): boolean {
+  if (price === undefined) return true;
+  const worse = Number(request.price) - Number(price);
+  return (request.side === 'sell' ? worse : -worse) <= FEES * Number(price);
 }
 
 function sizeOf(position: ReadPosition | undefined): Decimal {

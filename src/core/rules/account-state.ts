@@ -69,6 +69,8 @@ export interface PositionMemory {
   readonly side?: string;
   /** Absent: unknown. */
   readonly direction?: Direction;
+  /** The exchange called for margin or liquidated when it was last shown. Absent: it did not. */
+  readonly called?: boolean;
   /** Absence from complete lists; absent while it is listed. */
   readonly unseen?: Unseen;
   /** Time without cover since it was last covered or first seen. */

@@ -3,7 +3,7 @@ import type { AccountQuantities } from '../quantities/account.ts';
 import { isConfirmedClosed, stillUnseen } from '../quantities/closure.ts';
 import type { PositionQuantities } from '../quantities/position.ts';
 import type { SourceReading } from '../quantities/snapshot.ts';
-import { MS_PER_HOUR } from '../quantities/units.ts';
+import { MS_PER_HOUR, MS_PER_SECOND } from '../quantities/units.ts';
 import { observe } from '../risk/forecast.ts';
 import type { AccountState, CreditLineMemory, MarketMemory, PositionMemory } from './account-state.ts';
 import { rememberBalances } from './balances.ts';
@@ -140,7 +140,7 @@ function rememberCreditLines(
     if (shown.some((record) => creditLineKey(record) === subject)) continue;
     const missed = { ...before, gap: true };
     if (!reading.value.complete) next.push(missed);
-    else if (!hasFollowed(subject, shown, memory)) {
+    else if (!hasFollowed(subject, shown, memory, lastShownMs(account, before, sinceMs))) {
       const longer = stillUnseen(unseen, true, passage.timerMs);
       if (!isConfirmedClosed(longer)) next.push({ ...missed, unseen: longer });
     }
@@ -154,15 +154,35 @@ function longerUnseen(memory: CreditLineMemory, timerMs: number): CreditLineMemo
   return unseen === undefined ? memory : { ...memory, unseen: stillUnseen(unseen, false, timerMs) };
 }
 
-/** True if the list shows another, new credit line in the asset: then the missing one was repaid. */
+const CLOCK_SLACK_MS = 10_000;
+
+/** No later than when the line was last shown, on the exchange's clock; undefined: not known. */
+function lastShownMs(
+  { serverNowMs }: AccountQuantities,
+  { unseen }: CreditLineMemory,
+  sinceMs: number | undefined,
+): number | undefined {
+  if (serverNowMs === undefined || sinceMs === undefined) return undefined;
+  return serverNowMs - sinceMs - (unseen?.forMs ?? 0) - CLOCK_SLACK_MS;
+}
+
+/**
+ * True if the list shows a credit line in the asset that was opened since: then the missing one was repaid. An exchange
+ * may show two older ones by turns.
+ */
 function hasFollowed(
   subject: SubjectKey,
   shown: readonly CreditLineRecord[],
   { creditLines }: Pick<Memory, 'creditLines'>,
+  shownMs: number | undefined,
 ): boolean {
   const known = new Set(creditLines.map((one) => one.subject));
+  const leastMs = shownMs ?? Number(creditLineParts(subject)?.createdAt) * MS_PER_SECOND;
   return shown.some(
-    (record) => subject.startsWith(keysOfAsset(record.asset)) && !known.has(creditLineKey(record)),
+    (record) =>
+      subject.startsWith(keysOfAsset(record.asset)) &&
+      !known.has(creditLineKey(record)) &&
+      record.createdAt * MS_PER_SECOND > leastMs,
   );
 }
 
@@ -265,14 +285,22 @@ function stepCover(
   const direction = position.direction.kind === 'value' ? position.direction.value : undefined;
   const cover = account.coverOf(position);
   const isCovered = cover.kind === 'value' && cover.value === 'ok';
+  const { liquidationState: state } = position;
+  const called = state.kind === 'value' && state.value !== 'none';
   const isSame =
     isCovered &&
     before?.cover === 'covered' &&
     before.unseen === undefined &&
     before.side === side &&
-    before.direction === direction;
+    before.direction === direction &&
+    (before.called === true) === called;
   if (isSame) return before;
-  const where = { market, side, ...(direction !== undefined && { direction }) };
+  const where = {
+    market,
+    side,
+    ...(direction !== undefined && { direction }),
+    ...(called && { called }),
+  };
   if (isCovered) return { positionId, unprotectedMs: 0, cover: 'covered', ...where };
   const unprotectedMs = before?.unprotectedMs ?? 0;
   if (cover.kind !== 'value') return { positionId, unprotectedMs, cover: 'unknown', ...where };

@@ -4,7 +4,7 @@ import { UNKNOWN_WORDS } from '../quantities/quantity.ts';
 import { countSetAside, type Snapshot, type SourceReading } from '../quantities/snapshot.ts';
 import type { UnknownFigure } from '../rules/decision.ts';
 import type { Evaluation } from '../rules/evaluate.ts';
-import { creditLineKey, findCover } from '../rules/memory.ts';
+import { creditLineKey, creditLineParts, findCover } from '../rules/memory.ts';
 import type { Severity } from '../rules/rule.ts';
 import { positionKey } from '../rules/subjects.ts';
 import type { AccountFigures, SourceView } from './account-view.ts';
@@ -100,7 +100,12 @@ export function blindSpots(
   const isOfLoan = ({ subject }: UnknownFigure): boolean => subject.startsWith('creditLine:');
   const others = unknowns.filter((one) => !isOfLoan(one));
   add('positions', 'figureUnknown', [...nulls, ...others.map(wordsOf)]);
-  add('creditLine', 'figureUnknown', unknowns.filter(isOfLoan).map(wordsOf));
+  // With one alone the reply may say that nothing is owed.
+  const hidden = state.creditLines
+    .map(({ subject, unseen }) => unseen && creditLineParts(subject)?.asset)
+    .filter((asset) => loans?.records.some((record) => record.asset === asset) === true)
+    .map((asset) => `another credit line in ${asset} is not shown any more`);
+  add('creditLine', 'figureUnknown', [...hidden, ...unknowns.filter(isOfLoan).map(wordsOf)]);
   return spots;
 }
 

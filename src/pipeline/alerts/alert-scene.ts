@@ -7,10 +7,11 @@ import type { OwnOrder } from '../../core/lanes/own-order.ts';
 import type { Escalation, Notice } from '../../core/ports/notifier.ts';
 import type { StoredAlerts } from '../../core/ports/state-store.ts';
 import type { Snapshot } from '../../core/quantities/snapshot.ts';
+import type { AccountState } from '../../core/rules/account-state.ts';
 import type { Transition } from '../../core/rules/decision.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
-import type { ReadFailure, StoredFigures } from '../../core/view/stored-figures.ts';
+import type { ReadFailure } from '../../core/view/stored-figures.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
 import type { DepositCure } from './deposit-cure.ts';
 
@@ -46,8 +47,8 @@ export interface AlertScene {
   readonly lanes: readonly LaneState[];
   /** Our standing stops before this evaluation. */
   readonly stopsBefore: readonly OwnOrder[];
-  /** The figures read before this evaluation. */
-  readonly figuresBefore: StoredFigures | undefined;
+  /** What was remembered before this evaluation. */
+  readonly before: Pick<AccountState, 'positions' | 'creditLines'>;
   readonly reminderMs: number;
   readonly escalation?: Escalation | undefined;
   readonly nowMs: number;

@@ -1,9 +1,6 @@
 import { isSilenced } from '../../core/controls/controls.ts';
 import { type Closing, closingsOf, closingsWords, closingWords } from '../../core/costs/closing-words.ts';
 import { type Notice, type NoticeEnding, type NoticeFigures, RESOLVED } from '../../core/ports/notifier.ts';
-import { CreditLineQuantities } from '../../core/quantities/credit-line.ts';
-import { valueOf } from '../../core/quantities/quantity.ts';
-import { creditLineKey } from '../../core/rules/memory.ts';
 import { SEVERITY_RANKS } from '../../core/rules/rule.ts';
 import { actionsOf } from '../../core/rules/rule-parts.ts';
 import { positionKey } from '../../core/rules/subjects.ts';
@@ -77,7 +74,7 @@ function leftWords(position: { readonly sizeBase: string; readonly stopPrices?: 
 /** None of our known orders closed it, and the exchange does not say what did. */
 function goneWords(notice: Notice, scene: AlertScene): string {
   const { subject } = notice;
-  if (subject.startsWith('creditLine:')) return creditLineGone(lastFigures(notice, scene) ?? notice.figures);
+  if (subject.startsWith('creditLine:')) return creditLineGone(lastFigures(notice, scene));
   const stops = scene.stopsBefore.filter(({ positionId }) => positionKey(positionId) === subject);
   const stood = stops.map(({ amount, request }) => `${amount} at ${request.activationPrice}`);
   const { figures } = notice;
@@ -86,8 +83,12 @@ function goneWords(notice: Notice, scene: AlertScene): string {
     typeof distance === 'number'
       ? `; it was ${figure(distance, 'ratio')} from liquidation when last told`
       : '';
-  const by =
-    stood.length === 0
+  const isCalled = scene.before.positions.some(
+    ({ positionId, called }) => positionKey(positionId) === subject && called === true,
+  );
+  const by = isCalled
+    ? 'after a margin call, so it was probably liquidated by the exchange'
+    : stood.length === 0
       ? 'its owner closed it, or the exchange liquidated it'
       : `our stops (${stood.join(', ')}) or its owner closed it, or the exchange liquidated it`;
   return `the position is not listed any more, and this rule fired for it${before}: ${by}: look at the exchange`;
@@ -105,22 +106,11 @@ function creditLineGone(figures: NoticeFigures | undefined): string {
   return `${name}; ${was} ${figure(currentLtv, 'ratio')} when last read: ${why}, look at the exchange`;
 }
 
-/** Figures of the read before this one. */
-function lastFigures({ subject }: Notice, { figuresBefore, account }: AlertScene): NoticeFigures | undefined {
-  const reading = figuresBefore?.creditLine;
-  if (reading?.kind !== 'read') return undefined;
-  const record = reading.value.records.find((one) => creditLineKey(one) === subject);
-  if (record === undefined) return undefined;
-  const quantities = new CreditLineQuantities(record, account.rules.settings);
-  return {
-    kind: 'creditLine',
-    asset: record.asset,
-    debt: record.amount,
-    currentLtv: valueOf(quantities.ltv('currentLtv')),
-    marginCallLtv: valueOf(quantities.ltv('marginCallLtv')),
-    liquidationLtv: valueOf(quantities.ltv('liquidationLtv')),
-    minutesToMarginCall: null,
-  };
+/** Figures as last told, with the LTV of the last read that showed it. */
+function lastFigures({ subject, figures }: Notice, { before }: AlertScene): NoticeFigures | undefined {
+  const lastLog = before.creditLines.find((one) => one.subject === subject)?.forecast?.lastLog;
+  if (figures?.kind !== 'creditLine' || lastLog === undefined) return figures;
+  return { ...figures, currentLtv: Math.exp(lastLog) };
 }
 
 /** Several rules may have fired for the same subject: people get one alarm, as severe as the worst of them. */

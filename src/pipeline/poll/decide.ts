@@ -79,7 +79,7 @@ export function decide(inputs: DecideInputs): Decided {
     transitions: evaluation.transitions,
     lanes: [...stored.lanes].map(([market, lane]) => acted.lanes.get(market) ?? lane),
     stopsBefore: [...stored.lanes.values()].flatMap(({ orders }) => orders.filter(isStandingStop)),
-    figuresBefore: documents.figures,
+    before: state,
     view: accountAfter(seen, snapshot, evaluation, acted),
     reminderMs: inputs.reminderMs,
     escalation: inputs.escalation,

@@ -123,7 +123,7 @@ export function restsAlike(a: AccountState, b: AccountState): boolean {
   );
 }
 
-const RESTING = ['positionId', 'cover', 'market', 'side', 'direction', 'unseen'] as const;
+const RESTING = ['positionId', 'cover', 'market', 'side', 'direction', 'called', 'unseen'] as const;
 
 function isAlike<T>(a: readonly T[], b: readonly T[], alike: (one: T, other: T) => boolean): boolean {
   return a === b || (a.length === b.length && a.every((one, index) => alike(one, b[index]!)));

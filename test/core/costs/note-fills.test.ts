@@ -60,7 +60,7 @@ function priced(before: ReadPosition, after: ReadPosition | undefined, order: Ow
   const earlier = lane({ orders: [order], read: read(1_000, before) });
   const later = lane({ orders: [order], read: read(2_000, ...(after === undefined ? [] : [after])) });
   const noted = noteFills(earlier, later, { settings: SETTINGS, nowMs: 2_000, audit });
-  return { noted, costs: audit.events.map(({ cost }) => cost) };
+  return { noted, costs: audit.events.flatMap(({ cost }) => cost ?? []) };
 }
 
 test("an owner's sale is not taken for a fill of a stop that is far away", () => {

@@ -139,7 +139,7 @@ function accountLines(scene: SetScene): readonly string[] {
       )
       .join('; ');
   const isAbsent = (positionId: string): boolean => positionId === '43';
-  const absorbed = absorbRead(state.orders, read, { settings, market, isAbsent });
+  const absorbed = absorbRead(state.orders, read, { settings, market, isAbsent, before: state.read });
   const sent = { types: undefined, ownTypes: ['futures' as const], cancelSentMs: NOW_MS };
   const [first] = state.orders;
   const about = { key: 'k', ruleId: 'r' };

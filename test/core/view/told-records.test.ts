@@ -48,6 +48,7 @@ const KINDS: Readonly<Record<AuditKind, true>> = {
   sharedAccount: true,
   operatorOrderRefused: true,
   reducedByOthers: true,
+  closedByOthers: true,
   wouldPlace: true,
   approvalAsked: true,
   approvalSettled: true,

@@ -49,7 +49,7 @@ function scene(changes: Partial<AlertScene>): AlertScene {
     transitions: [],
     lanes: [],
     stopsBefore: [],
-    figuresBefore: undefined,
+    before: { positions: [], creditLines: [] },
     nowMs: 1_000,
     laneNowMs: changes.nowMs ?? 1_000,
     ...changes,
