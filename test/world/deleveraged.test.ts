@@ -12,6 +12,7 @@ const BREACH_MS = 60_000;
 const CONFIG = `mode: enforce
 exchange: { baseUrls: ["https://one.example", "https://two.example"] }
 cadence: { calm: 1s, alert: 250ms }
+acting: { ownOrders: none }
 markets:
   BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
 accounts:

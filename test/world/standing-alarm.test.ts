@@ -78,7 +78,8 @@ test('a stop whose cancels fail is taken down once one arrives, with an alarm af
   // If it was sent again while a cancel was in doubt, it must not count as placed for the liquidation price of then.
   const { cancelledMs, stops } = ledgerOf(world);
   expect(cancelledMs[0]).toBeGreaterThanOrEqual(180_000);
-  expect(cancelledMs[0]).toBeLessThan(190_000);
+  // After a dozen that changed nothing, one a minute goes.
+  expect(cancelledMs[0]).toBeLessThan(180_000 + 61_000);
   expect(stops.at(-1)?.[0]).toBe('0.104');
 });
 
