@@ -13,7 +13,6 @@ import {
   isInverted,
   isPastLimit,
   MARKS_KEPT_MS,
-  measuredBy,
 } from '../orders/activation-gap.ts';
 import { isAfterOutage, suspectStops } from '../orders/after-outage.ts';
 import { leftBy } from '../orders/ladder.ts';
@@ -209,9 +208,7 @@ function absorb(state: LaneState, read: MarketRead, scene: LaneScene): LaneState
     const words = 'the position fell by something else than the amount of our orders';
     audit.emit({ ...aboutOrder(order), kind: 'ambiguousMove', reason: 'positionMoved', words });
   }
-  const measured = measuredBy(absorbed.filled, state.read, read);
-  const known = measured === undefined ? state : learn(state, { measuredBasis: measured });
-  const noted = noteInversions({ ...known, read, orders: absorbed.orders }, read, settings);
+  const noted = noteInversions({ ...state, read, orders: absorbed.orders }, read, settings);
   const inverted = noted.orders.filter((order) => order.inverted === true);
   const moved = withoutSent(noted, ({ clientOrderId }) =>
     inverted.some(({ request }) => request.clientOrderId === clientOrderId),
@@ -239,9 +236,7 @@ function noteInversions(state: LaneState, read: MarketRead, settings: AccountSet
   const news = orders.filter((order, index) => order.inverted === true && order !== state.orders[index]);
   const noted = { ...state, orders };
   const taught = news.some(isSecond) ? learn(noted, { basisInFavour: grownInFavour(market, state) }) : noted;
-  return news.every(isSecond)
-    ? taught
-    : learn(taught, { basis: grownBasis(market, state), measuredBasis: undefined });
+  return news.every(isSecond) ? taught : learn(taught, { basis: grownBasis(market, state) });
 }
 
 /** Whether the market is clearly before the activation of an inverted order again. */

@@ -122,8 +122,6 @@ export interface Learned extends TaughtBounds {
   readonly basis?: number | undefined;
   /** The same for the second stops of urgent closes, on the other side of the market, by their own inversions. */
   readonly basisInFavour?: number | undefined;
-  /** Bounds of mark minus last price (buys: reversed) when our order filled, fractions of the mark. */
-  readonly measuredBasis?: { readonly low: number; readonly high: number } | undefined;
 }
 
 export interface ObservedOrder {

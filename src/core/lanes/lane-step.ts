@@ -79,7 +79,7 @@ export function beginCancel(
     cancel: step.request,
   });
   // An activation that was never reached was too far away: the gap is as configured again.
-  const forgotten = { basis: 0, basisInFavour: undefined, measuredBasis: undefined };
+  const forgotten = { basis: 0, basisInFavour: undefined };
   const known = step.why === 'marketMovedAway' ? learn(state, forgotten) : state;
   const { startedMs, admitted, rounds } = state.change ?? {
     startedMs: nowMs,

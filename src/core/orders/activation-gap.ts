@@ -1,6 +1,6 @@
 import type { RejectionReason } from '../audit/audit-event.ts';
-import type { LaneState, Learned, MarketRead, MarkSample, ReadPosition } from '../lanes/lane-state.ts';
-import { findPosition, roundTripOf } from '../lanes/market-read.ts';
+import type { LaneState, MarkSample, ReadPosition } from '../lanes/lane-state.ts';
+import { roundTripOf } from '../lanes/market-read.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import {
   type Decimal,
@@ -52,14 +52,8 @@ export function speedTowards(direction: Direction, { marks = [] }: LaneState): n
 type Taught = Pick<LaneState, 'learned'>;
 
 /** Returns the market with the allowance between mark and last price that our orders have taught. */
-export function asLearned(
-  market: MarketSettings,
-  { learned: { basis = 0, measuredBasis } = {} }: Taught,
-): MarketSettings {
-  const { low, high } = measuredBasis ?? { low: -basis, high: basis };
-  // The measured range is as wide as the market moved between two reads: only its near end is proven.
-  const proven = Math.max(basis, low, -high);
-  return withAllowance(market, Math.min(Math.max(high, -low), proven, LARGEST_BASIS));
+export function asLearned(market: MarketSettings, { learned }: Taught): MarketSettings {
+  return withAllowance(market, Math.min(learned?.basis ?? 0, LARGEST_BASIS));
 }
 
 /**
@@ -103,25 +97,7 @@ function allowedFor({ request }: OwnOrder, { market, state }: Pick<SetScene, 'ma
 function afterPriceRefusal(state: LaneState, market: MarketSettings, isGivenUp: boolean): LaneState {
   const { basis: known = 0 } = state.learned ?? {};
   const isWide = known > Math.max(FIRST_LEARNED, BASIS_GROWTH * market.basisAllowance);
-  if (isGivenUp && isWide) return learn(state, { basis: 0, measuredBasis: undefined });
-  const basis = grownBasis(market, state);
-  return learn(state, { basis, measuredBasis: { low: 0, high: basis } });
-}
-
-/** Bounds mark minus last price from a fill: between the reads the last price was at the activation, or past it. */
-export function measuredBy(
-  filled: readonly OwnOrder[],
-  before: MarketRead | null,
-  read: MarketRead,
-): Learned['measuredBasis'] {
-  const order = filled.find(({ role, request }) => role === 'reduce' && request.inFavour !== true);
-  const marks = [before, read].map((one) => order && findPosition(one, order.positionId)?.markPrice);
-  const known = marks.filter((mark) => mark !== null && mark !== undefined);
-  if (order === undefined || known.length < marks.length) return undefined;
-  const sign = order.request.side === 'sell' ? 1 : -1;
-  const activation = Number(order.request.activationPrice);
-  const apart = known.map((mark) => (sign * (Number(mark) - activation)) / Number(mark));
-  return { low: Math.min(...apart), high: Math.max(...apart) };
+  return learn(state, { basis: isGivenUp && isWide ? 0 : grownBasis(market, state) });
 }
 
 type Priced = ReadPosition & { readonly markPrice: NonNullable<ReadPosition['markPrice']> };
@@ -137,14 +113,12 @@ const SUSPECTED_SHARE = 0.9;
  */
 export function placingGap(position: Priced, direction: Direction, scene: SetScene): Decimal {
   const { market, state } = scene;
-  const { marks = [], learned: { measuredBasis, basis = 0 } = {} } = state;
-  const { low, high } = measuredBasis ?? { low: 0, high: basis };
-  const allowed = withAllowance(market, Math.min(high, Math.max(basis, low)));
+  const { marks = [], learned: { basis = 0 } = {} } = state;
   const run = runOf(position, travelMs(scene), adverseSpeed(marks, direction, HORIZONS_MS));
-  const gap = activationGap(position, allowed).plus(run);
+  const gap = activationGap(position, asLearned(market, state)).plus(run);
   const left = distanceOf(position, direction);
   if (left === undefined) return gap;
-  const share = measuredBasis === undefined && basis > 0 ? SUSPECTED_SHARE : GAP_SHARE;
+  const share = basis > 0 ? SUSPECTED_SHARE : GAP_SHARE;
   return maxDecimal(minDecimal(gap, left.times(decimalFromNumber(share))), activationGap(position, market));
 }
 

@@ -233,9 +233,10 @@ function directionOf(
   if (amount < 0) return known('short');
   if (side === 'BOTH' && bothSign === 'signed') return known('long');
   const isDoubtful = record.sideDoubtful === true;
-  // In liquidation the mark has passed that price, and a coin held as collateral may move it to the other side.
+  // In liquidation the mark has passed that price, and as much of the coin held as collateral moves it to the other side.
   const isPassed = record.liquidationState?.known === true && record.liquidationState.value === 'liquidation';
-  const isHeld = settings.holdings?.[stockOf(record.market)] !== undefined;
+  const worth = settings.holdings?.[stockOf(record.market)] ?? 0;
+  const isHeld = worth > 0 && worth >= HEAVY_SHARE * amount * Number(record.basePrice ?? 0);
   const fitting =
     isDoubtful || isPassed || isHeld ? [] : DIRECTIONS.filter((direction) => fits(record, direction));
   // If the figures fit only the side that it was not earlier, it has flipped.
@@ -243,6 +244,9 @@ function directionOf(
   if (shown !== undefined) return known(shown);
   return bothSign === 'signed' && !isDoubtful ? known('long') : unknown('directionUnknown');
 }
+
+/** A price may have halved since the position was opened. */
+const HEAVY_SHARE = 0.5;
 
 const DIRECTIONS: readonly Direction[] = ['long', 'short'];
 

@@ -280,16 +280,6 @@ test('an order far from the market waits for it; once passed, another one follow
   expect(driver.place().request.activationPrice).toBe('952.7');
 });
 
-test('a fill measures how far mark and last price differ: what follows is placed by that', () => {
-  const driver = inverted();
-  // The one that the mark has passed filled: the last price is 0.4 to 0.7 % above the mark.
-  driver.later(1_000).read(at({ mark: '995' }));
-  driver.later(1_000).read(at({ mark: '992', size: '0.5' }));
-  expect(driver.reasons('filled')).toHaveLength(1);
-  expect(driver.state.learned?.measuredBasis?.low).toBeCloseTo(-0.007, 3);
-  expect(driver.state.learned?.measuredBasis?.high).toBeCloseTo(-0.004, 3);
-});
-
 /** A driver at a mark of 997: past an order at 998.9, with another one at 984.9. */
 function inverted(): Driver {
   const driver = new Driver().read(at({})).ask(action(half));
@@ -313,9 +303,9 @@ test('a gap that was never reached shrinks to the configured one', () => {
   expect(1080 - Number(request.activationPrice)).toBeCloseTo(1.2, 1);
 });
 
-test('an activation placed too far away by a measured basis is not placed there again', () => {
+test('an activation placed too far away by a learned basis is not placed there again', () => {
   const driver = new Driver().read(at({}));
-  driver.state = { ...driver.state, learned: { measuredBasis: { low: 0.011, high: 0.012 } } };
+  driver.state = { ...driver.state, learned: { basis: 0.012 } };
   driver.ask(action(half));
   expect(1_000 - Number(driver.place().request.activationPrice)).toBeGreaterThan(10);
   driver.later(4_000).read(at({ mark: '1040' }));

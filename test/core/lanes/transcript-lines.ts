@@ -71,9 +71,9 @@ export function summaryOf(state: LaneState): string {
   const change = state.change === null ? '' : `change ${state.change.why} ${state.change.phase}`;
   const tasks = state.cancels.map(({ types, state: how }) => `${types.join('+')} ${how}`);
   const { margins, contests } = state;
-  const { maintenance, basis, measuredBasis, basisInFavour: _, ...bounds } = state.learned ?? {};
+  const { maintenance, basis, basisInFavour: _, ...bounds } = state.learned ?? {};
   const steps = Object.keys(bounds).length === 0 ? undefined : bounds;
-  const learned = [steps, maintenance, basis, margins, contests, measuredBasis].map((one) =>
+  const learned = [steps, maintenance, basis, margins, contests].map((one) =>
     one === undefined ? '' : JSON.stringify(one),
   );
   return [...intents, ...covers, ...orders, ...tasks, ...absent, doubt, change, ...learned]

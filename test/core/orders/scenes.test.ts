@@ -11,7 +11,6 @@ import {
   isInverted,
   isPastLimit,
   isRacing,
-  measuredBy,
   placingGap,
   taughtByPrice,
 } from '../../../src/core/orders/activation-gap.ts';
@@ -86,7 +85,7 @@ function differenceLines(scene: SetScene): readonly string[] {
 }
 
 function orderLine(order: OwnOrder, position: ReadPosition, scene: SetScene): string {
-  const { settings, market, state, read } = scene;
+  const { settings, market, state } = scene;
   const verdict = judgeCancel(state, { settings }, NOW_MS);
   const verdicts = {
     spent: isSpent(order, position, scene),
@@ -98,10 +97,9 @@ function orderLine(order: OwnOrder, position: ReadPosition, scene: SetScene): st
     standsAlready: standsAlready(state, { ...order, amount: position.sizeBase }),
   };
   const holds = Object.entries(verdicts).flatMap(([name, isSo]) => (isSo ? [name] : []));
-  const basis = JSON.stringify(measuredBy([order], state.latestRead, read));
   const never = whyNeverCancelled(order, settings) ?? '';
   const words = whyNotCancelled(order, verdict, state, scene);
-  return `${nameOf(order, scene)} on ${position.positionId}: ${holds.join()} ${basis} ${never} ${words}`;
+  return `${nameOf(order, scene)} on ${position.positionId}: ${holds.join()} ${never} ${words}`;
 }
 
 function positionLine(position: ReadPosition, scene: SetScene): string {

@@ -254,9 +254,6 @@ function taughtBy(dice: Dice): Pick<LaneState, 'learned' | 'roundTripMs'> {
   const learned: Learned = {
     basis: dice.hits(0.3) ? dice.of(0, 0.005, 0.01, 0.02, 0.1) : undefined,
     basisInFavour: dice.hits(0.2) ? dice.of(0, 0.01, 0.2) : undefined,
-    measuredBasis: dice.hits(0.3)
-      ? dice.of({ low: 0.01, high: 0.015 }, { low: -0.01, high: 0.02 })
-      : undefined,
   };
   const roundTrip = dice.hits(0.5) ? { roundTripMs: dice.of(100, 125, 400, 500, 600, 1_000) } : {};
   const steps = dice.hits(0.3)

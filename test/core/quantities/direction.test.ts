@@ -14,7 +14,8 @@ interface Row {
   readonly bothSign?: 'signed' | 'unsigned';
   readonly doubtful?: true;
   readonly isLiquidated?: true;
-  readonly isCoinHeld?: true;
+  /** Worth of the coin held as collateral, money. */
+  readonly held?: number;
   readonly earlier?: 'long' | 'short';
   readonly gives: string;
 }
@@ -40,7 +41,10 @@ const recordOf = (row: Row): PositionRecord => {
 const given = (row: Row): string => {
   const { direction } = new PositionQuantities(
     recordOf(row),
-    settings({ bothSign: row.bothSign ?? 'signed', ...(row.isCoinHeld && { holdings: { BTC: 1 } }) }),
+    settings({
+      bothSign: row.bothSign ?? 'signed',
+      ...(row.held !== undefined && { holdings: { BTC: row.held } }),
+    }),
     row.earlier,
   );
   return direction.kind === 'value' ? direction.value : direction.kind === 'unknown' ? direction.why : 'none';
@@ -86,9 +90,11 @@ describe('direction, entered at 100', () => {
     // Past its liquidation price either way.
     { bothSign: 'unsigned', pnl: '-40.00', gives: 'directionUnknown' },
     { bothSign: 'unsigned', pnl: '-40.00', earlier: 'long', gives: 'long' },
-    // In liquidation the mark has passed that price; a coin held as collateral may move it to the other side.
+    // In liquidation the mark has passed that price; as much of the coin as collateral moves it to the other side.
     { bothSign: 'unsigned', liquidation: '99', pnl: '0.00', isLiquidated: true, gives: 'directionUnknown' },
-    { bothSign: 'unsigned', isCoinHeld: true, gives: 'directionUnknown' },
+    { bothSign: 'unsigned', held: 150, gives: 'directionUnknown' },
+    // A little of it cannot: with it a long was blind, and lost.
+    { bothSign: 'unsigned', held: 5, gives: 'long' },
     // Flipped since.
     { bothSign: 'unsigned', earlier: 'short', gives: 'long' },
     { bothSign: 'unsigned', amount: '-2', gives: 'short' },
