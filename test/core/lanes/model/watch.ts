@@ -13,6 +13,7 @@ export class Watch {
   readonly #settings: AccountSettings;
   readonly #seen: Seen;
   readonly #targets = new Map<string, string>();
+  readonly #smallestSeen = new Set([lotsOf('0.001')]);
   readonly #sizesSeen = new Map<string, Set<number>>();
   readonly #rebuilt = new Map<string, number>();
   readonly #ids = new Map<string, string>();
@@ -71,15 +72,19 @@ export class Watch {
     if (share === null) return;
     const isByRule = intent.source === 'rule';
     const least = isByRule ? 1 - this.#settings.largestReduction : 0;
-    const smallest = lotsOf(this.#settings.marketSettings(MARKET)?.minAmount ?? '0.001');
+    // A reload may have changed the smallest amount since the target was set.
+    const now = lotsOf(this.#settings.marketSettings(MARKET)?.minAmount ?? '0.001');
+    const smallest = [...this.#smallestSeen.add(now)];
     const lots = (size: number): number => Math.ceil(Math.round(size * 1e6) / 1e6);
-    const aimOf = (size: number, now: number): number => {
+    const aimOf = (size: number, seen: number, fewest: number): number => {
       const aim = lots(size * share);
       // Where rounding up would leave a position as it is, it is rounded down.
-      const isLost = isByRule && size * share < now && now - aim < smallest;
-      return Math.max(isLost ? Math.min(aim, Math.max(0, now - smallest)) : aim, lots(size * least));
+      const isLost = isByRule && size * share < seen && seen - aim < fewest;
+      return Math.max(isLost ? Math.min(aim, Math.max(0, seen - fewest)) : aim, lots(size * least));
     };
-    const isRight = sizes.some((size) => sizes.some((now) => aimOf(size, now) === got));
+    const isRight = sizes.some((size) =>
+      sizes.some((seen) => smallest.some((fewest) => aimOf(size, seen, fewest) === got)),
+    );
     if (!isRight) throw new Violation(`target ${got} is not ${share} of any size seen (${sizes.join(', ')})`);
   }
 
