@@ -285,9 +285,9 @@ describe('words decide what a refusal means', () => {
       0.01,
     ],
     [
-      'code 32, balance: a failed attempt, not a step',
+      'code 32, balance: a lack of room, not a step',
       { code: 32, errors: { amount: ['Not enough balance.'] } },
-      'other',
+      'noRoom',
       0.015,
     ],
   ])('an order, %s', async (_what, body, reason, slippage) => {
