@@ -29,10 +29,10 @@ test('only known files build expressions from texts, in known ways', () => {
     // Constants.
     'src/config/handles.ts',
     'src/config/shape/units.ts',
-    // Alternatives of plain texts; the searched text is cut to 10,000 characters first.
-    'src/core/redaction/foreign-words.ts',
     // Constants; what an error says is cut short first.
     'src/core/orders/rejection.ts',
+    // Alternatives of plain texts; the searched text is cut to 10,000 characters first.
+    'src/core/redaction/foreign-words.ts',
   ]);
   expect(worstText({ source: sectionPattern('redis'), flags: 'gm' })).toBeUndefined();
   expect(worstText({ source: DURATION_PATTERN, flags: '' })).toBeUndefined();
