@@ -163,7 +163,6 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'outstanding',
     'protective-stop',
     'rejection',
-    'sha256',
     'trial-order',
     'want',
   ],
@@ -182,7 +181,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'recover-lane',
     'route-requests',
   ],
-  audit: ['audit-event', 'audit-record', 'recompute'],
+  audit: ['audit-event', 'audit-record', 'recompute', 'sha256'],
   costs: [
     'action-cost',
     'closing-words',

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { sha256Hex } from '../../src/core/audit/sha256.ts';
 import { MAX_ACKNOWLEDGEMENTS, MAX_CONTROLS, MAX_INBOX_ORDERS } from '../../src/core/controls/controls.ts';
-import { sha256Hex } from '../../src/core/orders/sha256.ts';
 import { bucketOf } from '../../src/core/ports/state-store.ts';
 import { type StoredKeys, storedKeys } from '../fuzz/redis-keys.ts';
 import {

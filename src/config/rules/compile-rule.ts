@@ -1,4 +1,4 @@
-import { sha256Hex } from '../../core/orders/sha256.ts';
+import { sha256Hex } from '../../core/audit/sha256.ts';
 import type { ActionSpec, RuleSpec } from '../../core/rules/rule.ts';
 import { canonicalJson } from '../../core/text/canonical-json.ts';
 import type { ActionDraft } from './actions.ts';

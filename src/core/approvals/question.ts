@@ -1,7 +1,7 @@
 import type { GateReason } from '../audit/audit-event.ts';
+import { sha256Hex } from '../audit/sha256.ts';
 import type { ReadPosition } from '../lanes/lane-state.ts';
 import { isSameHolding } from '../lanes/market-read.ts';
-import { sha256Hex } from '../orders/sha256.ts';
 import { type DecimalString, decimalFromNumber, toDecimal } from '../quantities/decimal.ts';
 import type { ActionRequest, SubjectKey } from '../rules/subject.ts';
 

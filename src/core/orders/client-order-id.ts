@@ -1,5 +1,5 @@
+import { sha256Hex } from '../audit/sha256.ts';
 import type { DecimalString } from '../quantities/decimal.ts';
-import { sha256Hex } from './sha256.ts';
 
 /** Fields that identify an order uniquely (design: client order id). Includes the market, as it may be renamed. */
 export type OrderIdentity = {

@@ -1,4 +1,4 @@
-import { sha256Hex } from '../orders/sha256.ts';
+import { sha256Hex } from '../audit/sha256.ts';
 import { canonicalJson } from '../text/canonical-json.ts';
 import type { ActionSpec, ConditionSpec, Mode, RuleSpec } from './rule.ts';
 

@@ -8,7 +8,7 @@ import {
   type DecisionInputs,
   type StoreRecord,
 } from '../../core/audit/audit-record.ts';
-import { sha256Hex } from '../../core/orders/sha256.ts';
+import { sha256Hex } from '../../core/audit/sha256.ts';
 import type { TransferRecord } from '../../core/ports/exchange.ts';
 import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
 import type { StoredAccount } from '../../core/ports/state-store.ts';

@@ -5,7 +5,7 @@ import {
   type DecisionInputs,
   GENESIS_HASH,
 } from '../../core/audit/audit-record.ts';
-import { sha256Hex } from '../../core/orders/sha256.ts';
+import { sha256Hex } from '../../core/audit/sha256.ts';
 import type {
   AuditQuery,
   AuditReader,

@@ -4,7 +4,7 @@ import {
   type ChainHead,
   GENESIS_HASH,
 } from '../../core/audit/audit-record.ts';
-import { sha256Hex } from '../../core/orders/sha256.ts';
+import { sha256Hex } from '../../core/audit/sha256.ts';
 import type { ChainVerdict, LaneChain } from '../../core/ports/audit-reader.ts';
 import { type OperatorTrust, TRUSTING } from '../../core/ports/operator-trust.ts';
 import type { RawText } from '../account/account-backend.ts';

@@ -1,5 +1,6 @@
 import { askedNow, isAnswerable } from '../../core/approvals/question.ts';
 import { type AuditDraft, OPERATOR_CHAIN } from '../../core/audit/audit-record.ts';
+import { sha256Hex } from '../../core/audit/sha256.ts';
 import {
   type Authored,
   acknowledgementOf,
@@ -11,7 +12,6 @@ import {
   MAX_INBOX_ORDERS,
   type OperatorOrder,
 } from '../../core/controls/controls.ts';
-import { sha256Hex } from '../../core/orders/sha256.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import {
   type AnswerDraft,

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
-import { sha256Hex } from '../../core/orders/sha256.ts';
+import { sha256Hex } from '../../core/audit/sha256.ts';
 import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
 import { BUCKETS } from '../../core/ports/state-store.ts';
 import type { RawRecord } from '../account/account-backend.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { sha256Hex } from '../../core/orders/sha256.ts';
+import { sha256Hex } from '../../core/audit/sha256.ts';
 import {
   DELIVERY_FAILURES,
   type Receipt,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AuditFormatError, type DecisionDraft, GENESIS_HASH } from '../../../src/core/audit/audit-record.ts';
-import { sha256Hex } from '../../../src/core/orders/sha256.ts';
+import { sha256Hex } from '../../../src/core/audit/sha256.ts';
 import { bucketOf } from '../../../src/core/ports/state-store.ts';
 import { currentConcealer } from '../../../src/core/redaction/conceal.ts';
 import { emptyAccountState } from '../../../src/core/rules/account-state.ts';

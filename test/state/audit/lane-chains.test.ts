@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AuditEvent } from '../../../src/core/audit/audit-event.ts';
 import type { AuditRecord } from '../../../src/core/audit/audit-record.ts';
-import { sha256Hex } from '../../../src/core/orders/sha256.ts';
+import { sha256Hex } from '../../../src/core/audit/sha256.ts';
 import { bucketOf, type StoredAccount } from '../../../src/core/ports/state-store.ts';
 import { canonicalJson } from '../../../src/core/text/canonical-json.ts';
 import type { RawRecord } from '../../../src/state/account/account-backend.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { sha256Hex } from '../../../src/core/orders/sha256.ts';
+import { sha256Hex } from '../../../src/core/audit/sha256.ts';
 import { TRUSTING } from '../../../src/core/ports/operator-trust.ts';
 import { systemClock } from '../../../src/exchange/system-clock.ts';
 import { verifyAuditFile } from '../../../src/state/audit/audit-file.ts';
