@@ -127,8 +127,16 @@ export function shapeProtect(view: MarketView, inputs: ProtectInputs, market: Ma
   const activation = stepAway(farEnough, view.direction, market);
   const isInside = isLong ? activation.gte(liquidation.plus(step)) : activation.lte(liquidation.minus(step));
   if (!isInside) return { ok: false, why: 'noRoomForStop' };
-  return withLimit(view, activation, inputs.slippage, market);
+  const shape = withLimit(view, activation, inputs.slippage, market);
+  if (!shape.ok) return shape;
+  const left = toDecimal(shape.prices.price).minus(activation).abs();
+  // With next to no slippage within the band it would be jumped over: it waits until the market is nearer.
+  const isTight = left.lt(activation.times(decimalFromNumber(inputs.slippage * LEAST_SLIPPAGE_SHARE)));
+  return isTight ? { ok: false, why: 'priceBand' } : shape;
 }
+
+/** A band may take at most this share of a standing stop's slippage. */
+const LEAST_SLIPPAGE_SHARE = 0.5;
 
 function away(direction: Direction, price: Decimal, by: Decimal): Decimal {
   return direction === 'long' ? price.minus(by) : price.plus(by);

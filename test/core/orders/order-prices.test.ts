@@ -111,3 +111,14 @@ describe('a protective stop', () => {
     expect(protect('900.5')).toEqual({ ok: false, why: 'noRoomForStop' });
   });
 });
+
+test('a standing stop that the band leaves next to no slippage waits for a nearer market, as it would be jumped over', () => {
+  const shapeAt = (markPrice: string) =>
+    shapeProtect(
+      { direction: 'long', markPrice: markPrice as DecimalString, markError: 0 },
+      { liquidationPrice: '800' as DecimalString, anchor: '1000' as DecimalString, at: 0.5, slippage: 0.05 },
+      { ...market, bounds: { lowestPart: 0.9 } },
+    );
+  expect(shapeAt('990')).toEqual({ ok: false, why: 'priceBand' });
+  expect(shapeAt('950')).toMatchObject({ ok: true });
+});
