@@ -74,8 +74,6 @@ export type RemovalReason =
   /** The market passed its activation before the order arrived. */
   | 'inverted'
   | 'marketMovedAway'
-  | 'needGrew'
-  | 'slippageRose'
   /** Our own orders leave no room for the reduction. */
   | 'noRoom'
   | 'stopLoosened'

@@ -10,7 +10,7 @@ export interface MarketSettings {
   readonly maintenanceMargin: number;
   /** Allowance for the gap between mark and last price when placing an activation, a fraction. */
   readonly basisAllowance: number;
-  /** What refusals have taught besides. Absent: nothing. */
+  /** Bounds that refusals have named. Absent: none. */
   readonly bounds?: TaughtBounds;
   /** Expected fee, half spread and slippage, a fraction of the notional; absent: 0.1 %. */
   readonly reductionCost?: number;

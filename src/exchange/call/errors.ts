@@ -152,7 +152,7 @@ function readErrorBody(body: unknown, redact: Conceal): ErrorBody {
   const fields = { ...readFields(message, redact), ...readFields(errors, redact) };
   return {
     code,
-    message: said.join('; '),
+    message: [...new Set(said)].join('; '),
     fields,
     params: texts(own('params'), MAX_FIELDS, redact),
     success: typeof success === 'boolean' ? success : undefined,

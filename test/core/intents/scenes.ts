@@ -136,7 +136,7 @@ export function laneOf(dice: Dice, { state }: SetScene): LaneState {
       : {}),
     change: dice.hits(0.3)
       ? {
-          why: 'needGrew',
+          why: 'exceedsTarget',
           phase: dice.of('cancel', 'place'),
           startedMs: NOW_MS - dice.of(500, 59_999, 60_000),
           rounds: dice.of(0, 4, 5),

@@ -59,6 +59,8 @@ test('an order without room, told in words under a general code, is not a refusa
   const words = 'Open reduce-only orders cover the position already';
   const error = errorOf('stopLimit', 422, { code: 0, errors: [words] });
   expect([error.name, error.message, classifyRejection(error)]).toEqual(['reduceOnlyRefused', words, 'side']);
+  // The message and the list may say the same.
+  expect(errorOf('stopLimit', 422, { code: 0, message: words, errors: [words] }).message).toBe(words);
 });
 
 test('a cancel that found no order is a failure: there was nothing to cancel', async () => {
