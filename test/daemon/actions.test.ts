@@ -322,11 +322,15 @@ test.runIf(plays('taking over'))(
     const rules = always('      - reduce: { by: 50%, slippage: 1% }', escalate);
     const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules });
     await world.start();
+    // The first order stays; the second one closes the rest beside it.
+    const orderedBase = (): number =>
+      simulator.model.openOrders('long').reduce((sum, { left }) => sum + left.toNumber(), 0);
     await eventually(
-      () => ours(simulator, 'long').at(-1)?.amount === '0.5',
+      () => orderedBase() === 0.5,
       'all of it',
       () => troubles(world.events),
     );
+    expect(ours(simulator, 'long').map(({ amount }) => amount)).toEqual(['0.25', '0.25']);
     await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') === 0, 'a fill', world);
   },
 );
