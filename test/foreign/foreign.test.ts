@@ -65,8 +65,6 @@ describe('a field that nothing depends on may be written in any way: the rest of
 
 /** Faults that are known, by case: what mends one takes its row away. */
 const KNOWN: readonly (readonly [cases: RegExp, faults: RegExp])[] = [
-  // What the exchange refuses within the run of a lane is in the audit, but no notice.
-  [/^(stopLimit|cancelAll) /, /^blind/],
   // False, but well-formed: nobody can tell.
   [/: (zero|other sign|huge|no decimals) \/ /, /^blind|orders in a minute$/],
   // Documented as "not open yet", "none" and "zero".
@@ -89,6 +87,24 @@ describe('replies of another server, through the acting daemon', () => {
     }
     expect(faulty).toEqual([]);
   }, 3_600_000);
+
+  test.each([
+    ['stopLimit / 422 30 Validation failed {"market":["Market field is required."]} / halve', 1],
+    ['stopLimit / 422 116 Reduce-only order would not reduce [] / live', 1],
+    // The lane holds back after some attempts, which is another thing to say.
+    ['stopLimit / 403 <html><body><h1>Error</h1></body></html> / halve', 2],
+    ['stopLimit / 502 <html><body><h1>Error</h1></body></html> / halve', 3],
+    ['cancelAll / 302 , applied / cancels', 2],
+    ['cancelAll / 502 <html><body><h1>Error</h1></body></html>, applied / cancels', 2],
+  ])('reach people once for each cause, not with each attempt: %s', async (title, most) => {
+    const one = CROSSING.find((other) => titleOf(other) === `${title} / always`);
+    if (one === undefined) return expect.fail();
+    const { notices, left, replies } = await play(one);
+    expect(left).toBe(0.5);
+    expect(replies).toBeGreaterThan(most);
+    expect(notices).toBeGreaterThan(0);
+    expect(notices).toBeLessThanOrEqual(most);
+  });
 
   test('that lie about nothing are no fault, and a planted one is found', async () => {
     const first = CROSSING.find(({ path, name }) => path === 'positions' && name === 'openDate: null');

@@ -73,6 +73,7 @@ export function cancelUnanswered(
     kind: 'doubt',
     reason,
     words: 'a cancel was not answered: until it can no longer arrive, what stands may be gone',
+    alarm: state.cancelRefusals !== undefined,
   });
   const untilMs = nowMs + settings.lateArrivalMs;
   const orders = state.orders.map((order) => ({

@@ -42,7 +42,8 @@ export function finishPlace(
   if (outcome.kind === 'rejected' && error.effect === 'none') return rejected(state, step, error, scene);
   const { order } = step;
   const { nowMs, audit } = scene;
-  audit.emit({ ...aboutOrder(order), kind: 'unknown', reason: error.name, words: error.message });
+  const unknown = { kind: 'unknown', reason: error.name, words: error.message } as const;
+  audit.emit({ ...aboutOrder(order), ...unknown, alarm: state.refusals > 0 });
   const delayed = delayRepeated({ ...state, orderRefusedMs: nowMs }, retryKindOf(order), nowMs);
   return unsure(forgetAhead(delayed, order.positionId), order, 'unknownOutcome', scene);
 }

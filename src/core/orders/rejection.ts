@@ -120,9 +120,13 @@ export function isPassing(reason: RejectionReason): boolean {
   return reason === 'rateLimited' || reason === 'notProcessed' || reason === 'marketClosed';
 }
 
+/** Passing refusals in a row before a person must know: a pause of some seconds is ordinary. */
+const PASSING_REFUSALS = 5;
+
 /** Whether a refusal must reach a person; of a closed market, or without room, only the first. */
 export function isAlarming(reason: RejectionReason, refusals: number): boolean {
-  return reason === 'marketClosed' || reason === 'noRoom' ? refusals === 0 : !isPassing(reason);
+  if (reason === 'marketClosed' || reason === 'noRoom') return refusals === 0;
+  return !isPassing(reason) || refusals === PASSING_REFUSALS;
 }
 
 const FIRST_PAUSE_MS = 200;

@@ -1,4 +1,5 @@
 import type { Approvals } from '../approvals/question.ts';
+import type { AuditEvent } from '../audit/audit-event.ts';
 import type { AuditDraft } from '../audit/audit-record.ts';
 import type { Controls, Inbox } from '../controls/controls.ts';
 import type { LimitLedger } from '../intents/gate.ts';
@@ -81,6 +82,8 @@ export interface StoredRequests {
 export interface StoredAlerts {
   readonly version: 1;
   readonly entries: Readonly<Record<string, unknown>>;
+  /** Alarms that runs of lanes raised since the last poll. Absent: none. */
+  readonly raised?: readonly AuditEvent[];
 }
 
 /** One account as last read or committed. Immutable; changed by a commit based on it. */

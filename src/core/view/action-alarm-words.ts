@@ -55,6 +55,8 @@ export function alarmWords(event: AuditEvent): string {
       return `less is done than was asked for${where}: ${words}`;
     case 'rejected':
       return `the exchange refused an order${where}: ${words}`;
+    case 'unknown':
+      return `no readable answer to an order${where}, again: ${words}`;
     case 'cancelRejected':
       return `the exchange refused to cancel orders${where}: ${words}`;
     case 'overshoot':

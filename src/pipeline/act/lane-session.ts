@@ -11,6 +11,7 @@ import type {
   StoredAccount,
 } from '../../core/ports/state-store.ts';
 import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
+import { raise } from '../alerts/alerts-due.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
 import { pass } from '../points.ts';
 import { tellCommit } from '../poll/tell-commit.ts';
@@ -38,6 +39,12 @@ export interface SessionChange<T> {
   /** Runs while the commit is in flight; must have no effect if the commit fails. */
   readonly meanwhile?: () => void;
   readonly value: T;
+}
+
+/** Alarms become notices with the next poll. */
+function withAlarms({ commit, events }: SessionChange<unknown>, { documents }: StoredAccount) {
+  const alerts = raise(documents.alerts, events);
+  return alerts === undefined ? {} : { documents: { ...commit.documents, alerts } };
 }
 
 interface HeldLane {
@@ -166,6 +173,7 @@ export class LaneSession {
       const [result] = await store.commit([
         {
           ...change.commit,
+          ...withAlarms(change, stored),
           base: stored,
           ...(change.events.length === 0
             ? {}

@@ -31,7 +31,8 @@ const MOST_ALARMS = 50;
 
 /** The notices due now: committed before the hand-over and marked after it, so that the next poll repeats lost ones. */
 export function alertsDue(scene: AlertScene): AlertsDue {
-  const { stored, active, events } = scene;
+  const { stored, active } = scene;
+  const alarms = [...(stored?.raised ?? []), ...scene.events].filter(({ alarm }) => alarm);
   const before = (stored?.entries ?? {}) as Readonly<Record<string, AlertEntry>>;
   const entries = new Map(Object.entries(before));
   const told = [...entries].find(
@@ -40,7 +41,7 @@ export function alertsDue(scene: AlertScene): AlertsDue {
   const own = ownAlert(scene, told && { key: told[0], sinceMs: told[1].notice.sinceMs });
   const fills = stopFills(scene);
   const isQuiet = own === undefined && entries.size === 0 && fills.size === 0;
-  if (isQuiet && active.length === 0 && events.length === 0) {
+  if (isQuiet && active.length === 0 && alarms.length === 0) {
     return { alerts: undefined, notices: [] };
   }
   const wanted = wantedNotices(scene);
@@ -50,13 +51,16 @@ export function alertsDue(scene: AlertScene): AlertsDue {
   const firing = new Set(active.map((request) => actionKey(request, null)));
   if (own !== undefined) firing.add(own[0]);
   if (scene.conclusive) sayResolved(entries, firing, scene);
-  for (const event of events) if (event.alarm) sayAlarm(entries, event, scene);
+  for (const [key, { handed, saidMs }] of entries)
+    if (isRepeated(key) && handed && scene.nowMs - saidMs >= scene.reminderMs) entries.delete(key);
+  for (const event of alarms) sayAlarm(entries, event, scene);
   sayStopFills(entries, fills, scene);
   sayApprovals(entries, scene);
-  const alarms = [...entries].filter(([key, { notice }]) => notice.kind === 'alarm' && !isStopFill(key));
-  for (const [key] of alarms.slice(0, Math.max(0, alarms.length - MOST_ALARMS))) entries.delete(key);
+  const said = [...entries].filter(([key, { notice }]) => notice.kind === 'alarm' && !isStopFill(key));
+  for (const [key] of said.slice(0, Math.max(0, said.length - MOST_ALARMS))) entries.delete(key);
   const notices = [...entries.values()].filter(({ handed }) => !handed).map(({ notice }) => notice);
   const isSame =
+    stored?.raised === undefined &&
     entries.size === Object.keys(before).length &&
     [...entries].every(([key, entry]) => before[key] === entry);
   return {
@@ -65,6 +69,27 @@ export function alertsDue(scene: AlertScene): AlertsDue {
   };
 }
 
+/** Adds the alarms of a lane's run that people do not know yet, for the next poll; undefined: there are none. */
+export function raise(
+  stored: StoredAlerts | undefined,
+  events: readonly AuditEvent[],
+): StoredAlerts | undefined {
+  const { entries = {}, raised = [] } = stored ?? {};
+  const added = events.filter((event) => event.alarm && entries[placeOf(event).entry] === undefined);
+  if (added.length === 0) return undefined;
+  return { version: 1, entries, raised: [...raised, ...added].slice(-MOST_ALARMS) };
+}
+
+/** They come with each attempt while their cause lasts: said once in `reminderMs`. */
+const REPEATED_KINDS = new Set(['rejected', 'cancelRejected', 'unknown', 'doubt', 'blocked', 'overshoot']);
+
+function placeOf({ kind, reason, market = '', positionId, key = '', atMs }: AuditEvent) {
+  const place = JSON.stringify(['alarm', kind, reason, market, positionId ?? null, key]);
+  return { place, entry: REPEATED_KINDS.has(kind) ? `repeated|${place}` : `${place}@${atMs}` };
+}
+
+const isRepeated = (key: string): boolean => key.startsWith('repeated|');
+
 /** No reminders follow these kinds, and nothing resolves them. */
 const SAID_ONCE: ReadonlySet<NoticeKind> = new Set(['resolved', 'alarm', 'approval']);
 
@@ -72,11 +97,11 @@ export function markHanded(stored: StoredAlerts, ids: ReadonlySet<string>): Stor
   const entries = Object.entries(stored.entries as Readonly<Record<string, AlertEntry>>).flatMap(
     ([key, entry]): [string, AlertEntry][] => {
       if (!ids.has(entry.notice.id)) return [[key, entry]];
-      const isOver = SAID_ONCE.has(entry.notice.kind) && !isStopFill(key);
+      const isOver = SAID_ONCE.has(entry.notice.kind) && !isStopFill(key) && !isRepeated(key);
       return isOver ? [] : [[key, { ...entry, handed: true }]];
     },
   );
-  return { version: 1, entries: Object.fromEntries(entries) };
+  return { ...stored, entries: Object.fromEntries(entries) };
 }
 
 function wantedNotices({ active, inForce }: AlertScene): Map<string, ActionRequest> {
@@ -261,11 +286,11 @@ function sayApprovals(entries: Map<string, AlertEntry>, scene: AlertScene): void
 }
 
 function sayAlarm(entries: Map<string, AlertEntry>, event: AuditEvent, scene: AlertScene): void {
-  const { ruleId = '', key = '', market = '', positionId, kind, reason } = event;
+  const { ruleId = '', market = '', positionId, reason } = event;
   const subject =
     positionId === undefined ? (market === '' ? 'account' : `market:${market}`) : `position:${positionId}`;
-  if (isSilenced(scene.inForce, ruleId, subject)) return;
-  const place = JSON.stringify(['alarm', kind, reason, market, positionId ?? null, key]);
+  const { place, entry } = placeOf(event);
+  if (entries.has(entry) || isSilenced(scene.inForce, ruleId, subject)) return;
   const rule = scene.account.rules.byId.get(ruleId);
   const id = JSON.stringify([scene.account.id, place, event.atMs]);
   const notice: Notice = {
@@ -290,5 +315,5 @@ function sayAlarm(entries: Map<string, AlertEntry>, event: AuditEvent, scene: Al
     cures: [],
     ...noticeFacts(scene.view(), { subject, ...(market === '' ? {} : { market }) }),
   };
-  entries.set(`${place}@${event.atMs}`, { notice, saidMs: scene.nowMs, count: 1, handed: false });
+  entries.set(entry, { notice, saidMs: scene.nowMs, count: 1, handed: false });
 }

@@ -326,14 +326,16 @@ describe('an exchange that puts requests off', () => {
     // The requests never left: the lane's lease did not cover them, or they got no turn in time.
     'aborted',
     'timeout',
-  ])('%s is no failed attempt, does not change the slippage and raises no alarm', (name) => {
+  ])('%s is no failed attempt, does not change the slippage and alarms once it lasts', (name) => {
     const driver = new Driver({ maxAttempts: 2 }).read(at({})).ask(action(half));
     for (let times = 0; times < 8; times++) {
       driver.refuse({ name });
       driver.later(5_000).read(at({}));
     }
     expect(driver.place().order.slippage).toBe(0.005);
-    expect(driver.events.some((event) => event.alarm)).toBe(false);
+    const rejected = driver.events.filter(({ kind }) => kind === 'rejected');
+    expect(rejected.map(({ alarm }) => alarm)).toEqual([...Array(5).fill(false), true, false, false]);
+    expect(driver.events.filter(({ alarm }) => alarm)).toHaveLength(1);
   });
 
   test('a cancel that is put off is no failed attempt either, and nothing waits for it', () => {

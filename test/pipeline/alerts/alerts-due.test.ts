@@ -7,7 +7,7 @@ import type { ActionRequest } from '../../../src/core/rules/subject.ts';
 import { emptyView } from '../../../src/core/view/account-view.ts';
 import type { ReadFailure } from '../../../src/core/view/stored-figures.ts';
 import type { AlertScene } from '../../../src/pipeline/alerts/alert-scene.ts';
-import { alertsDue, markHanded } from '../../../src/pipeline/alerts/alerts-due.ts';
+import { alertsDue, markHanded, raise } from '../../../src/pipeline/alerts/alerts-due.ts';
 import type { WatchedAccount } from '../../../src/pipeline/pipeline-context.ts';
 import { above, at, rule, settings } from '../../core/rules/fixtures.ts';
 
@@ -415,4 +415,36 @@ describe('an unacknowledged episode is escalated to other channels', () => {
     const late2 = alertsDue(scene({ ...late, stored: next, active: [REQUEST, worse], nowMs: 1_802_000 }));
     expect(late2.notices).toMatchObject([{ stage: 1, channels: ['pager'] }]);
   });
+});
+
+test('alarms of a lane’s run are told by the next poll: a refusal once in the reminder time, others each time', () => {
+  const alarm = (kind: AuditEvent['kind'], atMs: number, more: Partial<AuditEvent> = {}): AuditEvent => ({
+    kind,
+    atMs,
+    accountId: 'desk-1',
+    market: 'BTC_PERP',
+    key: 'near:1',
+    reason: 'other',
+    words: 'w',
+    alarm: true,
+    ...more,
+  });
+  const quiet = { active: [], conclusive: false };
+  expect(raise(undefined, [alarm('rejected', 1_000, { alarm: false })])).toBeUndefined();
+  const raised = raise(undefined, [alarm('rejected', 1_000), alarm('closedByOthers', 1_000)]);
+  const first = alertsDue(scene({ ...quiet, stored: raised }));
+  expect(first.notices.map(({ kind }) => kind)).toEqual(['alarm', 'alarm']);
+  const told = handed(first);
+  expect(told.raised).toBeUndefined();
+  expect(raise(told, [alarm('rejected', 2_000)])).toBeUndefined();
+  const others = [alarm('closedByOthers', 2_000), alarm('rejected', 2_000, { key: 'near:2' })];
+  const again = alertsDue(scene({ ...quiet, stored: raise(told, others), nowMs: 2_000 }));
+  expect(again.notices).toHaveLength(2);
+  // What is raised while notices are handed over is kept for the poll after.
+  const meanwhile = raise(again.alerts, [alarm('closedByOthers', 3_000)]);
+  expect(handed({ alerts: meanwhile, notices: again.notices }).raised).toHaveLength(1);
+  const later = alertsDue(scene({ ...quiet, stored: handed(again), nowMs: 70_000 }));
+  expect(later.alerts?.entries).toEqual({});
+  const anew = raise(later.alerts, [alarm('rejected', 70_000)]);
+  expect(alertsDue(scene({ ...quiet, stored: anew, nowMs: 70_000 })).notices).toHaveLength(1);
 });
