@@ -28,7 +28,6 @@ export type { OpenReplay, ReplayOptions } from './app/replay/open-replay.ts';
 export type { OpenStress, StressOptions } from './app/replay/open-stress.ts';
 export { parseLatency, parseMoment } from './app/replay/replay-values.ts';
 export type { ChannelTest } from './app/test-channels.ts';
-export type { TuneOptions } from './app/tune/open-tune.ts';
 export type { ChannelKey } from './config/channel-keys.ts';
 export type { ChannelType } from './config/channels.ts';
 export type { CheckReport } from './config/check-report.ts';
@@ -55,7 +54,6 @@ export { outcomeTable } from './replay/outcome-table.ts';
 export type { ReplayRecord } from './replay/record.ts';
 export type { StressRecord } from './replay/stress/stress.ts';
 export { summaryOf } from './replay/summary.ts';
-export type { TuneRecord } from './replay/tune/search.ts';
 export type { RunningSimulator, SimulatorOptions } from './simulator/start-simulated-exchange.ts';
 export type { FileVerdict } from './state/audit/audit-file.ts';
 export { makeFolder } from './state/mirror/make-folder.ts';
@@ -215,25 +213,6 @@ export async function stressTables(record: StressRecord) {
 export const renderStressReport = lazy(
   async () => (await import('./replay/stress/stress-report.ts')).renderStress,
 );
-
-/** Reads and checks all inputs of a search over rules. @throws ReplayInputError */
-export const openTune = lazy(async () => (await import('./app/tune/open-tune.ts')).openTune);
-
-/** The space of a search: single standing stops, or ladders of them as well. */
-export async function tuneSpace(withLadders: boolean) {
-  const { USUAL_LADDERS, USUAL_SPACE } = await import('./replay/tune/candidates.ts');
-  const { covers } = USUAL_SPACE;
-  return withLadders ? { ...USUAL_SPACE, covers: [...covers, ...USUAL_LADDERS] } : USUAL_SPACE;
-}
-
-/** A search as a table for a terminal, and in words. */
-export async function tuneTables() {
-  const { frontTable, tuneWords } = await import('./replay/tune/tune-tables.ts');
-  return { frontTable, tuneWords };
-}
-
-/** A search as one HTML page. */
-export const renderFront = lazy(async () => (await import('./replay/tune/front-page.ts')).renderFront);
 
 /** Opens the shared state for an operator. */
 export const openOperations = lazy(async () => (await import('./app/operations.ts')).openOperations);

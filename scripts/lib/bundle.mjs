@@ -4,11 +4,7 @@ import path from 'node:path';
 import { rolldown } from 'rolldown';
 
 /** Entry points of worker threads: a worker is started by its file's path. */
-const THREADS = [
-  'src/app/config-thread',
-  'src/app/scheduled-stress/stress-thread',
-  'src/app/tune/tune-thread',
-];
+const THREADS = ['src/app/config-thread', 'src/app/scheduled-stress/stress-thread'];
 const PLACE = 'place-of:';
 
 /**

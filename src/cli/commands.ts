@@ -12,7 +12,6 @@ export const COMMANDS: Readonly<Record<string, () => Promise<RegisterCommand>>> 
   demo: async () => (await import('./demo.ts')).registerDemo,
   replay: async () => (await import('./replay/command.ts')).registerReplay,
   stress: async () => (await import('./replay/stress.ts')).registerStress,
-  tune: async () => (await import('./replay/tune.ts')).registerTune,
   init: async () => (await import('./init.ts')).registerInit,
   run: async () => (await import('./run-daemon.ts')).registerRun,
   simulate: async () => (await import('./simulate.ts')).registerSimulate,

@@ -48,7 +48,17 @@ export function withHelpCommand(group: Command): void {
     });
 }
 
+/** Commands that were removed, and what to use instead. */
+const REMOVED: ReadonlyMap<string, string> = new Map([
+  [
+    'tune',
+    'Try your rules with breakwater replay (past prices) or breakwater stress (a library of crashes).',
+  ],
+]);
+
 function unknownCommand(group: Command, word: string): UsageError {
+  const instead = group.parent === null ? REMOVED.get(word) : undefined;
+  if (instead !== undefined) return new UsageError(`the command '${word}' was removed.`, instead);
   const meant = suggest(word, group.commands.flatMap(namesOf));
   const hint = meant === undefined ? '' : `Did you mean ${meant}? `;
   return new UsageError(`unknown command '${word}'.`, `${hint}See: ${fullName(group)} --help`);

@@ -119,6 +119,17 @@ test('help without a command prints the help of the program', async () => {
   expect(run).toEqual({ exitCode: EXIT.ok, stdout: await helpOf([]), stderr: '' });
 });
 
+test.each([[['tune', '--prices', 'BTC_PERP=btc.csv']], [['tune', '--help']], [['help', 'tune']]])(
+  '%j says that the command was removed, and what to use instead',
+  async (args) => {
+    const run = await runCommandLine(args);
+    expect(run).toMatchObject({ exitCode: EXIT.usage, stdout: '' });
+    expect(run.stderr).toMatch(
+      /^breakwater: the command 'tune' was removed\. .*breakwater replay.*stress.*\n$/,
+    );
+  },
+);
+
 test.each([
   [['help', 'foo'], "unknown command 'foo'. See: breakwater --help"],
   [['help', 'stauts'], "unknown command 'stauts'. Did you mean status? See: breakwater --help"],

@@ -26,7 +26,7 @@ test('a daemon loads neither the simulator, the replay, the worlds nor any other
   expect(loaded).toContain('app/daemon.ts');
   expect(loaded).toContain('cli/run-daemon.ts');
   const strange =
-    /^(simulator|world|demo|doctor)\/|^replay\/(replay|run|tune)|^app\/(replay\/open|tune)|^cli\/(status|demo|init|replay|audit|operate)/;
+    /^(simulator|world|demo|doctor)\/|^replay\/(replay|run)|^app\/replay\/open|^cli\/(status|demo|init|replay|audit|operate)/;
   expect(loaded.filter((file) => strange.test(file))).toEqual([]);
 });
 

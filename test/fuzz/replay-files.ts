@@ -8,7 +8,7 @@ import type { Boundary } from './target.ts';
 
 const HEADS = ['timestamp_ms,open,high,low,close,volume', 'timestamp_ms,price,amount'];
 
-/** A price file is read as replay, stress and tune read it, or refused with a line and the expected input. */
+/** A price file is read as replay and stress read it, or refused with a line and the expected input. */
 export const PRICES: Boundary = {
   name: 'prices',
   open: async () => ({

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { PricedMarket } from '../../src/replay/tune/tune-windows.ts';
 import { parsePrices, priceFaultText } from '../../src/simulator/prices/price-file.ts';
 import { CANDLES } from '../support/candles.ts';
+import type { PricedMarket } from './tune-windows.ts';
 
 /** Price files of one time; windows are chosen by the first market. */
 interface Crash {

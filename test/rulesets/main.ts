@@ -4,15 +4,15 @@ import { performance } from 'node:perf_hooks';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { withGenerated } from '../../scripts/documents/config-tables.ts';
-import { openTunePool } from '../../src/app/tune/tune-pool.ts';
 import { parseDuration } from '../../src/config/shape/units.ts';
-import { type CandidateSpace, USUAL_LADDERS, USUAL_SPACE } from '../../src/replay/tune/candidates.ts';
-import { searchFront } from '../../src/replay/tune/search.ts';
 import { PATH_MODELS } from '../../src/simulator/prices/price-path.ts';
 import { CANDLES } from '../support/candles.ts';
+import { type CandidateSpace, USUAL_LADDERS, USUAL_SPACE } from './candidates.ts';
 import { crashPrices, type Part } from './files.ts';
 import { booksNamed, COARSE_SPACE, SHIPPED, setPlan, WALKS } from './plan.ts';
 import { PAGE, PICTURE, pictureFile, recordLines, tableLines } from './render.ts';
+import { searchFront } from './search.ts';
+import { openTunePool } from './tune-pool.ts';
 
 const HELP = `Measures sets of rules over standard books (2x to 20x; long, short, hedged, portfolio) and real crashes.
 

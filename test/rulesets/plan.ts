@@ -1,15 +1,15 @@
 import { fileURLToPath } from 'node:url';
 import { MADE_FOR_LEVERAGE, POSITION_SETS } from '../../src/config/rules/fitting-set.ts';
-import { ANCHORS, type CandidateSpace, candidatesOf } from '../../src/replay/tune/candidates.ts';
-import { reachOf } from '../../src/replay/tune/reach.ts';
-import type { TunePlan } from '../../src/replay/tune/search.ts';
-import type { Candidate } from '../../src/replay/tune/tune-case.ts';
-import { tuneCases } from '../../src/replay/tune/tune-cases.ts';
-import { walkWindow, windowsOf } from '../../src/replay/tune/tune-windows.ts';
 import type { PathModel } from '../../src/simulator/prices/price-path.ts';
 import type { LatencySpec } from '../../src/world/chance.ts';
 import { accountOfBook, BOOK_ACCOUNT, STANDARD_BOOKS, type TuneBook } from './books.ts';
+import { ANCHORS, type CandidateSpace, candidatesOf } from './candidates.ts';
 import type { CrashPrices } from './files.ts';
+import { reachOf } from './reach.ts';
+import type { TunePlan } from './search.ts';
+import type { Candidate } from './tune-case.ts';
+import { tuneCases } from './tune-cases.ts';
+import { walkWindow, windowsOf } from './tune-windows.ts';
 
 const TERMS = {
   BTC_PERP: { amountStep: '0.001', priceStep: '0.1', minAmount: '0.001', maintenanceMargin: '0.03' },

@@ -1,7 +1,7 @@
 import { figures, type OutcomeTable, texts } from '../../src/replay/outcome-table.ts';
-import { picture } from '../../src/replay/tune/front-page.ts';
-import type { TuneRecord, TuneRow } from '../../src/replay/tune/search.ts';
-import { FRONT_COLUMNS, figureCells, frontTable, tuneWords } from '../../src/replay/tune/tune-tables.ts';
+import { picture } from './picture.ts';
+import type { TuneRecord, TuneRow } from './search.ts';
+import { FRONT_COLUMNS, figureCells, frontTable, tuneWords } from './tune-tables.ts';
 
 /** The figure on the page of the sets. */
 export const PICTURE = new URL('../../docs/images/rule-sets-front.svg', import.meta.url);

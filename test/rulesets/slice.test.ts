@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import { expect, test } from 'vitest';
-import { openTunePool } from '../../src/app/tune/tune-pool.ts';
-import { searchFront } from '../../src/replay/tune/search.ts';
 import { CANDLES } from '../support/candles.ts';
 import { FULL, sliceOf } from '../support/slice.ts';
 import { crashPrices } from './files.ts';
 import { booksNamed, SHIPPED, setPlan } from './plan.ts';
 import { PAGE, tableLines } from './render.ts';
+import { searchFront } from './search.ts';
+import { openTunePool } from './tune-pool.ts';
 
 const CRASHES = crashPrices('report');
 const why = CRASHES.length === 0 ? ` (skipped: no candles in ${CANDLES})` : '';

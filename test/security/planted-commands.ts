@@ -120,9 +120,6 @@ export async function commandTexts({
   const live = ['--config', at('slow.yaml'), '--live', '--scenario', 'shock-down-10'];
   await run(['stress', ...live, '--out', at('stress.html')]);
   if (FULL) await run(['stress', ...live, '--json']);
-  const search = ['--budget', '1s', '--walks', '0', '--windows', '1', '--window', '2m'];
-  await run(['tune', ...play, ...prices, ...search, '--out', at('tune.html')]);
-  if (FULL) await run(['tune', ...play, ...prices, ...search, '--json']);
 
   // And with missing or invalid input.
   const lost = { REDIS: `rediss://:${PLANTED.redisPassword}@127.0.0.1:1` };

@@ -117,7 +117,6 @@ function linkKeys(secret: string): Readonly<Record<string, string>> {
   return Object.fromEntries(forms.map((form) => [`the key of links, in ${form}`, key.toString(form)]));
 }
 
-/** `tune` is checked too, though it may end before its first round. */
 const REPORTS = ['check', 'doctor', 'status', 'report', 'pause', 'audit', 'call', 'replay', 'stress'];
 
 /** Its receiver fails, and its proxy refuses: both are given up. */
@@ -401,7 +400,7 @@ describe.runIf(hasRedisServer() && hasOpenssl)('a daemon with planted secrets', 
     );
     const kinds = new Set(done.map(([where]) => where.split(' ')[1]));
     for (const kind of REPORTS) expect([kind, kinds.has(kind)]).toEqual([kind, true]);
-    for (const kind of ['replay', 'stress', 'tune'])
+    for (const kind of ['replay', 'stress'])
       expect(commands.get(`what ${kind} --config wrote`)).toContain('</html>');
   });
 });

@@ -3,7 +3,6 @@ import path from 'node:path';
 
 /** Test files without real times, which run at a lower priority: names below `test/`, or their beginnings. */
 const COMPUTING = [
-  'app/tune',
   'calibration/',
   'config/',
   'core/',
@@ -16,7 +15,6 @@ const COMPUTING = [
   'replay/run',
   'replay/scenarios',
   'replay/stress',
-  'replay/tune',
   'rulesets/',
   'scripts/release',
   'scripts/tools',

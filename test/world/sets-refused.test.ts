@@ -1,7 +1,6 @@
 import process from 'node:process';
 import { expect, test } from 'vitest';
 import { decimal, formatDecimal, toNumber, ZERO } from '../../src/core/quantities/decimal.ts';
-import { windowsOf } from '../../src/replay/tune/tune-windows.ts';
 import { readFault } from '../../src/simulator/control/fault-routes.ts';
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import { firstPrice } from '../../src/simulator/prices/price-file.ts';
@@ -9,6 +8,7 @@ import { pathSource } from '../../src/simulator/prices/price-path.ts';
 import { openWorld } from '../../src/world/open-world.ts';
 import type { PriceSpec, TimedFault } from '../../src/world/spec.ts';
 import { crashPrices } from '../rulesets/files.ts';
+import { windowsOf } from '../rulesets/tune-windows.ts';
 import { sliceOf } from '../support/slice.ts';
 
 /** The orders that the sets leave in the exchange's book save an account when no further order is accepted. */

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { candidateConfig } from '../../replay/tune/candidate-config.ts';
-import { playBare, playCase } from '../../replay/tune/play-case.ts';
-import type { TunePlan } from '../../replay/tune/search.ts';
+import { candidateConfig } from './candidate-config.ts';
+import { playBare, playCase } from './play-case.ts';
+import type { TunePlan } from './search.ts';
 import type { TuneAnswer, TuneWork } from './tune-pool.ts';
 
 /** Worker thread of a search: plays one case after another. */

@@ -1,5 +1,5 @@
-import { figures, type OutcomeTable, texts } from '../outcome-table.ts';
-import { percent } from '../words.ts';
+import { figures, type OutcomeTable, texts } from '../../src/replay/outcome-table.ts';
+import { percent } from '../../src/replay/words.ts';
 import type { TuneRecord } from './search.ts';
 import type { TuneFigures } from './tune-figures.ts';
 
@@ -8,13 +8,13 @@ export const FRONT_COLUMNS: OutcomeTable['columns'] = [
   ...figures('PREVENTED', 'KEPT', 'WITHOUT', 'GIVEN UP', 'MEDIAN', 'HARMED', 'ORDERS/H', 'FALSE/1000 D'),
 ];
 
-/** One line per set: anchors first, then the front from least given up. `all`: includes beaten sets. */
-export function frontTable({ rows }: TuneRecord, all = false): OutcomeTable {
-  const shown = rows.filter(({ isAnchor, isOnFront }) => all || isAnchor || isOnFront);
+/** One line per set: anchors first, then the front from least given up. Beaten sets are left out. */
+export function frontTable({ rows }: TuneRecord): OutcomeTable {
+  const shown = rows.filter(({ isAnchor, isOnFront }) => isAnchor || isOnFront);
   return {
     columns: FRONT_COLUMNS,
-    rows: shown.map(({ name, isOnFront, isAnchor, figures: one }) =>
-      [name, isOnFront ? 'yes' : isAnchor ? '' : 'beaten'].concat(figureCells(one)),
+    rows: shown.map(({ name, isOnFront, figures: one }) =>
+      [name, isOnFront ? 'yes' : ''].concat(figureCells(one)),
     ),
   };
 }

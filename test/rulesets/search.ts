@@ -1,5 +1,5 @@
-import { createRandom } from '../../simulator/scenarios/random.ts';
-import type { ConfigText } from '../run/plan.ts';
+import type { ConfigText } from '../../src/replay/run/plan.ts';
+import { createRandom } from '../../src/simulator/scenarios/random.ts';
 import type { BareOutcome, Candidate, CaseOutcome, TuneCase } from './tune-case.ts';
 import { type ComparedCase, figuresOf, frontOf, isBeatenBy, type TuneFigures } from './tune-figures.ts';
 

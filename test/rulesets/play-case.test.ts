@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
-import { openTunePool } from '../../../src/app/tune/tune-pool.ts';
-import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
-import { candidateConfig } from '../../../src/replay/tune/candidate-config.ts';
-import { ANCHORS, candidatesOf, USUAL_SPACE } from '../../../src/replay/tune/candidates.ts';
-import { playBare, playCase } from '../../../src/replay/tune/play-case.ts';
-import { reachOf } from '../../../src/replay/tune/reach.ts';
-import { searchFront } from '../../../src/replay/tune/search.ts';
-import type { Candidate, TuneCase } from '../../../src/replay/tune/tune-case.ts';
-import type { Candle } from '../../../src/simulator/prices/price-file.ts';
+import type { DecimalString } from '../../src/core/quantities/decimal.ts';
+import type { Candle } from '../../src/simulator/prices/price-file.ts';
+import { candidateConfig } from './candidate-config.ts';
+import { ANCHORS, candidatesOf, USUAL_SPACE } from './candidates.ts';
+import { playBare, playCase } from './play-case.ts';
+import { reachOf } from './reach.ts';
+import { searchFront } from './search.ts';
+import type { Candidate, TuneCase } from './tune-case.ts';
+import { openTunePool } from './tune-pool.ts';
 
 const TERMS = {
   BTC_PERP: { amountStep: '0.001', priceStep: '0.1', minAmount: '0.001', maintenanceMargin: '0.03' },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { windowsOf } from '../../../src/replay/tune/tune-windows.ts';
-import type { Candle } from '../../../src/simulator/prices/price-file.ts';
+import type { Candle } from '../../src/simulator/prices/price-file.ts';
+import { windowsOf } from './tune-windows.ts';
 
 const START_MS = Date.UTC(2026, 0, 1);
 const MINUTE_MS = 60_000;

@@ -1,7 +1,7 @@
-import { formatDecimal } from '../../core/quantities/decimal.ts';
-import { MS_PER_DAY } from '../../core/quantities/units.ts';
-import { firstPrice, type PriceSeries } from '../../simulator/prices/price-file.ts';
-import { cutTo } from '../price-files.ts';
+import { formatDecimal } from '../../src/core/quantities/decimal.ts';
+import { MS_PER_DAY } from '../../src/core/quantities/units.ts';
+import { cutTo } from '../../src/replay/price-files.ts';
+import { firstPrice, type PriceSeries } from '../../src/simulator/prices/price-file.ts';
 import type { TunePrices } from './tune-case.ts';
 
 /** The same stretch of time in one or more markets. */

@@ -1,11 +1,11 @@
-import { decimal, toNumber } from '../../core/quantities/decimal.ts';
-import { stockOf } from '../../core/quantities/units.ts';
-import { pathSource } from '../../simulator/prices/price-path.ts';
-import { type PriceSource, walkSource } from '../../simulator/prices/price-source.ts';
-import { openWorld, type World } from '../../world/open-world.ts';
-import { movedMarkets, netCoins, REFERENCE } from '../exposure.ts';
-import { AccountTracks } from '../run/account-tracks.ts';
-import { type ConfigText, priceStepOf } from '../run/plan.ts';
+import { decimal, toNumber } from '../../src/core/quantities/decimal.ts';
+import { stockOf } from '../../src/core/quantities/units.ts';
+import { movedMarkets, netCoins, REFERENCE } from '../../src/replay/exposure.ts';
+import { AccountTracks } from '../../src/replay/run/account-tracks.ts';
+import { type ConfigText, priceStepOf } from '../../src/replay/run/plan.ts';
+import { pathSource } from '../../src/simulator/prices/price-path.ts';
+import { type PriceSource, walkSource } from '../../src/simulator/prices/price-source.ts';
+import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { BareOutcome, CaseOutcome, TuneCase, TunePrices } from './tune-case.ts';
 
 const DAEMON = 'breakwater';

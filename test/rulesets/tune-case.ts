@@ -1,8 +1,8 @@
-import type { PriceSeries } from '../../simulator/prices/price-file.ts';
-import type { PathModel } from '../../simulator/prices/price-path.ts';
-import type { MarketTerms } from '../../world/spec.ts';
-import type { StartingAccount } from '../positions/starting-account.ts';
-import type { RunConditions } from '../run/plan.ts';
+import type { StartingAccount } from '../../src/replay/positions/starting-account.ts';
+import type { RunConditions } from '../../src/replay/run/plan.ts';
+import type { PriceSeries } from '../../src/simulator/prices/price-file.ts';
+import type { PathModel } from '../../src/simulator/prices/price-path.ts';
+import type { MarketTerms } from '../../src/world/spec.ts';
 
 /** One account over one stretch of prices, on one path through its candles. Plain data, to be sent to threads. */
 export interface TuneCase {
@@ -58,8 +58,8 @@ export interface Candidate {
   readonly name: string;
   /** As in `rules:` of a config, which refuses invalid values. */
   readonly rules: readonly Readonly<Record<string, unknown>>[];
-  /** Instead of all `rules`: what an account's `rules:` names, such as `{ use: balanced }`; `own`: config unchanged. */
-  readonly uses?: readonly unknown[] | 'own';
+  /** Instead of all `rules`: what an account's `rules:` names, such as `{ use: balanced }`. */
+  readonly uses?: readonly unknown[];
   /**
    * Nothing is closed before the price has gone this part of the way to liquidation, or is this near to it. Absent:
    * unknown, so that every case is played.

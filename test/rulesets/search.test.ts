@@ -1,14 +1,9 @@
 import { expect, test } from 'vitest';
-import { ANCHORS, candidatesOf, USUAL_LADDERS, USUAL_SPACE } from '../../../src/replay/tune/candidates.ts';
-import { renderFront } from '../../../src/replay/tune/front-page.ts';
-import {
-  type CasePlayer,
-  searchFront,
-  type TuneHooks,
-  type TunePlan,
-} from '../../../src/replay/tune/search.ts';
-import type { BareOutcome, Candidate, CaseOutcome, TuneCase } from '../../../src/replay/tune/tune-case.ts';
-import { figuresOf } from '../../../src/replay/tune/tune-figures.ts';
+import { ANCHORS, candidatesOf, USUAL_LADDERS, USUAL_SPACE } from './candidates.ts';
+import { picture } from './picture.ts';
+import { type CasePlayer, searchFront, type TuneHooks, type TunePlan } from './search.ts';
+import type { BareOutcome, Candidate, CaseOutcome, TuneCase } from './tune-case.ts';
+import { figuresOf } from './tune-figures.ts';
 
 const CASE: TuneCase = {
   id: 'one',
@@ -88,7 +83,7 @@ test('the front has the candidates that nothing beats in both columns, and alway
   expect(record.rows[3]?.figures).toMatchObject({ doomed: 3, prevented: 3, survivors: 6 });
   expect(record.rows[3]?.figures.kept).toBeCloseTo(0.6, 9);
   expect(record.rows[3]?.figures.givenUpMean).toBeCloseTo(0.05, 9);
-  expect(renderFront(record)).toContain('60-5: keeps 60.0 %, gives up 5.0 %');
+  expect(picture(record.rows).html).toContain('60-5: keeps 60.0 %, gives up 5.0 %');
 });
 
 test('after a round only the better third continues, and no case is played twice', async () => {

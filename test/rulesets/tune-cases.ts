@@ -1,7 +1,7 @@
-import type { PathModel } from '../../simulator/prices/price-path.ts';
-import type { MarketTerms } from '../../world/spec.ts';
-import type { StartingAccount } from '../positions/starting-account.ts';
-import type { RunConditions } from '../run/plan.ts';
+import type { StartingAccount } from '../../src/replay/positions/starting-account.ts';
+import type { RunConditions } from '../../src/replay/run/plan.ts';
+import type { PathModel } from '../../src/simulator/prices/price-path.ts';
+import type { MarketTerms } from '../../src/world/spec.ts';
 import type { TuneCase } from './tune-case.ts';
 import type { PriceWindow } from './tune-windows.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { openTunePool, type TunePool } from '../../../src/app/tune/tune-pool.ts';
+import { openTunePool, type TunePool } from './tune-pool.ts';
 
 const pools: TunePool[] = [];
 

@@ -7,7 +7,6 @@ export function candidateConfig(text: string, { rules, uses }: Candidate, accoun
   const config = { ...(document as Readonly<Record<string, unknown>>) };
   const accounts = config['accounts'] as readonly Readonly<Record<string, unknown>>[];
   const kept = accounts.filter(({ id }) => accountId === undefined || id === accountId);
-  if (uses === 'own') return JSON.stringify({ ...config, accounts: kept });
   const ids = uses ?? rules.map((rule) => rule['id']);
   return JSON.stringify({
     ...config,

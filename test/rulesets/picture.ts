@@ -1,21 +1,6 @@
-import { type Html, htmlTable, markup } from '../report/html.ts';
-import { renderPage } from '../report/page.ts';
-import { percent } from '../words.ts';
-import type { TuneRecord, TuneRow } from './search.ts';
-import { frontTable, tuneWords } from './tune-tables.ts';
-
-/** Renders the front as one self-contained page; all text is escaped. */
-export function renderFront(record: TuneRecord): string {
-  const title = 'Equity kept and equity given up';
-  return renderPage({
-    title,
-    header: markup`<h1>${title}</h1><p class="facts">${tuneWords(record)}</p>`,
-    main: markup`<section><p class="hint">Each dot is a set of rules. To the right it keeps more where the account would be liquidated, further down it costs less where it would come through. Nothing beats those on the line; a ring is a way to protect that stands in every table.</p>
-<figure>${picture(record.rows)}</figure></section>
-<section>${htmlTable(frontTable(record, true))}</section>`,
-    footer: markup`Made by <code>breakwater tune</code>. Past crashes are not the next one.`,
-  });
-}
+import { type Html, markup } from '../../src/replay/report/html.ts';
+import { percent } from '../../src/replay/words.ts';
+import type { TuneRow } from './search.ts';
 
 const WIDTH = 860;
 const HEIGHT = 420;

@@ -1,4 +1,4 @@
-import { MS_PER_DAY, MS_PER_HOUR } from '../../core/quantities/units.ts';
+import { MS_PER_DAY, MS_PER_HOUR } from '../../src/core/quantities/units.ts';
 import type { BareOutcome, CaseOutcome, TuneCase } from './tune-case.ts';
 
 /** A case without rules and under some rules. */

@@ -1,7 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import type { CasePlayer, TunePlan } from '../../replay/tune/search.ts';
-import type { BareOutcome, Candidate, CaseOutcome } from '../../replay/tune/tune-case.ts';
-import { threadProgram } from '../thread-program.ts';
+import type { CasePlayer, TunePlan } from './search.ts';
+import type { BareOutcome, Candidate, CaseOutcome } from './tune-case.ts';
 
 export interface TuneWork {
   readonly index: number;
@@ -19,7 +18,7 @@ export interface TunePool extends CasePlayer {
   close(): Promise<void>;
 }
 
-const PROGRAM = threadProgram('tune-thread', import.meta.url);
+const PROGRAM = new URL('./tune-thread.ts', import.meta.url);
 
 interface Thread {
   readonly worker: Worker;

@@ -1,10 +1,10 @@
-import { known } from '../../core/quantities/quantity.ts';
-import { compileRules } from '../../core/rules/compiled-rules.ts';
-import type { RuleSpec } from '../../core/rules/rule.ts';
-import { actionsOf } from '../../core/rules/rule-parts.ts';
-import { marksOf } from '../../core/view/marks.ts';
-import { loadWorldConfig } from '../../world/config.ts';
-import type { ConfigText } from '../run/plan.ts';
+import { known } from '../../src/core/quantities/quantity.ts';
+import { compileRules } from '../../src/core/rules/compiled-rules.ts';
+import type { RuleSpec } from '../../src/core/rules/rule.ts';
+import { actionsOf } from '../../src/core/rules/rule-parts.ts';
+import { marksOf } from '../../src/core/view/marks.ts';
+import type { ConfigText } from '../../src/replay/run/plan.ts';
+import { loadWorldConfig } from '../../src/world/config.ts';
 import { candidateConfig } from './candidate-config.ts';
 import type { Candidate } from './tune-case.ts';
 
