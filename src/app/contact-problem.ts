@@ -17,7 +17,7 @@ const AWAY: ReadonlySet<string | undefined> = new Set([
   'EPIPE',
 ]);
 const AWAY_WORDS =
-  /^(?:no answer within|Command timed out|LOADING|MASTERDOWN|Connection is closed|connect ETIMEDOUT)/;
+  /^(?:no answer within|Command timed out|Socket timeout|LOADING|MASTERDOWN|Connection is closed|connect ETIMEDOUT)/;
 
 type Contacted = Pick<RedisTarget, 'kind' | 'tls'>;
 

@@ -92,7 +92,9 @@ describe.runIf(hasRedisServer())('Redis is restored from a backup', () => {
       const second = await world.start();
       await polls(world, 'long', 8);
       expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
-      expect(ours(simulator, 'long').length).toBe(sent);
+      // Where a second order stood beside the first when the backup was made, the older one is cleared away, and a
+      // trial of the smallest amount goes before that cancel.
+      expect(ours(simulator, 'long').slice(sent).filter(({ amount }) => amount !== '0.001')).toEqual([]);
       expect(isClear()).toBe(true);
       expect(await epochOf(second)).not.toBe(epochBefore);
       expect(await verdictOf(world, 'long')).toMatchObject({ kind: 'intact' });

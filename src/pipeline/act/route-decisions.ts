@@ -211,16 +211,23 @@ function recordsIn({ sources: { positions } }: Pick<Snapshot, 'sources'>): reado
   return positions?.kind === 'read' ? positions.value.records : [];
 }
 
-/** Plans reductions of the account as a whole, over the positions whose reduction has not failed. */
-function planner({ account: { rules }, stored, snapshot, evaluation, now }: Decisions): RouteInputs['plan'] {
+/**
+ * Plans reductions of the account as a whole, over the positions whose reduction has neither failed nor waits for a
+ * price: the stop of a leg whose market stands still may never trigger, while another leg uses up the pool.
+ */
+function planner(decisions: Decisions): RouteInputs['plan'] {
+  const { stored, snapshot, evaluation, now, moment } = decisions;
+  const { rules } = decisions.account;
   return (request, target, refs) => {
     const settings = settingsWith(stored.lanes, rules.settings);
     const account = evaluatedAccount(snapshot, settings, now, evaluation.state);
-    const failed = new Set<string>();
-    for (const { intents } of stored.lanes.values()) {
-      for (const { key, end } of intents) if (end?.how === 'failed') failed.add(key);
+    const unable = new Set<string>();
+    for (const { intents, orders } of stored.lanes.values()) {
+      for (const { key, end } of intents) if (end?.how === 'failed') unable.add(key);
+      for (const { key, sentMs, reachedMs } of orders)
+        if (reachedMs === null && moment.nowMs - sentMs >= settings.fillWithinMs) unable.add(key);
     }
-    const able = refs.filter(({ positionId }) => !failed.has(actionKey(request, positionId)));
+    const able = refs.filter(({ positionId }) => !unable.has(actionKey(request, positionId)));
     return planAccount(target, account, {
       matching: new Set(able.map(({ positionId }) => positionId)),
       targets: new Map(
