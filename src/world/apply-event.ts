@@ -62,6 +62,9 @@ export async function applyEvent(stage: Stage, event: WorldEvent): Promise<void>
       return;
     case 'trade':
     case 'cancelAll':
+    case 'move':
+    case 'leverage':
+    case 'repay':
       return applyByOwner(stage.exchange, event);
     case 'pause':
     case 'unpause':
@@ -71,15 +74,22 @@ export async function applyEvent(stage: Stage, event: WorldEvent): Promise<void>
   }
 }
 
+type OwnersEvent = Extract<WorldEvent, { kind: 'trade' | 'cancelAll' | 'move' | 'leverage' | 'repay' }>;
+
 /** If the exchange refuses, nothing happens, as for any owner. */
-function applyByOwner(
-  exchange: SimulatedExchange,
-  event: Extract<WorldEvent, { kind: 'trade' | 'cancelAll' }>,
-): void {
+function applyByOwner(exchange: SimulatedExchange, event: OwnersEvent): void {
   exchange.change((model) => {
-    const { account, market } = event;
+    const { account } = event;
+    if (event.kind === 'leverage') return model.setLeverage(account, event.leverage);
     if (event.kind === 'cancelAll') {
-      model.cancelAll(account, market === undefined ? {} : { market });
+      model.cancelAll(account, event.market === undefined ? {} : { market: event.market });
+      return;
+    }
+    if (event.kind !== 'trade') {
+      const moved = decimal(event.amount);
+      const [line] = model.creditLines(account);
+      if (event.kind === 'move') model.moveFunds(account, { ...event, amount: moved });
+      else if (line !== undefined) model.repayLoan(account, line.loanId, moved);
       return;
     }
     const { side, amount, price, positionSide, reduceOnly } = event;

@@ -15,7 +15,7 @@ export function openExchange(
   time: SimulatorTime,
   prices: ReadonlyMap<string, PriceSource>,
 ): SimulatedExchange {
-  const { accounts, depth, readings } = spec.exchange;
+  const { accounts, money = MONEY, depth, readings } = spec.exchange;
   const markets = marketsOf(spec.exchange);
   const exchange = assembleExchange(
     {
@@ -23,7 +23,7 @@ export function openExchange(
       startMs,
       speed: 1,
       accounts: accounts.map(seedOf),
-      config: { markets, assets: assetsOf(markets) },
+      config: { markets, assets: assetsOf(markets, money), referenceAsset: money },
       logCapacity: LOG_CAPACITY,
       ledgerCapacity: LEDGER_CAPACITY,
       ...(depth === undefined ? {} : { depth }),
@@ -42,11 +42,19 @@ const LEDGER_CAPACITY = 2_000_000;
 /** Enough to look at the newest requests; the ledger has every command. */
 const LOG_CAPACITY = 1_000;
 
-function marketsOf({ prices = {}, markets: terms = {}, accounts }: ExchangeSpec): readonly MarketSpec[] {
+function marketsOf({
+  prices = {},
+  markets: terms = {},
+  accounts,
+  money = MONEY,
+}: ExchangeSpec): readonly MarketSpec[] {
   const held = accounts.flatMap(({ positions = [] }) => positions.map(({ market }) => market));
   const names = new Set([...held, ...Object.keys(prices), ...Object.keys(terms)]);
   const added = [...names].filter((name) => !DEFAULT_MARKETS.some((market) => market.name === name));
-  const listed = [...DEFAULT_MARKETS, ...added.map((name) => newMarket(name, prices[name]))];
+  const listed = [
+    ...DEFAULT_MARKETS,
+    ...added.map((name) => newMarket(name, prices[name], { money, names })),
+  ];
   return listed.map((market) =>
     changed(market, prices[market.name] ?? prices[market.follows ?? ''], terms[market.name]),
   );
@@ -75,12 +83,18 @@ const MONEY = 'USDT';
 const LEVEL_VALUE = decimal('30000');
 
 /** Like the BTC market of its kind, with steps and depth that fit its price. */
-function newMarket(name: string, price: string | undefined): MarketSpec {
+function newMarket(
+  name: string,
+  price: string | undefined,
+  { money, names }: { readonly money: string; readonly names: ReadonlySet<string> },
+): MarketSpec {
   const [base = '', quote = ''] = name.split('_');
-  const template = DEFAULT_MARKETS.find(({ name: known }) => known === `BTC_${quote}`);
-  if (template === undefined) throw new RangeError(`market ${name}: expected COIN_PERP or COIN_${MONEY}`);
+  const known = quote === money ? `BTC_${MONEY}` : `BTC_${quote}`;
+  const template = DEFAULT_MARKETS.find((market) => market.name === known);
+  if (template === undefined) throw new RangeError(`market ${name}: expected COIN_PERP or COIN_${money}`);
   if (price === undefined) throw new RangeError(`market ${name}: its price at the start is missing`);
   const { follows: _, ...alone } = template;
+  const leader = `${base}_${money}`;
   const value = decimal(price);
   const priceStep = stepBelow(value, 5);
   const amountStep = stepBelow(divide(LEVEL_VALUE, value, 12, 'down'), 3);
@@ -88,6 +102,8 @@ function newMarket(name: string, price: string | undefined): MarketSpec {
     ...alone,
     name,
     base,
+    quote: money,
+    ...(leader !== name && names.has(leader) ? { follows: leader } : {}),
     price: value,
     priceStep,
     amountStep,
@@ -111,11 +127,13 @@ function stepBelow(value: Decimal, digits: number): Decimal {
   return step;
 }
 
-function assetsOf(markets: readonly MarketSpec[]): readonly AssetSpec[] {
+function assetsOf(markets: readonly MarketSpec[], money: string): readonly AssetSpec[] {
   const coin = DEFAULT_ASSETS.find(({ ticker }) => ticker === 'ETH');
   const names = new Set(markets.map(({ base }) => base));
   const added = [...names].filter((name) => !DEFAULT_ASSETS.some(({ ticker }) => ticker === name));
-  return [...DEFAULT_ASSETS, ...added.map((ticker) => Object.assign({}, coin, { ticker, name: ticker }))];
+  const coins = added.map((ticker) => Object.assign({}, coin, { ticker, name: ticker }));
+  const others = DEFAULT_ASSETS.filter(({ ticker }) => ticker !== money);
+  return [Object.assign({}, DEFAULT_ASSETS[0], { ticker: money, name: money }), ...others, ...coins];
 }
 
 function seedOf(account: AccountSpec): SeedAccount {

@@ -2,6 +2,7 @@ import type { ReduceTarget } from '../core/rules/rule.ts';
 import type { ConditionInput } from '../simulator/control/condition-routes.ts';
 import type { FaultSpec } from '../simulator/http/faults.ts';
 import type { RegionState } from '../simulator/http/front.ts';
+import type { WalletMove } from '../simulator/model/types.ts';
 import type { LatencySpec } from './chance.ts';
 import type { ClockSpec, LinkEnd, LinkState } from './machine.ts';
 
@@ -25,6 +26,8 @@ export interface WorldSpec {
 export interface ExchangeSpec {
   /** Ids as in the config; an account that the config does not have is not protected. */
   readonly accounts: readonly AccountSpec[];
+  /** Settles every market that is traded on collateral; default USDT. */
+  readonly money?: string;
   /** Start prices by market. A market that the simulated exchange does not list is added. */
   readonly prices?: Readonly<Record<string, string>>;
   /** Terms by market; default: as the exchange lists it. */
@@ -186,4 +189,11 @@ export type WorldEvent =
       readonly positionSide?: 'LONG' | 'SHORT' | 'BOTH';
       readonly reduceOnly?: boolean;
     }
-  | { readonly kind: 'cancelAll'; readonly account: string; readonly market?: string };
+  | { readonly kind: 'cancelAll'; readonly account: string; readonly market?: string }
+  | { readonly kind: 'leverage'; readonly account: string; readonly leverage: number }
+  /** Of the oldest loan. */
+  | { readonly kind: 'repay'; readonly account: string; readonly amount: string }
+  | ({ readonly kind: 'move'; readonly account: string; readonly amount: string } & Pick<
+      WalletMove,
+      'from' | 'to' | 'ticker'
+    >);

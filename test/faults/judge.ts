@@ -155,7 +155,7 @@ function keepUp(world: World): void {
 const HANDED_BACK_AFTER_MS = 8_000;
 
 /** If one of two hosts does not reach the store, both may act: the design bounds that by the targets, and audits it. */
-function hostsOf({ daemons, events = [] }: WorldSpec, startMs: number): Hosts {
+export function hostsOf({ daemons, events = [] }: WorldSpec, startMs: number): Hosts {
   const losesStore = events.some(
     ({ kind, ...event }) => kind === 'store' || ('to' in event && event.to === 'store'),
   );

@@ -5,7 +5,7 @@ import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { TimedEvent, WorldSpec } from '../../src/world/spec.ts';
 import { isOurs } from '../support/own-orders.ts';
 import { CONTENDED_GRACE_MS } from './contended-world.ts';
-import { violationsOf } from './invariants.ts';
+import { playJudged } from './invariants.ts';
 import { longAccount } from './long-account.ts';
 import { randomWorld } from './random-world.ts';
 
@@ -212,7 +212,7 @@ test(
           price: '20000',
         }),
       );
-      const world = openWorld({
+      const unasked = {
         ...spec,
         daemons: daemons.map(({ name, clock = {}, config }) => ({
           name,
@@ -222,11 +222,10 @@ test(
             .replace('{ below: 30% } }', '{ below: 95% } }'),
         })),
         events: [...quotes, ...events.filter(({ kind }) => kind !== 'cancelAll')],
-      });
-      await world.run();
-      const said = await violationsOf(world, { graceMs: CONTENDED_GRACE_MS });
+      };
+      const { world, violations } = await playJudged(unasked, { graceMs: CONTENDED_GRACE_MS });
       expect(
-        said.filter((words) => words.endsWith('in calm')),
+        violations.filter((words) => words.endsWith('in calm')),
         `seed ${seed}`,
       ).toEqual([]);
       kept += world.exchange.model.ledger({ kinds: ['order_placed'] }).filter(isOurs).length;

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-import { openWorld } from '../../src/world/open-world.ts';
 import { sliceOf } from '../support/slice.ts';
 import { CONTENDED_GRACE_MS, contendedWorld } from './contended-world.ts';
-import { violationsOf } from './invariants.ts';
+import { playJudged } from './invariants.ts';
 
 /** `WORLDS=1000 npm test -- test/world/contended` runs as many. */
 const WORLDS = Number(process.env['WORLDS'] ?? 15);
@@ -17,9 +16,9 @@ test(
       // If ids are unique among open orders only, a filled one is no proof against a late arrival.
       const clientOrderIdUniqueness = seed % 2 === 0 ? 'openOrders' : 'forever';
       const overshoot = seed % 4 < 2 ? 'never' : 'audited';
-      const world = openWorld(contendedWorld(seed, { clientOrderIdUniqueness }, overshoot));
-      await world.run();
-      expect(await violationsOf(world, { graceMs: CONTENDED_GRACE_MS }), `seed ${seed}`).toEqual([]);
+      const spec = contendedWorld(seed, { clientOrderIdUniqueness }, overshoot);
+      const { world, violations } = await playJudged(spec, { graceMs: CONTENDED_GRACE_MS });
+      expect(violations, `seed ${seed}`).toEqual([]);
       expect(world.errors, `seed ${seed}`).toEqual([]);
       expect((await world.audit.verify('desk-1')).kind, `seed ${seed}`).toBe('intact');
       orders += world.exchange.model.ledger({ kinds: ['order_placed'] }).length;
@@ -34,8 +33,7 @@ test(
 test.each(sliceOf([190, 253, 282], 3, 'worlds where a suspended process sent'))(
   'a resumed process does not send what it was about to send: seed %i',
   async (seed) => {
-    const world = openWorld(contendedWorld(seed));
-    await world.run();
-    expect(await violationsOf(world, { graceMs: CONTENDED_GRACE_MS })).toEqual([]);
+    const { violations } = await playJudged(contendedWorld(seed), { graceMs: CONTENDED_GRACE_MS });
+    expect(violations).toEqual([]);
   },
 );

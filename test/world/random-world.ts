@@ -9,6 +9,7 @@ import type {
   WorldSpec,
 } from '../../src/world/spec.ts';
 import { drawLiveReadings } from '../support/live-readings.ts';
+import { type AccountsWorld, accountsWorld } from './account-world.ts';
 
 export interface RandomWorldOptions {
   /** Default 4 to 10 minutes. */
@@ -24,10 +25,12 @@ export function randomWorld(seed: number, options: RandomWorldOptions = {}): Wor
   const random = createRandom(seed * 7_919 + 17);
   const { troubled = true } = options;
   const durationMs = options.durationMs ?? 60_000 * (4 + random.below(7));
-  const accounts = Array.from({ length: 1 + random.below(3) }, (_, index) => accountOf(random, index));
+  const drawn = Array.from({ length: 1 + random.below(3) }, (_, index) => accountOf(random, index));
+  const people = seed >= ACCOUNTS_FROM && seed % 2 === 1 ? accountsWorld(seed, durationMs) : undefined;
+  const accounts = people?.accounts ?? drawn;
   const count = options.daemons ?? 1 + random.below(2);
   const nonce = pick(random, ['unique', 'unique', 'increasing', 'window']);
-  const config = configOf(random, accounts, nonce);
+  const config = configOf(random, accounts, { nonce, people });
   const nonceRule = nonce === 'increasing' ? 'increasing' : 'unique';
   const daemons = Array.from(
     { length: count },
@@ -39,24 +42,39 @@ export function randomWorld(seed: number, options: RandomWorldOptions = {}): Wor
         : {}),
     }),
   );
+  const depth = chance(random, 0.3) ? { depth: pick(random, ['0.05', '0.3', '3']) } : {};
+  const readings = {
+    ...(seed < LIVE_READINGS_FROM ? {} : liveReadingsOf(createRandom(seed * 6_007 + 5))),
+    nonceRule,
+    ...(chance(random, 0.4) ? readingsOf(random) : {}),
+    ...people?.readings,
+  };
   return {
     seed,
     durationMs,
-    exchange: {
-      accounts,
-      ...(chance(random, 0.3) ? { depth: pick(random, ['0.05', '0.3', '3']) } : {}),
-      readings: {
-        ...(seed < LIVE_READINGS_FROM ? {} : liveReadingsOf(createRandom(seed * 6_007 + 5))),
-        nonceRule,
-        ...(chance(random, 0.4) ? readingsOf(random) : {}),
-      },
-    },
-    prices: pricesOf(random, durationMs),
-    daemons,
+    exchange: { accounts, ...depth, ...(people === undefined ? {} : exchangeOf(people)), readings },
+    prices: people?.plays ?? pricesOf(random, durationMs),
+    daemons: seed < TOLD_READINGS_FROM ? daemons : daemons.map((daemon) => told(daemon, readings)),
     network: networkOf(random, troubled),
     faults: troubled ? faultsOf(random, durationMs) : [],
-    events: troubled ? eventsOf(random, durationMs, accounts, daemons) : [],
+    events: [...(troubled ? eventsOf(random, durationMs, accounts, daemons) : []), ...(people?.deeds ?? [])],
   };
+}
+
+/** Worlds of smaller seeds never change: transcripts of some are kept. Of the others every second has such accounts. */
+const ACCOUNTS_FROM = 10;
+
+function exchangeOf({ money, markets = {}, prices = {}, depth = '1' }: AccountsWorld) {
+  return { money, markets, prices, depth };
+}
+
+const TOLD_READINGS_FROM = ACCOUNTS_FROM;
+
+/** What the exchange does with stops under a cancel, and how old its replies are: no reply tells, so the config does. */
+function told(daemon: DaemonSpec, readings: Readonly<Record<string, unknown>>): DaemonSpec {
+  const { readLagMs = 0, cancelCoversStops = 'yes' } = readings;
+  const keys = `  readLag: ${String(readLagMs)}ms\n  cancelCoversStops: ${String(cancelCoversStops)}\n`;
+  return { ...daemon, config: daemon.config.replace('exchange:\n', `exchange:\n${keys}`) };
 }
 
 const NAMES = ['north', 'south'];
@@ -135,7 +153,21 @@ const RULE_CHOICES = [
   ['balanced', 'credit-line'],
 ];
 
-function configOf(random: SeededRandom, accounts: readonly AccountSpec[], nonce: string): string {
+const MARKET_LINES = [
+  '  BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }',
+  '  ETH_PERP: { amountStep: "0.01", priceStep: "0.01", minAmount: "0.01", maintenanceMargin: 3% }',
+];
+
+interface ConfigScene {
+  readonly nonce: string;
+  readonly people: AccountsWorld | undefined;
+}
+
+function configOf(
+  random: SeededRandom,
+  accounts: readonly AccountSpec[],
+  { nonce, people }: ConfigScene,
+): string {
   const cadence = pick(random, [
     '{ calm: 10s, alert: 1s }',
     '{ calm: 5s, alert: 500ms }',
@@ -150,13 +182,12 @@ function configOf(random: SeededRandom, accounts: readonly AccountSpec[], nonce:
 exchange:
   baseUrls: ["https://one.example", "https://two.example"]
   nonce: ${nonce}
-cadence: ${cadence}
+${people?.exchangeKeys ?? ''}cadence: ${cadence}
 markets:
-  BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
-  ETH_PERP: { amountStep: "0.01", priceStep: "0.01", minAmount: "0.01", maintenanceMargin: 3% }
+${(people?.marketLines ?? MARKET_LINES).join('\n')}
 accounts:
 ${items.join('\n')}
-${RULES}`;
+${RULES.replace('asset: USDT', `asset: ${people?.money ?? 'USDT'}`)}`;
 }
 
 function readingsOf(random: SeededRandom): Record<string, unknown> {
@@ -246,15 +277,29 @@ function eventsOf(
       events.push({ atMs, kind: 'pause', account }, { atMs: laterMs, kind: 'unpause', account });
     } else if (choice === 4) {
       const target = { kind: 'by', fraction: 0.2 } as const;
-      events.push({ atMs, kind: 'reduce', account, markets: ['BTC_PERP'], target, slippage: 0.01 });
+      events.push({
+        atMs,
+        kind: 'reduce',
+        account,
+        markets: [marketOf(account, accounts)],
+        target,
+        slippage: 0.01,
+      });
     } else if (choice === 5) {
       events.push({ atMs, kind: 'cancelAll', account });
     } else if (choice === 6) {
       const side = chance(random, 0.5) ? 'buy' : 'sell';
-      events.push({ atMs, kind: 'trade', account, market: 'BTC_PERP', side, amount: '0.050' });
+      const market = marketOf(account, accounts);
+      const amount = market === 'BTC_PERP' ? '0.050' : (accounts[0]?.positions?.[0]?.amount ?? '1');
+      events.push({ atMs, kind: 'trade', account, market, side, amount });
     } else {
       events.push({ atMs, kind: 'store', state: 'down' }, { atMs: laterMs, kind: 'store', state: 'up' });
     }
   }
   return events;
+}
+
+/** The market of the account's first position. */
+function marketOf(account: string, accounts: readonly AccountSpec[]): string {
+  return accounts.find(({ id }) => id === account)?.positions?.[0]?.market ?? 'BTC_PERP';
 }

@@ -167,6 +167,18 @@ const event = z.discriminatedUnion('kind', [
     reduceOnly: z.boolean().optional(),
   }),
   z.strictObject({ atMs, kind: z.literal('cancelAll'), account: name, market: name.optional() }),
+  z.strictObject({ atMs, kind: z.literal('leverage'), account: name, leverage: z.int().min(1) }),
+  z.strictObject({ atMs, kind: z.literal('repay'), account: name, amount: decimal }),
+  z.strictObject({
+    atMs,
+    kind: z.literal('move'),
+    account: name,
+    amount: decimal,
+    ticker: name,
+    from: z.enum(['main', 'spot', 'collateral']),
+    to: z.enum(['main', 'spot', 'collateral']),
+  }),
+  z.looseObject({ atMs, kind: z.literal('condition'), condition: z.looseObject({ kind: name }) }),
 ]);
 
 const worldSpec = z.strictObject({
@@ -175,6 +187,7 @@ const worldSpec = z.strictObject({
   durationMs: time,
   exchange: z.strictObject({
     accounts: z.array(account),
+    money: name.optional(),
     prices: amounts.optional(),
     markets: z.record(name, terms).optional(),
     depth: decimal.optional(),

@@ -81,9 +81,14 @@ export function held(state: LaneState, step: SendingStep, audit: Recorder): Lane
   }
   if (brake === undefined || count === undefined || count.isTold) return state;
   const what = step.kind === 'place' ? 'sets of orders' : 'cancels';
+  return { ...state, brake: { ...brake, [countOf(step)]: told(count, what, audit) } };
+}
+
+/** Tells people, once, that further sets are held back. */
+export function told(count: BrakeCount, what: 'sets of orders' | 'cancels', audit: Recorder): BrakeCount {
   const words = `${Math.floor(count.sets)} ${what} changed neither a position nor the market: ${RATE_WORDS}`;
-  audit.emit({ kind: 'braked', reason: 'nothingChanges', words, alarm: true });
-  return { ...state, brake: { ...brake, [countOf(step)]: { ...count, isTold: true } } };
+  if (!count.isTold) audit.emit({ kind: 'braked', reason: 'nothingChanges', words, alarm: true });
+  return { ...count, isTold: true };
 }
 
 /**
@@ -196,7 +201,7 @@ const MOST_PACE_MS = 10_000;
 const SETS_TO_LIQUIDATION = 5;
 
 /** The time between two sets while the lane holds back; shorter the nearer a liquidation is. */
-function paceMs(state: LaneState): number {
+export function paceMs(state: LaneState): number {
   const paces = (state.latestRead?.positions ?? []).map((position) => {
     const leftMs = timeLeftMs(position, state) / SETS_TO_LIQUIDATION;
     if (leftMs >= REFILL_MS && !isNear(position)) return REFILL_MS;

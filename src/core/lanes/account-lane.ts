@@ -1,5 +1,7 @@
 import { type AuditEvent, recorder } from '../audit/audit-event.ts';
 import type { LaneContext } from '../intents/admission.ts';
+import { countSet, isSpent as isSpentAt, paceMs, REFILL_MS, told } from '../intents/brake.ts';
+import type { BrakeCount } from '../intents/brake-count.ts';
 import { GATE_WORDS, gateRefusal } from '../intents/gate.ts';
 import { actionKey, askedCancel, openCancelTask, reopenedCancel } from '../intents/intent.ts';
 import { cancelAnswerMs, judgeAnyCancel, orderRecordOf, reachesStops } from '../orders/cancel-policy.ts';
@@ -23,6 +25,8 @@ export interface AccountLane {
   readonly inProgress: AccountCancel | null;
   readonly retryAtMs: number;
   readonly refusals: number;
+  /** Cancels sent; people are told, and the next one waits, at as many as a lane may send (design: a brake). */
+  readonly brake?: BrakeCount;
 }
 
 export interface AccountCancel {
@@ -173,7 +177,8 @@ export function beginAccountCancel(
     cancel: { types: cancel.types },
   });
   const started = lanes.map((lane) => beginCancel(lane, laneStep(lane, cancel), { nowMs, audit: SILENT }));
-  return { state: { ...state, inProgress: cancel }, lanes: started, events: audit.events };
+  const counted = { ...state, inProgress: cancel, brake: countSet(state.brake, nowMs) };
+  return { state: counted, lanes: started, events: audit.events };
 }
 
 function laneStep(lane: LaneState, cancel: AccountCancel): CancelStep {
@@ -195,7 +200,14 @@ export function finishAccountCancel(
   const { inProgress } = state;
   if (inProgress === null) return { state, lanes, events: [] };
   const audit = recorder(state.accountId, undefined, nowMs);
-  const ended: AccountLane = { ...state, inProgress: null };
+  const isSpent = state.brake !== undefined && isSpentAt(state.brake, settings.mostSets, nowMs);
+  const brake = state.brake && isSpent ? told(state.brake, 'cancels', audit) : state.brake;
+  const braked = {
+    ...state,
+    ...(brake && { brake }),
+    retryAtMs: nowMs + Math.min(REFILL_MS, ...lanes.map(paceMs)),
+  };
+  const ended: AccountLane = { ...(isSpent ? braked : state), inProgress: null };
   const about = { key: inProgress.key, cancel: { types: inProgress.types } };
   if (outcome.kind === 'accepted') {
     audit.emit({ ...about, kind: 'cancelAccepted', reason: 'cancelAction', words: 'accepted' });
@@ -207,7 +219,8 @@ export function finishAccountCancel(
     return { state: { ...ended, cancels, refusals: 0 }, lanes: settled, events: audit.events };
   }
   const { name, message, effect } = outcome.error;
-  const retryAtMs = nowMs + retryPauseMs(state.refusals, outcome.error);
+  const pausedMs = nowMs + retryPauseMs(state.refusals, outcome.error);
+  const retryAtMs = isSpent ? Math.max(pausedMs, ended.retryAtMs) : pausedMs;
   const delayed = { ...ended, refusals: state.refusals + 1, retryAtMs };
   const failed = { ...delayed, cancels: finishedTask(state.cancels, inProgress.key, 'failed') };
   if (outcome.kind === 'rejected' && effect === 'none') {
