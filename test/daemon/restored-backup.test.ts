@@ -94,7 +94,11 @@ describe.runIf(hasRedisServer())('Redis is restored from a backup', () => {
       expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
       // Where a second order stood beside the first when the backup was made, the older one is cleared away, and a
       // trial of the smallest amount goes before that cancel.
-      expect(ours(simulator, 'long').slice(sent).filter(({ amount }) => amount !== '0.001')).toEqual([]);
+      expect(
+        ours(simulator, 'long')
+          .slice(sent)
+          .filter(({ amount }) => amount !== '0.001'),
+      ).toEqual([]);
       expect(isClear()).toBe(true);
       expect(await epochOf(second)).not.toBe(epochBefore);
       expect(await verdictOf(world, 'long')).toMatchObject({ kind: 'intact' });
