@@ -3,8 +3,10 @@ import type { ExchangeModel } from '../../src/simulator/model/exchange-model.ts'
 import type { PositionSheet } from '../../src/simulator/model/views.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
+import { weightOf } from './coins.ts';
+import type { Levels } from './factors.ts';
 import type { FieldCase } from './field-case.ts';
-import { ACCOUNT, COIN_WEIGHT } from './holdings.ts';
+import { ACCOUNT } from './holdings.ts';
 
 /** The fate of the account without protection. */
 export interface Baseline {
@@ -42,7 +44,7 @@ export async function playUnprotected(fieldCase: FieldCase): Promise<Baseline> {
     const sheets = markets.flatMap((name) => model.market(name) ?? []);
     looks.push({
       atMs: world.elapsedMs(),
-      distance: distanceOf(model),
+      distance: distanceOf(model, levels),
       triggers: new Map(sheets.map((sheet) => [sheet.spec.name, toNumber(sheet[levels.stopTriggerSource])])),
     });
   };
@@ -102,15 +104,15 @@ export function liquidatedMs({ exchange, startMs }: World): number | undefined {
 }
 
 /** Distance of the pool, or with isolated margin of the nearest position. */
-function distanceOf(model: ExchangeModel): number {
+function distanceOf(model: ExchangeModel, { money }: Levels): number {
   const positions = model.openPositions(ACCOUNT);
   if (model.readings().marginModel === 'isolated') return Math.min(...positions.map(ownDistance));
   const { equity, maintenanceMargin, collateral } = model.account(ACCOUNT);
   const maintenance = toNumber(maintenanceMargin);
   let exposure = 0;
   for (const [asset, amount] of Object.entries(collateral)) {
-    const mark = model.market(`${asset}_USDT`)?.mark;
-    if (mark !== undefined) exposure += COIN_WEIGHT * toNumber(amount) * toNumber(mark);
+    const mark = model.market(`${asset}_${money}`)?.mark;
+    if (mark !== undefined) exposure += weightOf(asset) * toNumber(amount) * toNumber(mark);
   }
   for (const { direction, amount, markPrice } of positions) {
     exposure += (direction === 'long' ? 1 : -1) * toNumber(amount) * toNumber(markPrice);

@@ -1,17 +1,26 @@
+import { coinsOf, perpetual, TEN, termsOf } from './coins.ts';
 import type { Levels } from './factors.ts';
-import { COIN_WEIGHT, COINS, COLLATERAL_COINS, perpetual, priceOf, termsOf } from './holdings.ts';
+import type { Holdings } from './holdings.ts';
 
 /**
  * The config of a careful owner that fits the readings of a case. Whether the owner knows the margin model is a
  * separate factor.
  */
-export function configOf(levels: Levels, maintenance: number, namesMarginModel: boolean): string {
-  const markets = COINS.map((coin) => {
+export function configOf(
+  levels: Levels,
+  { coinsWorth }: Pick<Holdings, 'coinsWorth'>,
+  maintenance: number,
+  namesMarginModel: boolean,
+): string {
+  const coins = levels.account === 'sixty markets' ? coinsOf(levels) : coinsOf(levels).slice(0, TEN);
+  const markets = coins.map((coin) => {
     const { amountStep, priceStep, minAmount } = termsOf(coin, maintenance);
-    return `  ${perpetual(coin)}: { amountStep: "${amountStep}", priceStep: "${priceStep}", minAmount: "${minAmount}", maintenanceMargin: ${100 * maintenance}% }`;
+    return `  ${perpetual(coin.name)}: { amountStep: "${amountStep}", priceStep: "${priceStep}", minAmount: "${minAmount}", maintenanceMargin: ${100 * maintenance}% }`;
   });
   const hasLoan = levels.account === 'mixed with loan';
   const rules = hasLoan ? `${levels.rules}, credit-line` : levels.rules;
+  const worth = Object.entries(coinsWorth).map(([coin, value]) => `${coin}: ${value}`);
+  const holdings = worth.length === 0 ? '' : `, holdings: { ${worth.join(', ')} }`;
   return `mode: enforce
 exchange:
   baseUrls: ["https://one.example", "https://two.example"]
@@ -23,8 +32,6 @@ exchange:
 markets:
 ${markets.join('\n')}
 accounts:
-  - { id: desk, apiKey: { env: KEY }, apiSecret: { env: SECRET }, rules: [${rules}], watch: { positions: true, creditLine: ${hasLoan} }${hasLoan ? HOLDINGS : ''} }
+  - { id: desk, apiKey: { env: KEY }, apiSecret: { env: SECRET }, rules: [${rules}], watch: { positions: true, creditLine: ${hasLoan} }${holdings} }
 `;
 }
-
-const HOLDINGS = `, holdings: { BTC: ${COIN_WEIGHT * COLLATERAL_COINS * priceOf('BTC')} }`;

@@ -2,9 +2,10 @@ import { decimal, formatDecimal, toNumber } from '../../src/core/quantities/deci
 import type { World } from '../../src/world/open-world.ts';
 import { openWorld } from '../../src/world/open-world.ts';
 import { unprotected } from './baseline.ts';
+import { onStep } from './coins.ts';
 import type { Levels } from './factors.ts';
 import { type FieldCase, fieldCase } from './field-case.ts';
-import { ACCOUNT, placesOf } from './holdings.ts';
+import { ACCOUNT } from './holdings.ts';
 
 /** Result of an account that needs no action, in the same conditions. */
 export interface ControlResult {
@@ -45,17 +46,12 @@ const OWNERS_SLIPPAGE = 0.02;
 /** A stop and a take-profit limit order for part of each position that could lose. */
 function placeOwnersOrders({ exchange }: World, { losing }: FieldCase): void {
   exchange.change((model) => {
-    for (const { market, side, positionSide, amount, priceStep } of losing) {
+    for (const { market, side, positionSide, amount, amountStep, priceStep } of losing) {
       const { mark } = model.market(market) ?? {};
       if (mark === undefined) continue;
       const away = side === 'sell' ? -1 : 1;
-      const at = (part: number) =>
-        decimal(
-          (Math.round((toNumber(mark) * (1 + part)) / Number(priceStep)) * Number(priceStep)).toFixed(
-            placesOf(priceStep),
-          ),
-        );
-      const half = decimal((Number(amount) * 0.4).toFixed(placesOf(amount)));
+      const at = (part: number) => decimal(onStep(toNumber(mark) * (1 + part), priceStep));
+      const half = decimal(onStep(Number(amount) * 0.4, amountStep));
       const order = { market, side, positionSide, amount: half, reduceOnly: true };
       const stop = away * OWNERS_STOP * DISTANCE;
       model.placeCollateralOrder(ACCOUNT, {

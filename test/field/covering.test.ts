@@ -8,7 +8,7 @@ test.each([1, 2, 77])('the covering rows of seed %i contain every pair of values
   for (const row of found) for (const pair of pairsOf(row)) missing.delete(pair);
   expect([...missing]).toEqual([]);
   // The two factors with the most values need at least this many; far more would not be a selection.
-  const least = FACTORS.leverage.length * FACTORS.latency.length;
+  const least = FACTORS.leverage.length * FACTORS.account.length;
   expect(found.length).toBeGreaterThanOrEqual(least);
   expect(found.length).toBeLessThan(2 * least);
 });

@@ -2,9 +2,10 @@ import { createRandom, type SeededRandom } from '../../src/simulator/scenarios/r
 import { chanceOf } from '../../src/world/chance.ts';
 import type { PriceSpec, TimedEvent, WorldSpec } from '../../src/world/spec.ts';
 import { drawLiveReadings } from '../support/live-readings.ts';
+import { onStep } from './coins.ts';
 import { configOf } from './config.ts';
 import type { Levels } from './factors.ts';
-import { type Holdings, holdingsOf, perpetual, placesOf, priceOf, termsOf } from './holdings.ts';
+import { type Holdings, holdingsOf } from './holdings.ts';
 import {
   cancelTroubleOf,
   falseListsOf,
@@ -38,6 +39,7 @@ export interface LosingPosition {
   readonly side: 'buy' | 'sell';
   readonly positionSide: 'LONG' | 'SHORT' | 'BOTH';
   readonly amount: string;
+  readonly amountStep: string;
   readonly priceStep: string;
 }
 
@@ -124,6 +126,7 @@ export function fieldCase(seed: number, index: number, levels: Levels, plan: Pla
       seed: seed * 100_003 + index,
       durationMs: Math.round(times.endMs),
       exchange: {
+        money: levels.money,
         accounts: [holdings.account],
         prices: holdings.prices,
         markets: holdings.markets,
@@ -133,7 +136,7 @@ export function fieldCase(seed: number, index: number, levels: Levels, plan: Pla
       daemons: [
         {
           name: DAEMON,
-          config: configOf(levels, maintenance, chanceOf(seed, `config ${index}`).below(2) === 0),
+          config: configOf(levels, holdings, maintenance, chanceOf(seed, `config ${index}`).below(2) === 0),
         },
       ],
       network: { toExchange: oneWayMs, toDaemon: oneWayMs },
@@ -145,7 +148,7 @@ export function fieldCase(seed: number, index: number, levels: Levels, plan: Pla
       ],
       events: [...basisEvents(holdings, basis, times.fallMs), ...stallsOf(levels, times, DAEMON, random)],
     },
-    losing: losingOf(holdings, levels, maintenance),
+    losing: losingOf(holdings, levels),
     threshold,
     speed,
     roundTrips,
@@ -238,14 +241,11 @@ function pricesOf(
   { noise, tickMs }: { readonly noise: number; readonly tickMs: number },
   random: SeededRandom,
 ): PriceSpec[] {
-  return coins.map((coin) => {
-    const places = placesOf(termsOf(coin, 0).priceStep);
+  return coins.map(({ leader, price, priceStep }) => {
     const points = ticksOf(way, tickMs, () => noise * random.normal());
-    // Perpetuals of the coins that the exchange lists by itself follow their spot markets.
-    const market = coin === 'BTC' || coin === 'ETH' ? `${coin}_USDT` : perpetual(coin);
     return {
-      market,
-      points: points.map(([atMs, fallen]) => [atMs, (priceOf(coin) * (1 + move * fallen)).toFixed(places)]),
+      market: leader,
+      points: points.map(([atMs, fallen]) => [atMs, onStep(price * (1 + move * fallen), priceStep)]),
     };
   });
 }
@@ -292,7 +292,6 @@ function readingsOf(levels: Levels): Record<string, unknown> {
           ...drawLiveReadings(drawOf(JSON.stringify(levels))),
           // Only a small total and a near band leave no order that could be placed.
           maxTotal: 'none',
-          minTotal: '5.05',
           priceBand: '10%',
           unknownFields: 'ignored',
           orderFieldSpelling: 'camel',
@@ -302,6 +301,8 @@ function readingsOf(levels: Levels): Record<string, unknown> {
           successBody: 'emptyArray',
         }
       : {}),
+    // In the money of the market.
+    minTotal: levels.money === 'BTC' ? 'none' : '5.05',
   };
 }
 
@@ -313,14 +314,15 @@ function drawOf(text: string): (bound: number) => number {
   return (bound) => random.below(bound);
 }
 
-function losingOf({ positions }: Holdings, { account }: Levels, maintenance: number): LosingPosition[] {
+function losingOf({ positions }: Holdings, { account }: Levels): LosingPosition[] {
   return positions
     .filter(({ isLosing }) => isLosing)
-    .map(({ market, side, amount }) => ({
+    .map(({ market, side, amount, coin: { amountStep, priceStep } }) => ({
       market,
       side: side === 'long' ? 'sell' : 'buy',
       positionSide: account === 'hedged' ? (side === 'long' ? 'LONG' : 'SHORT') : 'BOTH',
       amount,
-      priceStep: termsOf(market.slice(0, -'_PERP'.length), maintenance).priceStep,
+      amountStep,
+      priceStep,
     }));
 }

@@ -1,27 +1,22 @@
-import type { AccountSpec, MarketTerms, PositionSpec } from '../../src/world/spec.ts';
+import type { AccountSpec, LoanSpec, MarketTerms, PositionSpec } from '../../src/world/spec.ts';
+import {
+  type Coin,
+  coinsOf,
+  inMoney,
+  NOTIONAL,
+  onStep,
+  perpetual,
+  placesOf,
+  TEN,
+  termsOf,
+  weightOf,
+} from './coins.ts';
 import type { Levels } from './factors.ts';
 
-/** Prices at the start, in money. */
-const PRICES: Readonly<Record<string, number>> = {
-  BTC: 60_000,
-  ETH: 3_000,
-  SOL: 150,
-  XRP: 2,
-  ADA: 0.5,
-  DOGE: 0.2,
-  AVAX: 30,
-  DOT: 6,
-  LINK: 15,
-  LTC: 80,
-};
-export const COINS = Object.keys(PRICES);
 export const ACCOUNT = 'desk';
-/** Value of the account's main side, in money. */
-const NOTIONAL = 30_000;
-/** Part of a coin's value that counts as collateral. */
-export const COIN_WEIGHT = 0.95;
 
 export interface Position extends PositionSpec {
+  readonly coin: Coin;
   readonly entry: string;
   /** The fall or rise of the case goes against it. */
   readonly isLosing: boolean;
@@ -31,10 +26,12 @@ export interface Holdings {
   readonly account: AccountSpec;
   readonly positions: readonly Position[];
   readonly markets: Readonly<Record<string, MarketTerms>>;
-  /** Start price by market, of those that the exchange does not list by itself. */
+  /** Start price by market. */
   readonly prices: Readonly<Record<string, string>>;
   /** Coins whose markets move. */
-  readonly coins: readonly string[];
+  readonly coins: readonly Coin[];
+  /** Value of the collateral in coins after haircuts, in money. */
+  readonly coinsWorth: Readonly<Record<string, string>>;
   /** 1: prices rise, which harms it; -1: they fall. */
   readonly move: 1 | -1;
 }
@@ -51,153 +48,180 @@ export interface HoldingsPlan {
   readonly withBystander: boolean;
 }
 
-export function priceOf(coin: string): number {
-  return PRICES[coin] ?? Number.NaN;
-}
-
-export function perpetual(coin: string): string {
-  return `${coin}_PERP`;
-}
-
-/** Steps that fit the price of the coin. */
-export function termsOf(coin: string, maintenance: number): Required<Omit<MarketTerms, 'basis'>> {
-  const price = priceOf(coin);
-  const maintenanceMargin = String(maintenance);
-  if (coin === 'BTC') return { amountStep: '0.001', priceStep: '0.1', minAmount: '0.001', maintenanceMargin };
-  if (coin === 'ETH') return { amountStep: '0.01', priceStep: '0.01', minAmount: '0.01', maintenanceMargin };
-  const digits = Math.floor(Math.log10(price));
-  const priceStep = powerOfTen(digits - 5);
-  const amountStep = powerOfTen(Math.floor(Math.log10(NOTIONAL / price)) - 3);
-  return { amountStep, priceStep, minAmount: amountStep, maintenanceMargin };
-}
-
-function powerOfTen(exponent: number): string {
-  return exponent >= 0 ? String(10 ** exponent) : (10 ** exponent).toFixed(-exponent);
-}
-
 /** An account at this distance from liquidation, whatever it holds. */
 export function holdingsOf(plan: HoldingsPlan): Holdings {
   const { levels, maintenance, leverage } = plan;
-  const legs = legsOf(plan);
-  const coins = [...new Set(legs.filter(({ coin }) => coin !== BYSTANDER).map(({ coin }) => coin))];
+  const listed = coinsOf(levels);
+  const [main] = listed as readonly [Coin];
+  const legs = legsOf(plan, listed);
   const move = levels.account === 'one short' ? 1 : -1;
-  const positions = legs.map((leg) => positionOf(leg, plan, move));
-  const markets = Object.fromEntries(legs.map(({ coin }) => [perpetual(coin), termsOf(coin, maintenance)]));
-  const known = new Set(['BTC', 'ETH']);
-  const prices = Object.fromEntries(
-    legs.filter(({ coin }) => !known.has(coin)).map(({ coin }) => [perpetual(coin), String(priceOf(coin))]),
-  );
+  const positions = legs.map((leg) => positionOf(leg, plan, move, openedAt(legs, plan, move)));
   const hasLoan = levels.account === 'mixed with loan';
-  const coinsHeld = hasLoan ? COLLATERAL_COINS : 0;
-  const money =
-    levels.margin === 'isolated'
-      ? positions.reduce((sum, { amount, entry }) => sum + (Number(amount) * Number(entry)) / leverage, 0) + 5
-      : crossMoney(positions, coinsHeld, plan, move);
+  const { money, coins, coinsWorth } = collateralOf(legs, positions, plan, move);
+  const hasCoins = coins > 0;
+  const held = [...new Set([...legs.map(({ coin }) => coin), ...(hasCoins || hasLoan ? [main] : [])])];
+  const moving = held.filter((coin) => legs.every((leg) => leg.coin !== coin || leg.isStill !== true));
+  const terms = held.map((coin) => [coin, termsOf(coin, maintenance)] as const);
   return {
     account: {
       id: ACCOUNT,
       collateral: {
-        USDT: money.toFixed(2),
-        ...(hasLoan ? { BTC: String(COLLATERAL_COINS) } : {}),
+        [levels.money]: money.toFixed(levels.money === 'BTC' ? 10 : 2),
+        ...(hasCoins ? { [main.name]: coins.toFixed(12) } : {}),
       },
       leverage,
       hedgeMode: levels.account === 'hedged',
       positions: positions.map(({ market, side, amount, entry }) => ({ market, side, amount, entry })),
-      ...(hasLoan ? { loans: [LOAN] } : {}),
+      ...(hasLoan ? { loans: [loanOf(main, levels)] } : {}),
     },
     positions,
-    markets,
-    prices,
-    coins: hasLoan ? [...new Set([...coins, 'BTC'])] : coins,
+    markets: Object.fromEntries(
+      terms.flatMap(([{ name, leader }, own]) => [
+        [leader, own],
+        [perpetual(name), own],
+      ]),
+    ),
+    prices: Object.fromEntries(
+      held.flatMap(({ name, leader, price, priceStep }) =>
+        [leader, perpetual(name)].map((market) => [market, onStep(price, priceStep)]),
+      ),
+    ),
+    coins: moving,
+    coinsWorth: hasCoins ? { [main.name]: coinsWorth.toFixed(10) } : {},
     move,
   };
 }
 
-/** A coin whose price stands still while others fall. */
-const BYSTANDER = 'LTC';
-/** BTC held as collateral beside money. */
-export const COLLATERAL_COINS = 0.01;
 /** Far from its own margin call: its collateral may fall by a third. */
-const LOAN = { asset: 'USDT', amount: '6000', collateralAsset: 'BTC', collateralAmount: '0.2' } as const;
-
-interface HeldLeg {
-  readonly coin: string;
-  readonly side: 'long' | 'short';
-  readonly worth: number;
-  /** Opened at the current price; excluded from what the account may lose. */
-  readonly isSmall?: boolean;
-}
-
-function legsOf({ levels, withBystander }: HoldingsPlan): readonly HeldLeg[] {
-  const bystander: HeldLeg[] = withBystander
-    ? [{ coin: BYSTANDER, side: 'long', worth: 200, isSmall: true }]
-    : [];
-  switch (levels.account) {
-    case 'one long':
-      return [{ coin: 'BTC', side: 'long', worth: NOTIONAL }, ...bystander];
-    case 'one short':
-      return [{ coin: 'BTC', side: 'short', worth: NOTIONAL }, ...bystander];
-    case 'hedged':
-      return [
-        { coin: 'BTC', side: 'long', worth: NOTIONAL },
-        { coin: 'BTC', side: 'short', worth: NOTIONAL / 3, isSmall: true },
-        ...bystander,
-      ];
-    case 'ten correlated':
-      return COINS.map((coin) => ({ coin, side: 'long', worth: NOTIONAL / COINS.length }));
-    case 'mixed with loan':
-      return [
-        { coin: 'BTC', side: 'long', worth: NOTIONAL },
-        { coin: 'ETH', side: 'short', worth: NOTIONAL / 5, isSmall: true },
-        ...bystander,
-      ];
-  }
-}
-
-function positionOf(
-  { coin, side, worth, isSmall = false }: HeldLeg,
-  plan: HoldingsPlan,
-  move: 1 | -1,
-): Position {
-  const { maintenance, leverage, distance, basis } = plan;
-  const mark = priceOf(coin) * (1 + basis);
-  const { amountStep, priceStep } = termsOf(coin, maintenance);
-  const amount = Math.round(worth / priceOf(coin) / Number(amountStep)) * Number(amountStep);
-  const direction = side === 'long' ? 1 : -1;
-  const liquidation = mark * (1 - direction * distance);
-  // The entry at which its own margin is used up exactly there.
-  const opened = (liquidation * (1 - direction * maintenance)) / (1 - direction / leverage);
-  const entry = isSmall ? mark : opened;
+function loanOf({ name, price }: Coin, levels: Levels): LoanSpec {
   return {
-    market: perpetual(coin),
-    side,
-    amount: amount.toFixed(placesOf(amountStep)),
-    entry: entry.toFixed(placesOf(priceStep)),
-    isLosing: direction !== move && coin !== BYSTANDER,
+    asset: levels.money,
+    amount: inMoney(6_000, levels).toFixed(8),
+    collateralAsset: name,
+    collateralAmount: (inMoney(12_000, levels) / price).toFixed(12),
   };
 }
 
-export function placesOf(step: string): number {
-  return step.includes('.') ? (step.split('.')[1]?.length ?? 0) : 0;
+interface Leg {
+  readonly coin: Coin;
+  readonly side: 'long' | 'short';
+  readonly amount: number;
+  /** Opened at the current price; excluded from what the account may lose. */
+  readonly isSmall?: boolean;
+  /** Its price stands still while others fall. */
+  readonly isStill?: boolean;
+}
+
+function legsOf({ levels, withBystander }: HoldingsPlan, coins: readonly Coin[]): readonly Leg[] {
+  const [main, second] = coins as readonly [Coin, Coin];
+  const leg = (coin: Coin, side: Leg['side'], share: number, more: Partial<Leg> = {}): Leg => {
+    const step = Number(coin.amountStep);
+    const steps = Math.max(1, Math.round((inMoney(NOTIONAL, levels) * share) / coin.price / step));
+    return { coin, side, amount: steps * step, ...more };
+  };
+  const bystander = withBystander
+    ? [leg(coins[TEN - 1] as Coin, 'long', 1 / 150, { isSmall: true, isStill: true })]
+    : [];
+  switch (levels.account) {
+    case 'one long':
+      return [leg(main, 'long', 1), ...bystander];
+    case 'one short':
+      return [leg(main, 'short', 1), ...bystander];
+    case 'hedged':
+      return [leg(main, 'long', 1), leg(main, 'short', 1 / 3, { isSmall: true }), ...bystander];
+    case 'ten correlated':
+      return coins.slice(0, TEN).map((coin) => leg(coin, 'long', 1 / TEN));
+    case 'mixed with loan':
+      return [leg(main, 'long', 1), leg(second, 'short', 1 / 5, { isSmall: true }), ...bystander];
+    case 'sixty markets':
+      return coins.map((coin) => leg(coin, 'long', 1 / coins.length));
+  }
+}
+
+function directionOf({ side }: Leg): 1 | -1 {
+  return side === 'long' ? 1 : -1;
+}
+
+function positionOf(leg: Leg, plan: HoldingsPlan, move: 1 | -1, opened: number | undefined): Position {
+  const { coin, side, amount, isSmall, isStill } = leg;
+  const { maintenance, leverage, distance, basis } = plan;
+  const mark = coin.price * (1 + basis);
+  const direction = directionOf(leg);
+  const liquidation = mark * (1 - direction * distance);
+  // The entry at which its own margin is used up exactly there.
+  const own = (liquidation * (1 - direction * maintenance)) / (1 - direction / leverage);
+  const entry =
+    isStill === true ? mark : opened === undefined ? (isSmall === true ? mark : own) : mark * (1 + opened);
+  return {
+    coin,
+    market: perpetual(coin.name),
+    side,
+    amount: amount.toFixed(placesOf(coin.amountStep)),
+    // An average, and finer than the price step.
+    entry: entry.toFixed(placesOf(coin.priceStep) + 2),
+    isLosing: direction !== move && isStill !== true,
+  };
+}
+
+/** Part of the maintenance margin at liquidation that is left as collateral where the profit was withdrawn. */
+const LEFT = 0.5;
+
+/**
+ * How far from the mark the markets were when the positions were opened, as a fraction; undefined: each position has its
+ * own entry. With isolated margin only the leverage puts liquidation at the planned distance.
+ */
+function openedAt(legs: readonly Leg[], plan: HoldingsPlan, move: 1 | -1): number | undefined {
+  const { levels, distance, basis } = plan;
+  if (levels.margin === 'isolated' || levels.standing === 'by its leverage') return undefined;
+  if (levels.standing === 'at entry') return 0;
+  const net = legs
+    .filter(({ isStill }) => isStill !== true)
+    .reduce((sum, leg) => sum - move * directionOf(leg) * leg.amount * leg.coin.price * (1 + basis), 0);
+  return move * (distance + ((1 - LEFT) * maintenanceOf(legs, plan, move)) / net);
+}
+
+/** Maintenance margin of all positions when the account is liquidated. */
+function maintenanceOf(legs: readonly Leg[], plan: HoldingsPlan, move: 1 | -1): number {
+  return legs.reduce((sum, leg) => sum + plan.maintenance * leg.amount * lastMark(leg, plan, move), 0);
+}
+
+/** Mark price when the account is liquidated. */
+function lastMark({ coin, isStill }: Leg, { distance, basis }: HoldingsPlan, move: 1 | -1): number {
+  return coin.price * (1 + basis) * (isStill === true ? 1 : 1 + move * distance);
+}
+
+interface Collateral {
+  readonly money: number;
+  /** Amount of the main coin. */
+  readonly coins: number;
+  readonly coinsWorth: number;
 }
 
 /** Collateral that puts the liquidation of a single pool at the planned distance if all moving markets move alike. */
-function crossMoney(
+function collateralOf(
+  legs: readonly Leg[],
   positions: readonly Position[],
-  coins: number,
-  { distance, maintenance, basis }: HoldingsPlan,
+  plan: HoldingsPlan,
   move: 1 | -1,
-): number {
-  let equity = coins * COIN_WEIGHT * priceOf('BTC') * -move * distance;
-  let profit = 0;
-  for (const { market, side, amount, entry } of positions) {
-    const coin = market.slice(0, -'_PERP'.length);
-    const direction = side === 'long' ? 1 : -1;
-    const mark = priceOf(coin) * (1 + basis);
-    const notional = Number(amount) * mark;
-    const moved = coin === BYSTANDER ? 0 : distance;
-    equity += notional * (-move * direction * moved) + maintenance * notional * (1 + move * moved);
-    profit += direction * (mark - Number(entry)) * Number(amount);
+): Collateral {
+  const { levels, leverage, distance } = plan;
+  const [main] = coinsOf(levels) as readonly [Coin];
+  const share = levels.collateral === 'half in coins' ? 0.5 : levels.account === 'mixed with loan' ? 0.15 : 0;
+  const split = (whole: number): Collateral => ({
+    money: whole * (1 - share),
+    coins: (whole * share) / main.price / weightOf(main.name),
+    coinsWorth: whole * share,
+  });
+  if (levels.margin === 'isolated') {
+    const margins = positions.reduce(
+      (sum, { amount, entry }) => sum + (Number(amount) * Number(entry)) / leverage,
+      0,
+    );
+    return split((margins + inMoney(5, levels)) / (1 - share));
   }
-  return equity - profit - coins * COIN_WEIGHT * priceOf('BTC');
+  let needed = maintenanceOf(legs, plan, move);
+  for (const [index, leg] of legs.entries())
+    needed -= directionOf(leg) * leg.amount * (lastMark(leg, plan, move) - Number(positions[index]?.entry));
+  // The coins fall, or rise, with the markets.
+  return split(needed / (1 + share * move * distance));
 }

@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest';
+import { ZERO } from '../../src/core/quantities/decimal.ts';
 import type { FaultEffect } from '../../src/simulator/http/faults.ts';
 import { openWorld } from '../../src/world/open-world.ts';
 import { liquidatedMs, playUnprotected, runUntilLiquidated } from './baseline.ts';
 import { FACTOR_NAMES, FACTORS, type Levels, valuesOf } from './factors.ts';
 import { type FieldCase, fieldCase } from './field-case.ts';
+import { ACCOUNT } from './holdings.ts';
 import { judge } from './judge.ts';
 import { playerPrevents } from './player.ts';
 
@@ -23,11 +25,27 @@ async function prevents(fieldCase: FieldCase): Promise<boolean> {
   return playerPrevents(fieldCase, await playUnprotected(fieldCase));
 }
 
-const KINDS = FACTORS.account.flatMap((account) => FACTORS.margin.map((margin) => ({ account, margin })));
+const KINDS: readonly Partial<Levels>[] = [
+  ...FACTORS.account.flatMap((account) => FACTORS.margin.map((margin) => ({ account, margin }))),
+  ...(['standing', 'money', 'scale', 'collateral'] as const).flatMap((factor) =>
+    valuesOf(factor)
+      .slice(1)
+      .flatMap((value) =>
+        (['one short', 'hedged', 'mixed with loan'] as const).map((account) => ({
+          account,
+          [factor]: value,
+        })),
+      ),
+  ),
+  { account: 'ten correlated', scale: 'huge price', money: 'BTC', collateral: 'half in coins' },
+  { account: 'sixty markets', scale: 'tiny price', money: 'BTC', standing: 'in profit, withdrawn' },
+];
 
-test.each(KINDS)(
-  'an account of $account under $margin margin is liquidated where its distance predicts',
-  async (kind) => {
+const wordsOf = (kind: Partial<Levels>): string => Object.values(kind).join(', ');
+
+test.each(KINDS.map((kind) => [wordsOf(kind), kind] as const))(
+  'an account (%s) is liquidated where its distance predicts',
+  async (_, kind) => {
     const made = fieldCase(1, 0, fair({ ...kind, speed: '0.5 %/s' }));
     const baseline = await playUnprotected(made);
     const { breachMs = Number.NaN, liquidatedMs: lostMs = Number.NaN } = baseline;
@@ -41,10 +59,26 @@ test.each(KINDS)(
   },
 );
 
-test.each(KINDS)(
-  'the player saves an account of $account under $margin margin on a fair exchange',
-  async (kind) => {
+test.each(KINDS.map((kind) => [wordsOf(kind), kind] as const))(
+  'the player saves an account (%s) on a fair exchange',
+  async (_, kind) => {
     expect(await prevents(fieldCase(1, 0, fair({ ...kind, speed: '0.5 %/s', latency: '0.8 s' })))).toBe(true);
+  },
+);
+
+test.each(FACTORS.account)(
+  'an account (%s) whose profit was withdrawn is liquidated while its positions are in profit',
+  async (account) => {
+    const made = fieldCase(1, 0, fair({ account, standing: 'in profit, withdrawn' }));
+    const { liquidatedMs: lostMs = Number.NaN } = await playUnprotected(made);
+    const world = openWorld({ ...made.world, daemons: [] });
+    await world.run(lostMs - 200);
+    const { model } = world.exchange;
+    const positions = made.losing.flatMap(({ market }) => model.openPositions(ACCOUNT, market));
+    const losing = positions.filter(({ direction }) => (direction === 'short') === (account === 'one short'));
+    expect(losing.map(({ unrealizedPnl }) => unrealizedPnl.gt(ZERO))).toEqual(losing.map(() => true));
+    expect(losing.length).toBeGreaterThan(0);
+    expect(model.account(ACCOUNT).collateral['USDT']?.gt(ZERO)).toBe(true);
   },
 );
 

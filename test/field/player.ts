@@ -2,8 +2,9 @@ import { createHmac } from 'node:crypto';
 import type { Reply } from '../../src/simulator/http/reply.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import { type Baseline, liquidatedMs, runUntilLiquidated, unprotected } from './baseline.ts';
+import { placesOf } from './coins.ts';
 import type { FieldCase, LosingPosition } from './field-case.ts';
-import { ACCOUNT, placesOf } from './holdings.ts';
+import { ACCOUNT } from './holdings.ts';
 
 /**
  * The measure of what can be prevented: a player that knows the path of prices, but not which requests will fail. It
@@ -42,6 +43,8 @@ class Player {
   readonly #access: { readonly apiKey: string; readonly apiSecret: string };
   #nonce = 1;
   #hasBegun = false;
+  /** Markets whose side a reply has shown. */
+  readonly #sided = new Set<string>();
 
   constructor(world: World, fieldCase: FieldCase, baseline: Baseline) {
     this.#world = world;
@@ -54,10 +57,15 @@ class Player {
     return this.#hasBegun && this.#case.losing.every((position) => !this.#isOpen(position));
   }
 
+  get #isUnsigned(): boolean {
+    return this.#case.levels.shortAmount === 'unsigned';
+  }
+
   begin(): void {
     const { breachMs } = this.#baseline;
     if (breachMs === undefined) return;
-    const fromMs = Math.max(0, breachMs - this.#case.roundTrips.readMs - POLL_MS);
+    // The sides may show long before, and be hidden then.
+    const fromMs = this.#isUnsigned ? 0 : Math.max(0, breachMs - this.#case.roundTrips.readMs - POLL_MS);
     this.#poll(Math.floor(fromMs / POLL_MS) * POLL_MS);
   }
 
@@ -76,16 +84,29 @@ class Player {
   #shows(answer: Answer, madeAtMs: number): boolean {
     if (answer?.status !== 200) return false;
     const { losing, threshold, readLagMs } = this.#case;
-    if (this.#baseline.distanceAt(madeAtMs - readLagMs) >= threshold) return false;
     const records = parsed(answer.body);
     if (!Array.isArray(records)) return false;
-    return records.some(
-      (record: Readonly<Record<string, unknown>> | null) =>
-        losing.some(({ market }) => market === record?.['market']) &&
+    const shown = records.filter(
+      (record: PositionReply | null): record is PositionReply =>
+        losing.some(({ market }) => market === record?.market) &&
         NEEDED.every(
           (field) => typeof record?.[field] === 'string' && Number.isFinite(Number(record[field])),
         ),
     );
+    for (const { market } of shown.filter((record) => this.#hasSide(record))) this.#sided.add(market);
+    if (this.#isUnsigned && !losing.every(({ market }) => this.#sided.has(market))) return false;
+    return shown.length > 0 && this.#baseline.distanceAt(madeAtMs - readLagMs) < threshold;
+  }
+
+  /**
+   * Whether a reply shows on which side a position is: by name, by the sign of its amount, or because with the other
+   * side the market would be past the liquidation price.
+   */
+  #hasSide({ positionSide, amount, basePrice, unrealizedPnl, liquidationPrice }: PositionReply): boolean {
+    if (positionSide !== 'BOTH' || !this.#isUnsigned) return true;
+    const gain = Number(unrealizedPnl) / Math.abs(Number(amount));
+    const [asLong, asShort] = [Number(basePrice) + gain, Number(basePrice) - gain];
+    return asLong > Number(liquidationPrice) !== (asShort > 0 && asShort < Number(liquidationPrice));
   }
 
   #act(): void {
@@ -173,8 +194,10 @@ class Player {
   }
 }
 
+type PositionReply = Readonly<Record<'market' | 'positionSide' | (typeof NEEDED)[number], string>>;
+
 /** Without these a record shows no distance. */
-const NEEDED = ['amount', 'basePrice', 'liquidationPrice', 'unrealizedPnl'];
+const NEEDED = ['amount', 'basePrice', 'liquidationPrice', 'unrealizedPnl'] as const;
 
 function parsed(text: string): unknown {
   try {

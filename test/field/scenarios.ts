@@ -281,6 +281,7 @@ const VARIED: ReadonlySet<Factor> = new Set(['latency', 'speed', 'account', 'lev
 const FAIR: Partial<Record<Factor, readonly string[]>> = {
   latency: ['0.1 s', '0.4 s', '0.8 s'],
   speed: ['0.1 %/s', '0.16 %/s', '0.3 %/s'],
+  account: ['one long', 'one short', 'hedged', 'ten correlated', 'mixed with loan'],
 };
 
 /** The case at a place in the list. */
