@@ -7,7 +7,7 @@ export interface Brake {
   readonly cancels?: BrakeCount | undefined;
   /** What the newest set has sent. A second order for the same place begins another set. */
   readonly sent: readonly string[];
-  /** Each position as first seen since, with the mark of its last move. */
+  /** Each position as first seen since, and again with each mark that it had not shown; the newest of them. */
   readonly seen: readonly SeenPosition[];
 }
 

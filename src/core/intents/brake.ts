@@ -143,13 +143,13 @@ export function eased(state: LaneState, read: MarketRead, settings: AccountSetti
   const market = marketOf(state, settings);
   const now = seenIn(read);
   if (brake.seen.some((was) => now.some((is) => isChanged(was, is)))) return free;
-  const kept = brake.seen.map((was) => now.find((is) => isMoved(was, is, market)) ?? was);
-  const added = now.filter(({ positionId }) => !kept.some((was) => was.positionId === positionId));
-  const hasMoved = kept.some((one, index) => one !== brake.seen[index]);
-  if (!hasMoved && added.length === 0) return state;
+  // A mark that was shown before explains nothing new.
+  const added = now.filter((is) => !brake.seen.some((was) => isShown(was, is, market)));
+  if (added.length === 0) return state;
+  const hasMoved = added.some((is) => brake.seen.some(({ positionId }) => positionId === is.positionId));
   const excuse = (count: BrakeCount | undefined): BrakeCount | undefined =>
     hasMoved && count ? { ...count, sets: Math.min(count.sets, settings.mostSets) - 1 } : count;
-  const seen = [...kept, ...added].slice(-MOST_PLACES);
+  const seen = [...brake.seen, ...added].slice(-MOST_PLACES);
   return {
     ...state,
     brake: { ...brake, orders: excuse(brake.orders), cancels: excuse(brake.cancels), seen },
@@ -166,16 +166,17 @@ function seenIn(read: MarketRead | null): readonly Seen[] {
 
 function isChanged(was: Seen, is: Seen): boolean {
   if (is.positionId !== was.positionId) return false;
-  return is.openDate !== was.openDate || !toDecimal(is.sizeBase).eq(toDecimal(was.sizeBase));
+  const isReopened = is.openDate !== null && was.openDate !== null && is.openDate !== was.openDate;
+  return isReopened || !toDecimal(is.sizeBase).eq(toDecimal(was.sizeBase));
 }
 
-/** A mark within the gap of an order is no move: no order is priced anew for it. */
-function isMoved(was: Seen, is: Seen, market: MarketSettings | undefined): boolean {
-  if (is.positionId !== was.positionId || is.markPrice === null) return false;
-  if (was.markPrice === null) return true;
+/** A mark within the gap of an order is no other one: no order is priced anew for it. */
+function isShown(was: Seen, is: Seen, market: MarketSettings | undefined): boolean {
+  if (is.positionId !== was.positionId) return false;
+  if (is.markPrice === null || was.markPrice === null) return is.markPrice === null;
   const movedBy = toDecimal(is.markPrice).minus(toDecimal(was.markPrice)).abs();
   const view = { markPrice: was.markPrice, markError: is.markError };
-  return movedBy.gt(market === undefined ? ZERO : activationGap(view, market));
+  return !movedBy.gt(market === undefined ? ZERO : activationGap(view, market));
 }
 
 function countOf(step: SendingStep): 'orders' | 'cancels' {

@@ -111,6 +111,9 @@ test.each([
   expect(sentMs.length).toBeGreaterThanOrEqual(2);
 });
 
+const NO_MARK = { markPrice: null } as const;
+const NO_DATE = { openDate: null } as const;
+
 describe('a stream of orders that changes nothing', () => {
   const refused = { name: 'insufficientBalance' } as const;
   const still = (mark = '1000') => at({ mark, liquidation: '700' });
@@ -158,8 +161,18 @@ describe('a stream of orders that changes nothing', () => {
 
   test('a move of the market excuses one set, not all before it', () => {
     // One move of 1 % a minute.
-    const sets = setsWhile((tick) => [still(tick % 600 < 300 ? '1000' : '990')], 300_000);
-    expect(sets).toBeGreaterThan(12);
+    const sets = setsWhile((tick) => [still(String(1000 - 10 * Math.floor(tick / 300)))], 300_000);
+    expect(sets).toBeGreaterThan(12 + 5);
+    expect(sets).toBeLessThanOrEqual(12 + 5 + 5);
+  });
+
+  test.each([
+    ['a mark that flips between two values', (tick: number) => still(tick % 3 === 0 ? '9000000' : '1000')],
+    ['a mark that is unknown at times', (tick: number) => ({ ...still(), ...(tick % 3 > 0 && NO_MARK) })],
+    ['a date that cannot be read at times', (tick: number) => ({ ...still(), ...(tick % 3 > 0 && NO_DATE) })],
+  ])('went on freely for %s', (_what, position) => {
+    const sets = setsWhile((tick) => [position(tick)], 300_000);
+    // The speed that a flip shows makes some of them go sooner.
     expect(sets).toBeLessThanOrEqual(12 + 5 + 5);
   });
 
