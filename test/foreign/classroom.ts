@@ -21,6 +21,7 @@ const JUDGED_MS = 50_000;
 /** Whoever is blind says so by then. */
 const TOLD_MS = 150_000;
 const SIZE = 0.5;
+const STEP = 0.001;
 
 /** An account in trouble, the rule for it, and where the position should end. */
 interface Situation {
@@ -138,7 +139,7 @@ function specOf({ rules, exchange = '', readings = {}, account = {}, to }: Situa
 exchange: { baseUrls: ["https://one.example", "https://two.example"]${exchange} }
 cadence: { calm: 3s, alert: 1s }
 markets:
-  BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
+  BTC_PERP: { amountStep: "${STEP}", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
 accounts:
   - id: desk-1
     apiKey: { env: KEY }
@@ -170,12 +171,23 @@ export interface Played {
   readonly faults: readonly string[];
 }
 
-const MOST_ORDERS_A_MINUTE = 14;
+/** A dozen sets (`acting.mostSets`), one that is forgotten, and one for each mark: two true ones and a false one. */
+const MOST_ORDERS_A_MINUTE = 12 + 1 + 3;
 /** Fields that say something false about the size or side when they are changed: nobody can tell. */
 const IS_LIE = new Set(['zero', 'other sign', 'huge', 'no decimals']);
+/** What prices an order: false, not just unknown, it places the order elsewhere. */
+const PRICES = ['basePrice', 'unrealizedPnl'];
+
+/** Replies that are not what the exchange meant, and by the documentation have this meaning: nothing is to be told. */
+const DOCUMENTED: readonly (readonly [cases: RegExp, meaning: string])[] = [
+  [/^positions amount: (null|empty) always$/, 'an order is about to open it, as no read has shown a size'],
+  [/^positions liquidationPrice: (null|empty) /, 'there is none'],
+  [/^positions liquidationState: (null|empty) /, 'there is none'],
+  [/^mainBalance USDT: absent /, 'zero, which is believed after three minutes'],
+];
 
 /** Plays a case with the real daemon in virtual time, and judges it by the exchange's ledger. */
-export async function play({ situation, path, foreign, moment }: Case): Promise<Played> {
+export async function play({ situation, path, name, foreign, moment }: Case): Promise<Played> {
   const scene: Situation = SITUATIONS[situation];
   const world = openWorld(specOf(scene));
   const taught = teach(world, PATHS[path], foreign, (elapsedMs, reply) =>
@@ -184,7 +196,8 @@ export async function play({ situation, path, foreign, moment }: Case): Promise<
   fillHistories(world);
   await world.run(JUDGED_MS);
   const [most, least] = scene.left;
-  const isDone = (): boolean => sizeLeft(world) <= most + 1e-9;
+  // A target is rounded up to the step.
+  const isDone = (): boolean => sizeLeft(world) < most + STEP + 1e-9;
   if (!isDone() && world.daemon('north').notices.length === 0) await world.run(TOLD_MS);
   const { notices } = world.daemon('north');
   const placed = world.exchange.model.ledger({ kinds: ['order_placed'], accountId: 'desk-1' });
@@ -192,10 +205,12 @@ export async function play({ situation, path, foreign, moment }: Case): Promise<
   const left = sizeLeft(world);
   const needed = scene.needs[path] ?? [];
   const isWhole = foreign.kind !== 'field';
-  const isNeeded = isWhole || needed.includes(foreign.field);
-  const isLie = foreign.kind === 'field' && isNeeded && IS_LIE.has(foreign.mutation.how);
+  const isFalse = foreign.kind === 'field' && IS_LIE.has(foreign.mutation.how);
+  const isNeeded = isWhole || needed.includes(foreign.field) || (isFalse && PRICES.includes(foreign.field));
+  const isLie = isFalse && isNeeded;
+  const isDocumented = DOCUMENTED.some(([cases]) => cases.test(`${path} ${name} ${moment}`));
   const faults: string[] = world.errors.map((error) => `error: ${String(error)}`);
-  if (!isDone() && notices.length === 0) faults.push('blind in silence');
+  if (!isDone() && notices.length === 0 && !isDocumented) faults.push('blind in silence');
   else if (!isDone() && !isNeeded) faults.push('not reduced, although the rule does not need the field');
   const minutes = Map.groupBy(ours, ({ atMs }) => Math.floor((atMs - world.startMs) / 60_000));
   for (const orders of minutes.values())

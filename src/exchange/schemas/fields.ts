@@ -62,6 +62,9 @@ export function asTime(value: unknown): number | undefined {
 
 export const timeField = field('a Unix time in seconds', asTime);
 
+/** Zero is no date: beside a real one it would name another position under the same id. */
+export const dateField = field('a Unix time in seconds', (value) => asTime(value) || undefined);
+
 export function asCount(value: unknown): number | undefined {
   const count = toDouble(value);
   return typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 ? count : undefined;

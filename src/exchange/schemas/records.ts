@@ -15,6 +15,7 @@ import {
   asEnumerated,
   booleanField,
   countField,
+  dateField,
   decimalField,
   decimalOrNone,
   descriptive,
@@ -99,7 +100,7 @@ export const positionReader: RecordReader<PositionRecord> = compiled(
   z.object({
     positionId: idField,
     market: nameField,
-    openDate: optional(timeField),
+    openDate: optional(dateField),
     modifyDate: optional(timeField),
     amount: decimalField,
     basePrice: optional(decimalField),
