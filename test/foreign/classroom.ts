@@ -176,14 +176,18 @@ const MOST_ORDERS_A_MINUTE = 12 + 1 + 3;
 /** Fields that say something false about the size or side when they are changed: nobody can tell. */
 const IS_LIE = new Set(['zero', 'other sign', 'huge', 'no decimals']);
 /** What prices an order: false, not just unknown, it places the order elsewhere. */
-const PRICES = ['basePrice', 'unrealizedPnl'];
+const PRICES = new Set(['basePrice', 'unrealizedPnl']);
 
 /** Replies that are not what the exchange meant, and by the documentation have this meaning: nothing is to be told. */
 const DOCUMENTED: readonly (readonly [cases: RegExp, meaning: string])[] = [
   [/^positions amount: (null|empty) always$/, 'an order is about to open it, as no read has shown a size'],
   [/^positions liquidationPrice: (null|empty) /, 'there is none'],
   [/^positions liquidationState: (null|empty) /, 'there is none'],
-  [/^mainBalance USDT: absent /, 'zero, which is believed after three minutes'],
+  [/^creditLine (200 null|400 0 No active loan)/, 'there is no loan'],
+  [
+    /^mainBalance USDT: (absent|other spelling|other name) /,
+    'zero, as no asset has the name; believed after three minutes',
+  ],
 ];
 
 /** Plays a case with the real daemon in virtual time, and judges it by the exchange's ledger. */
@@ -206,7 +210,7 @@ export async function play({ situation, path, name, foreign, moment }: Case): Pr
   const needed = scene.needs[path] ?? [];
   const isWhole = foreign.kind !== 'field';
   const isFalse = foreign.kind === 'field' && IS_LIE.has(foreign.mutation.how);
-  const isNeeded = isWhole || needed.includes(foreign.field) || (isFalse && PRICES.includes(foreign.field));
+  const isNeeded = isWhole || needed.includes(foreign.field) || (isFalse && PRICES.has(foreign.field));
   const isLie = isFalse && isNeeded;
   const isDocumented = DOCUMENTED.some(([cases]) => cases.test(`${path} ${name} ${moment}`));
   const faults: string[] = world.errors.map((error) => `error: ${String(error)}`);

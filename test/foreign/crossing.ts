@@ -69,3 +69,42 @@ export const CROSSING: readonly Case[] = (Object.keys(FIELDS) as PathName[]).fla
 
 export const titleOf = ({ path, name, situation, moment }: Case): string =>
   `${path} / ${name} / ${situation} / ${moment}`;
+
+/** A figure that is false in every reply from the breach on, well-formed, and in agreement with the others. */
+interface Lie {
+  readonly cases: RegExp;
+  /** Why nobody can tell. */
+  readonly reason: string;
+  /** How many cases of the crossing it leaves blind in silence. */
+  readonly count: number;
+}
+
+export const LIES: readonly Lie[] = [
+  {
+    cases: /^positions \/ amount: (zero|huge|no decimals) /,
+    reason: 'reads as zero: a closed position that is still listed',
+    count: 24,
+  },
+  {
+    cases: /^positions \/ (basePrice: (zero|huge)|unrealizedPnl: (zero|other sign)) /,
+    reason: 'the mark follows from it: the market stands elsewhere, far from liquidation',
+    count: 20,
+  },
+  {
+    cases: /^positions \/ liquidationPrice: (zero|other sign|huge) /,
+    reason: 'the liquidation price is far away on its own side of the market',
+    count: 10,
+  },
+  { cases: /^creditLine \/ currentLtv: zero /, reason: 'a loan far from its limits', count: 2 },
+  {
+    cases: /^mainBalance \/ main_balance: (zero|huge) /,
+    reason: 'another balance; a zero is believed after three minutes',
+    count: 3,
+  },
+];
+
+/** The lie that explains a fault; undefined: nothing does. */
+export function lieBehind(one: Case, fault: string): Lie | undefined {
+  if (fault !== 'blind in silence' || one.moment === 'each third') return undefined;
+  return LIES.find(({ cases }) => cases.test(titleOf(one)));
+}
