@@ -2,6 +2,9 @@ import { expect, test } from 'vitest';
 import { toNumber } from '../../src/core/quantities/decimal.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
+import { CONTENDED_GRACE_MS } from './contended-world.ts';
+import { playJudged } from './invariants.ts';
+import { randomWorld } from './random-world.ts';
 
 const START = 60_000;
 const CALM_MS = 20_000;
@@ -122,4 +125,18 @@ test('a ladder closes a hedged side with isolated margin completely', async () =
   expect(stops.map(({ side, amount }) => [side, Number(amount)])).toEqual([['sell', 0.5]]);
   await world.run();
   expect(outcomeOf(world)).toEqual({ liquidations: 0, short: 0.167 });
+});
+
+test('a side that a bad record hid: the other seemed to have its own margin, and its stop exceeded the net', async () => {
+  const { world, violations } = await playJudged(
+    { ...randomWorld(10_008), durationMs: 250_000 },
+    { graceMs: CONTENDED_GRACE_MS },
+  );
+  expect(violations).toEqual([]);
+  const log = world.exchange.log.list({});
+  expect(log.filter(({ faults }) => faults.includes('badRecord'))).not.toEqual([]);
+  const stops = world.exchange.model.ledger({ kinds: ['order_placed'] });
+  const sold = stops.filter(({ market, side }) => market === 'BTC_PERP' && side === 'sell');
+  // Net of 0.396 and 0.1.
+  expect([...new Set(sold.map(({ amount }) => amount))]).toEqual(['0.296']);
 });

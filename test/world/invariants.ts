@@ -5,7 +5,7 @@ import { auditTrailOf } from '../faults/audit-trail.ts';
 import { hostsOf } from '../faults/judge.ts';
 import { ledgerViolations } from '../faults/ledger-check.ts';
 import { streamViolations } from './streams.ts';
-import { type Seen, witness } from './witness.ts';
+import { type Arrival, type Seen, witness } from './witness.ts';
 
 /**
  * Plays a world, and returns violations, in words, of the invariants that hold in the ledger of every world, whatever
@@ -30,12 +30,27 @@ export async function playJudged(
     ...sentWhileClosed(world, graceMs),
     ...[...seen].flatMap(([id, notes]) => {
       const events = trail.events.filter(({ accountId }) => accountId === id);
+      const untilMs = toldUntilMs(spec);
+      const told = notes.filter(({ atMs }) => atMs < untilMs);
       return streamViolations(notes, { events, covers: trail.covers })
-        .concat(cancelledInCalm(notes, events, world.startMs))
+        .concat(cancelledInCalm(told, events, world.startMs))
         .map((words) => `${id}: ${words}`);
     }),
   ];
   return { world, violations };
+}
+
+/** A daemon without the store hands its records over when it is back. */
+const HANDED_OVER_MS = 15_000;
+
+/** Up to when the audit trail tells everything. */
+function toldUntilMs({ events = [], durationMs }: WorldSpec): number {
+  const changes = events.filter((event) => event.kind === 'store').toSorted((a, b) => a.atMs - b.atMs);
+  const down = changes.findLast(({ state }) => state === 'down');
+  const up = changes.findLast(({ state }) => state === 'up');
+  if (down === undefined) return durationMs;
+  const isBack = up !== undefined && up.atMs > down.atMs && up.atMs + HANDED_OVER_MS < durationMs;
+  return isBack ? durationMs : down.atMs;
 }
 
 /** Clocks of hosts and of the exchange differ by up to this. */
@@ -49,7 +64,7 @@ function cancelledInCalm(
 ): readonly string[] {
   const acts = events.filter(({ kind, reason }) => kind === 'intentOpened' || REASONS.has(reason));
   return seen.flatMap((one) => {
-    if (one.kind !== 'cancel') return [];
+    if (one.kind !== 'cancel' || isForced(one, seen, { events, startMs })) return [];
     const own = acts.filter(({ market }) => one.market === null || (market ?? one.market) === one.market);
     const calmUntilMs = Math.min(...own.map(({ atMs }) => atMs)) - CLOCKS_APART_MS;
     return startMs + one.atMs < calmUntilMs
@@ -86,6 +101,29 @@ function closedTimes({ spec, startMs }: World, graceMs: number): readonly Closed
     });
   }
   return times;
+}
+
+/**
+ * Whether a stop has to go that lies beyond liquidation with no room beside it for another one, or that exceeds the net
+ * exposure since a position changed.
+ */
+function isForced(
+  { market, atMs }: Arrival,
+  seen: readonly Seen[],
+  { events, startMs }: { readonly events: readonly AuditEvent[]; readonly startMs: number },
+): boolean {
+  const sizes = seen.flatMap((one) => {
+    if (one.kind !== 'sight' || one.atMs > atMs || market === null) return [];
+    return (one.markets.get(market) ?? []).map(({ positionId, size }) => `${positionId} ${size}`).join();
+  });
+  const reasons = new Set(['noRoom', ...(new Set(sizes).size > 1 ? ['exceedsNetExposure'] : [])]);
+  return events.some(
+    (event) =>
+      event.kind === 'cancelling' &&
+      event.market === market &&
+      reasons.has(event.reason) &&
+      Math.abs(event.atMs - startMs - atMs) <= CLOCKS_APART_MS,
+  );
 }
 
 function sentWhileClosed(world: World, graceMs: number): readonly string[] {

@@ -1,9 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import process from 'node:process';
+import { setImmediate } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { StoreLostError } from '../../src/core/ports/state-store.ts';
 import { readFault } from '../../src/simulator/control/fault-routes.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
+import { isOurs } from '../support/own-orders.ts';
 import { CONTENDED_GRACE_MS, contendedWorld } from './contended-world.ts';
 import { playJudged } from './invariants.ts';
 import { randomWorld } from './random-world.ts';
@@ -45,20 +47,29 @@ function worldOf(number: number): WorldSpec {
 
 async function runMany(first: number, worlds: number): Promise<void> {
   const startedMs = performance.now();
-  let [unsound, entries, errors] = [0, 0, 0];
-  for (let at = first; at < first + worlds; at++) {
+  let [played, unsound, errors, orders, acted, mostMs] = [0, 0, 0, 0, 0, 0];
+  const stop = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
+  for (let at = first; at < first + worlds && !stop.signal.aborted; at++) {
+    const sinceMs = performance.now();
     try {
-      const played = await run(worldOf(at), false);
-      entries += played.entries;
-      unsound += played.isSound ? 0 : 1;
+      const result = await run(worldOf(at), false);
+      orders += result.orders;
+      acted += result.orders > 0 ? 1 : 0;
+      unsound += result.isSound ? 0 : 1;
     } catch (error) {
       errors += 1;
       process.exitCode = 1;
       process.stdout.write(`${JSON.stringify({ seed: at, error: String(error) })}\n`);
     }
+    played += 1;
+    mostMs = Math.max(mostMs, Math.round(performance.now() - sinceMs));
+    // Signals arrive between two turns only.
+    await setImmediate();
   }
-  const msEach = Math.round((performance.now() - startedMs) / worlds);
-  process.stdout.write(`${JSON.stringify({ from: first, worlds, unsound, errors, entries, msEach })}\n`);
+  const msEach = Math.round((performance.now() - startedMs) / Math.max(1, played));
+  const summary = { from: first, played, unsound, errors, acted, orders, msEach, mostMs };
+  process.stdout.write(`${JSON.stringify(summary)}\n`);
 }
 
 async function run(spec: WorldSpec, isTold: boolean) {
@@ -79,5 +90,6 @@ async function run(spec: WorldSpec, isTold: boolean) {
     process.stdout.write(`${JSON.stringify({ seed: spec.seed, hash, entries, violations, errors })}\n`);
   }
   if (violations.length > 0) process.exitCode = 1;
-  return { entries, isSound };
+  const placed = world.exchange.model.ledger({ kinds: ['order_placed', 'order_rejected'] });
+  return { orders: placed.filter(isOurs).length, isSound };
 }

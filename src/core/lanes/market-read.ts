@@ -50,12 +50,14 @@ export function readPositions(
       new PositionQuantities(record, settings, findCover(evaluated.positions, record.positionId)?.direction),
   );
   const pool = jointPool(positions, settings);
+  // What a record that was set aside hedges looks as if it had a margin of its own.
+  const isWhole = reading?.kind === 'read' && reading.value.complete;
   const horizonMs = fenceDurationMs(settings);
   const byMarket = new Map<string, ReadPosition[]>();
   for (const position of positions) {
     const { market } = position;
     const taken = readPosition(position, {
-      margin: marginBehind(position, pool, settings),
+      margin: isWhole ? marginBehind(position, pool, settings) : undefined,
       jointPrice: jointLiquidationPrice(position, pool),
       motion: motionIn(forecasts, market),
       horizonMs,
