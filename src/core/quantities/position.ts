@@ -15,7 +15,8 @@ import type { AccountSettings } from './settings.ts';
 import { reported, stockOf } from './units.ts';
 
 /** Settings that decide how a record is read. */
-export type PositionReading = Pick<AccountSettings, 'bothSign' | 'holdings' | 'marketSettings'>;
+export type PositionReading = Pick<AccountSettings, 'bothSign' | 'holdings' | 'marketSettings'> &
+  Partial<Pick<AccountSettings, 'marginModel'>>;
 
 /**
  * Quantities of one position record (specification 2.4). Numbers are for comparing; `exact...` values are for orders
@@ -119,8 +120,9 @@ export class PositionQuantities {
   }
 
   /**
-   * Error bound of `markPrice`: half a unit of the last digit of unrealizedPnl divided by the size, plus half a unit of
-   * the last digit of basePrice but at most half a price step: missing digits are stripped zeros, not rounding.
+   * Error bound of `markPrice`: half a unit of the last digit of unrealizedPnl or freeMargin, which are money of the same
+   * moment, divided by the size, plus half a unit of the last digit of basePrice but at most half a price step: missing
+   * digits are stripped zeros, not rounding.
    */
   get markError(): Quantity<number> {
     this.#markError ??= this.#computeMarkError();
@@ -128,14 +130,15 @@ export class PositionQuantities {
   }
 
   #computeMarkError(): Quantity<number> {
-    const { basePrice, unrealizedPnl, market } = this.record;
+    const { basePrice, unrealizedPnl, freeMargin, market } = this.record;
     if (basePrice === undefined || unrealizedPnl === undefined) return unknown('fieldMissing');
     if (this.size === 0) return unknown('zeroSize');
     const step = this.#settings.marketSettings(market)?.priceStep;
     const lastDigit = unitOfLastDigit(basePrice);
     const isFineEnough = step === undefined || writtenDecimalPlaces(basePrice) > writtenDecimalPlaces(step);
     const baseError = isFineEnough ? lastDigit : Math.min(lastDigit, toNumber(step));
-    return known((unitOfLastDigit(unrealizedPnl) / this.size + baseError) / 2);
+    const money = Math.min(unitOfLastDigit(unrealizedPnl), unitOfLastDigit(freeMargin ?? unrealizedPnl));
+    return known((money / this.size + baseError) / 2);
   }
 
   /** `liquidationPrice` as written by the exchange. */
@@ -235,7 +238,7 @@ function directionOf(
   const isDoubtful = record.sideDoubtful === true;
   // In liquidation the mark has passed that price, and as much of the coin held as collateral moves it to the other side.
   const isPassed = record.liquidationState?.known === true && record.liquidationState.value === 'liquidation';
-  const worth = settings.holdings?.[stockOf(record.market)] ?? 0;
+  const worth = settings.marginModel === 'isolated' ? 0 : (settings.holdings?.[stockOf(record.market)] ?? 0);
   const isHeld = worth > 0 && worth >= HEAVY_SHARE * amount * Number(record.basePrice ?? 0);
   const fitting =
     isDoubtful || isPassed || isHeld ? [] : DIRECTIONS.filter((direction) => fits(record, direction));

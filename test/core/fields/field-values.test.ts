@@ -249,6 +249,12 @@ const POSITION_ROWS: readonly PositionRow[] = [
     gives: known((0.0025 + 0.5) / 90),
     because: 'without a known price step the written digits count',
   },
+  {
+    field: 'markError',
+    record: position({ unrealizedPnl: d('-20'), freeMargin: d('60.123456') }),
+    gives: known((0.00000025 + 0.05) / 90),
+    because: 'with no profit yet, or a round one, money counted in BTC was too coarse to act on',
+  },
   { field: 'unrealizedPnl', gives: known(-20) },
   { field: 'pnlPercent', gives: known(-0.1) },
   { field: 'pnl', gives: known(1.5) },

@@ -16,6 +16,7 @@ interface Row {
   readonly isLiquidated?: true;
   /** Worth of the coin held as collateral, money. */
   readonly held?: number;
+  readonly margin?: 'isolated';
   readonly earlier?: 'long' | 'short';
   readonly gives: string;
 }
@@ -44,6 +45,7 @@ const given = (row: Row): string => {
     settings({
       bothSign: row.bothSign ?? 'signed',
       ...(row.held !== undefined && { holdings: { BTC: row.held } }),
+      marginModel: row.margin ?? 'auto',
     }),
     row.earlier,
   );
@@ -93,6 +95,8 @@ describe('direction, entered at 100', () => {
     // In liquidation the mark has passed that price; as much of the coin as collateral moves it to the other side.
     { bothSign: 'unsigned', liquidation: '99', pnl: '0.00', isLiquidated: true, gives: 'directionUnknown' },
     { bothSign: 'unsigned', held: 150, gives: 'directionUnknown' },
+    // No collateral stands behind an isolated position but its own.
+    { bothSign: 'unsigned', held: 150, margin: 'isolated', gives: 'long' },
     // A little of it cannot: with it a long was blind, and lost.
     { bothSign: 'unsigned', held: 5, gives: 'long' },
     // Flipped since.
