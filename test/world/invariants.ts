@@ -63,8 +63,15 @@ function cancelledInCalm(
   startMs: number,
 ): readonly string[] {
   const acts = events.filter(({ kind, reason }) => kind === 'intentOpened' || REASONS.has(reason));
+  const forced: Arrival[] = [];
   return seen.flatMap((one) => {
-    if (one.kind !== 'cancel' || isForced(one, seen, { events, startMs })) return [];
+    if (one.kind !== 'cancel') return [];
+    // One a minute, which may be lost and repeated.
+    const recent = forced.filter(({ market, atMs }) => market === one.market && one.atMs - atMs < 55_000);
+    if (recent.length < 2 && isForced(one, seen, { events, startMs })) {
+      forced.push(one);
+      return [];
+    }
     const own = acts.filter(({ market }) => one.market === null || (market ?? one.market) === one.market);
     const calmUntilMs = Math.min(...own.map(({ atMs }) => atMs)) - CLOCKS_APART_MS;
     return startMs + one.atMs < calmUntilMs

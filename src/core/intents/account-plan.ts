@@ -9,6 +9,7 @@ import {
 } from '../quantities/decimal.ts';
 import { type JointPool, marginBehind, type PoolMarket } from '../quantities/joint-pool.ts';
 import type { PositionQuantities } from '../quantities/position.ts';
+import { unknown } from '../quantities/quantity.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
 import { reported } from '../quantities/units.ts';
 import type { ReduceTarget } from '../rules/rule.ts';
@@ -76,6 +77,8 @@ function planApart(
   { matching, targets, tolerance }: PlanScene,
 ): Sizes {
   const planned = new Map(targets);
+  // What hedges a position may be missing from an incomplete list.
+  const pool = account.isEveryPositionSeen ? account.pool : unknown('listIncomplete');
   for (const position of account.positions) {
     const { positionId, market, liquidationDistance, direction, record } = position;
     const terms = account.settings.marketSettings(market);
@@ -93,7 +96,7 @@ function planApart(
     const distance = liquidationDistance.value;
     // With only its own margin behind it, a smaller position is no further from liquidation.
     const size =
-      distance < wanted && marginBehind(position, account.pool, account.settings) === 'own'
+      distance < wanted && marginBehind(position, pool, account.settings) === 'own'
         ? ZERO
         : distanceTarget({ sizeBase, otherSideBase, direction: direction.value, distance, wanted }, terms);
     if (size === undefined || size.gte(sizeBase)) continue;

@@ -9,7 +9,7 @@ import {
 } from '../quantities/decimal.ts';
 import { jointLiquidationPrice, jointPool, marginBehind } from '../quantities/joint-pool.ts';
 import { PositionQuantities } from '../quantities/position.ts';
-import { type Quantity, valueOf } from '../quantities/quantity.ts';
+import { type Quantity, unknown, valueOf } from '../quantities/quantity.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { Snapshot } from '../quantities/snapshot.ts';
 import { type Motion, probabilityWithin } from '../risk/forecast.ts';
@@ -57,7 +57,7 @@ export function readPositions(
   for (const position of positions) {
     const { market } = position;
     const taken = readPosition(position, {
-      margin: isWhole ? marginBehind(position, pool, settings) : undefined,
+      margin: marginBehind(position, isWhole ? pool : unknown('listIncomplete'), settings),
       jointPrice: jointLiquidationPrice(position, pool),
       motion: motionIn(forecasts, market),
       horizonMs,

@@ -207,9 +207,16 @@ export function isAtRest({ positionId }: ReadPosition, { state }: SetScene): boo
 }
 
 /** Why a cancel re-sizes standing stops, and serves nothing else. */
-export const RESIZES: ReadonlySet<string> = new Set<RemovalReason>(['stopLoosened', 'tooManyStops']);
+export const RESIZES: ReadonlySet<string> = new Set<RemovalReason>([
+  'stopLoosened',
+  'tooManyStops',
+  'noRoom',
+]);
 const RESIZED_EVERY_MS = 600_000;
-/** The same for a stop that a reduction has left nearer to the market than this share of the way to liquidation. */
+/**
+ * The same for a stop that lies beyond liquidation without room for another, and for one that a reduction has left
+ * nearer to the market than this share of the way to liquidation.
+ */
 const NEAR_RESIZED_EVERY_MS = 60_000;
 const NEAR_SHARE = 0.25;
 
@@ -228,12 +235,15 @@ export function whyLeft(
       ? read.positions.length === 0 && hasProbablyFilled(order, state)
       : order.role === 'cover' || why === 'fillUnproven';
   const share = shareOfWay(order, position, state);
-  if (!isIdle || why === 'exceedsNetExposure' || (why === 'noRoom' && share >= 1)) return undefined;
+  if (!isIdle || why === 'exceedsNetExposure') return undefined;
   // What was to go while the position was reduced still goes.
   const isCalm = intents.length === 0 && order.unwantedSinceMs === undefined;
-  if (isCalm && settings.ownOrders === 'possible') return 'ownOrders';
+  const isBeyond = why === 'noRoom' && share >= 1;
+  if (isCalm && settings.ownOrders === 'possible' && !isBeyond) return 'ownOrders';
   if (!RESIZES.has(why) || intents.some(({ source }) => source === 'operator')) return undefined;
-  const everyMs = !isCalm && share < NEAR_SHARE ? NEAR_RESIZED_EVERY_MS : RESIZED_EVERY_MS;
+  if (why === 'noRoom' && !isCalm) return undefined;
+  const isSoon = isBeyond || (!isCalm && share < NEAR_SHARE);
+  const everyMs = isSoon ? NEAR_RESIZED_EVERY_MS : RESIZED_EVERY_MS;
   return Math.abs(nowMs - (state.cancelledMs?.resize ?? Infinity)) < everyMs ? 'resized' : undefined;
 }
 
