@@ -112,6 +112,10 @@ function adopt({ positions }: Books, entry: LedgerEntry): { readonly positionId:
   if (positionId === undefined || accountId === null || market === undefined) return undefined;
   if (direction !== 'long' && direction !== 'short') return undefined;
   const size = decimal(String(details?.['sizeAfter'] ?? '0'));
+  // A trade that turns a position around names only the new one.
+  if (details?.['positionSide'] === 'BOTH')
+    for (const [id, held] of positions)
+      if (held.accountId === accountId && held.market === market) positions.set(id, { ...held, size: ZERO });
   positions.set(positionId, { accountId, market, direction, size });
   return { positionId };
 }
