@@ -4,7 +4,7 @@ import type { FaultSpec } from '../../src/simulator/http/faults.ts';
 import type { CollateralOrder } from '../../src/simulator/model/types.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import { isOurs } from '../support/own-orders.ts';
-import { type Refuse, refuseOrders } from './altered-replies.ts';
+import { alterReplies, type Refuse, refuseOrders } from './altered-replies.ts';
 import { longAccount } from './long-account.ts';
 
 /** The exchange refuses orders by rules of which the config knows nothing: judged by its ledger. */
@@ -246,6 +246,26 @@ describe('code 114 for the form of the position side', () => {
     expect(sizeLeft(world)).toBe('0.000');
   });
 });
+
+test.each([
+  ['in the place of the message, without a code', { client_order_id: ['client_order_id is already taken'] }],
+  ['as a text, without a code', 'client_order_id is already taken'],
+])(
+  'an id that is taken, said %s: the order whose reply was lost counts, and is asked for once',
+  async (_what, message) => {
+    const lost: FaultSpec = { effect: { kind: 'lostReply' }, target: { endpoint: 'stopLimit' }, count: 1 };
+    const world = worldOf({ reduce: 'by: 50%, slippage: 1%' }, false, [lost]);
+    alterReplies(world, {
+      'order/collateral/stop-limit': (body) =>
+        (body as { code?: number }).code === 36 ? { success: false, message } : body,
+    });
+    await world.run();
+    const rejected = audited(world).filter(({ kind }) => kind === 'rejected');
+    expect(rejected.map(({ reason }) => reason)).toEqual(['duplicateId']);
+    expect(placedBy(world).length).toBe(1);
+    expect(sizeLeft(world)).toBe('0.250');
+  },
+);
 
 describe('words decide what a refusal means', () => {
   const halve = 'by: 50%, slippage: [1%, 1.5%]';

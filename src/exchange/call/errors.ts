@@ -99,10 +99,10 @@ function judge(endpoint: EndpointId, status: number, said: ErrorBody): Judgement
   const byCode = entryForCode(endpoint, code);
   const isVague = code <= LARGEST_VAGUE_CODE || byCode === undefined;
   if (isVague && status !== 400 && status !== 422 && byStatus !== undefined) return byStatus;
+  if ((code === 0 || code === 30) && namesDuplicateId(said)) return DUPLICATE_ID;
   if (said.code === 0 && Object.keys(said.fields).length === 0 && deniesPermission(said)) {
     return PERMISSION_DENIED;
   }
-  if ((said.code === 0 || code === 30) && namesDuplicateId(said)) return DUPLICATE_ID;
   if (code === 36 && endpoint === 'stopLimit' && namesInvalidId(said)) return INVALID_ID;
   if (said.code === undefined) return byStatus ?? { ...FINDINGS.unexpectedStatus, effect: 'none' };
   const unknown = `unknown code ${code}`;
@@ -122,7 +122,7 @@ function deniesPermission({ success, message }: ErrorBody): boolean {
 
 const USED_BEFORE = /unique|already|exist|duplicate|taken|in use|(?:been|is|was) used|repeat/i;
 
-/** Whether a validation error is about a reused client order id, which only its field shows. */
+/** Whether a validation error is about a reused client order id, which only its field or its words show. */
 const namesDuplicateId = (said: ErrorBody): boolean => idTexts(said).some((text) => USED_BEFORE.test(text));
 
 /**
@@ -133,8 +133,12 @@ function namesInvalidId(said: ErrorBody): boolean {
   return idTexts(said).length > 0 && !namesDuplicateId(said);
 }
 
-function idTexts({ fields }: ErrorBody): string[] {
-  return Object.entries(fields).flatMap(([name, said]) => (/^client_?order_?id$/i.test(name) ? said : []));
+const ORDER_ID = /\bclient[ _]?order[ _]?id\b/i;
+
+/** By the field, or where texts have no fields by naming it themselves. */
+function idTexts({ fields, message }: ErrorBody): string[] {
+  const named = Object.entries(fields).flatMap(([name, said]) => (ORDER_ID.test(name) ? said : []));
+  return Object.keys(fields).length > 0 ? named : message.split('; ').filter((text) => ORDER_ID.test(text));
 }
 
 function readErrorBody(body: unknown, redact: Conceal): ErrorBody {

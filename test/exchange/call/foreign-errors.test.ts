@@ -103,12 +103,26 @@ test.each<[EndpointId, number, unknown, string]>([
     { code: 4, message: "You don't have permission to use this endpoint." },
     'permissionDenied',
   ],
+  [
+    'stopLimit',
+    422,
+    { success: false, message: { client_order_id: ['client_order_id is already taken'] } },
+    'duplicateClientOrderId',
+  ],
+  [
+    'stopLimit',
+    400,
+    { success: false, code: 0, message: 'client_order_id is already taken' },
+    'duplicateClientOrderId',
+  ],
 ])('%s with HTTP %i and %j is %s, whatever its code means elsewhere', (endpoint, status, body, name) => {
   expect(errorOf(endpoint, status, body).name).toBe(name);
 });
 
 test.each([
   [250, 'price', 'Price should be less than or equal to 1.277', 'priceBand'],
+  [0, '', 'client_order_id is already taken', 'duplicateId'],
+  [0, '', 'client_order_id may have letters and digits only', 'other'],
   [30, 'price', 'Price must be at least 60100.5', 'priceBand'],
   [33, 'price', 'Min price step = 0.000001', 'priceStep'],
   [30, 'activation_price', 'Should be a multiple of 0.5.', 'priceStep'],
@@ -120,7 +134,7 @@ test.each([
   [30, 'positionSide', 'is wrong', 'hedgeSide'],
   [114, '', '', 'hedgeSide'],
 ])('code %i for "%s" with the words "%s" means %s to a lane', (code, field, words, reason) => {
-  const errors = field === '' ? {} : { [field]: [words] };
+  const errors = field === '' ? [words] : { [field]: [words] };
   const error = errorOf('stopLimit', 400, { code, message: 'Validation failed', errors });
   expect(classifyRejection(error)).toBe(reason);
 });
