@@ -134,6 +134,22 @@ describe('a price band', () => {
   });
 });
 
+describe('an activation that the market has passed', () => {
+  test.each([
+    [33, 'activation_price', 'activation_price has been passed already'],
+    [30, 'activationPrice', 'Activation price should be less than the last price'],
+  ] as const)('(%i, %s: "%s") widens the gap: no step is coarsened by it', async (code, field, words) => {
+    const passed: Refuse = (order, mark) =>
+      numbers(order).activation > mark * 0.99 ? refusal(code, field, words) : undefined;
+    const { world, refused } = await play({ reduce: 'by: 50%, slippage: 1%' }, passed);
+    expect(refused.length).toBe(1);
+    expect(ledgerOf(world, 'liquidation_started')).toEqual([]);
+    expect(sizeLeft(world)).toBe('0.250');
+    const placed = audited(world).find(({ kind }) => kind === 'accepted');
+    expect(placed?.order?.activationPrice).toMatch(/\.[1-9]$/);
+  });
+});
+
 describe('a minimum total', () => {
   const atLeast =
     (total: number, words: string): Refuse =>

@@ -103,6 +103,8 @@ export type RejectionReason =
   /** The amount (32) or a price (33) has more digits than the market takes, or breaks an unknown rule of it. */
   | 'amountStep'
   | 'priceStep'
+  /** The market is at the activation price or past it (33, 30). */
+  | 'activationPassed'
   /** The amount, or the amount at its price, is too small. */
   | 'minAmount'
   | 'minTotal'

@@ -13,7 +13,7 @@ import {
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import type { Direction } from '../rules/subject.ts';
 import { fenceDurationMs } from './fence.ts';
-import { learn } from './market-steps.ts';
+import { LARGEST_BASIS, learn } from './market-steps.ts';
 import { activationGap, opposite } from './order-prices.ts';
 import { isWellPast, offsetFromActivation, waitsForFall } from './outstanding.ts';
 import type { SetScene } from './want.ts';
@@ -66,7 +66,6 @@ export function asLearnedInFavour(market: MarketSettings, { learned }: Taught): 
 
 /** Factor by which an allowance grows if an order placed with it was still inverted, up to `LARGEST_BASIS`. */
 const BASIS_GROWTH = 4;
-const LARGEST_BASIS = 0.1;
 /** Least allowance after the first inversion; it covers the usual gap in a crash. */
 const FIRST_LEARNED = 0.012;
 
@@ -225,8 +224,10 @@ export function taughtByPrice(
   settings: AccountSettings,
 ): LaneState {
   const market = settings.marketSettings(state.market);
+  if (role !== 'reduce' || market === undefined) return state;
+  if (reason === 'activationPassed') return learn(state, { basis: grownBasis(market, state) });
   const isFirst = state.learned?.priceStep === undefined && !isGivenUp;
-  if (role !== 'reduce' || reason !== 'priceStep' || market === undefined || isFirst) return state;
+  if (reason !== 'priceStep' || isFirst) return state;
   return afterPriceRefusal(state, market, isGivenUp);
 }
 

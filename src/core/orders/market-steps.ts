@@ -94,6 +94,8 @@ export function lessonOf(
   }
   if (reason === 'hedgeSide' && state.learned?.otherSide === undefined)
     return { learned: { otherSide: true }, words: 'tried again with the other form of positionSide' };
+  if (reason === 'activationPassed' && order.role === 'reduce' && (state.learned?.basis ?? 0) < LARGEST_BASIS)
+    return { learned: {}, words: 'tried again farther from the market' };
   if (reason !== 'priceBand') return coarserStep(reason, order.request, state, settings);
   const { activationPrice, price } = order.request;
   const mostSlippage = Math.abs(1 - Number(price) / Number(activationPrice)) / 2;
@@ -103,6 +105,8 @@ export function lessonOf(
 }
 
 const BOUND_WORDS = { step: 'a step of', least: 'at least', most: 'at most' } as const;
+/** Largest allowance between mark and last price that is learned. */
+export const LARGEST_BASIS = 0.1;
 /** With less, a limit price is no nearer to the market. */
 const LEAST_SLIPPAGE = 0.0002;
 /** The next price at the same part of the mark may be a step lower. */

@@ -52,7 +52,7 @@ const BLAMED: ReadonlyMap<string, string | undefined> = new Map([
 
 /** By the field that is blamed: what words about a step and about a bound mean, and what no such words mean. */
 const BY_FIELD: readonly (readonly [RegExp, Record<'step' | 'bound' | 'else', RejectionReason>])[] = [
-  [/^(price|activation_?price)$/i, { step: 'priceStep', bound: 'priceBand', else: 'priceStep' }],
+  [/^(price|activation.*)$/i, { step: 'priceStep', bound: 'priceBand', else: 'priceStep' }],
   [/^amount$/i, { step: 'amountStep', bound: 'minAmount', else: 'amountStep' }],
   [/^total$/i, { step: 'other', bound: 'minTotal', else: 'minTotal' }],
   [/^position_?side$/i, { step: 'hedgeSide', bound: 'hedgeSide', else: 'hedgeSide' }],
@@ -61,15 +61,21 @@ const BY_FIELD: readonly (readonly [RegExp, Record<'step' | 'bound' | 'else', Re
 const STEP_WORDS = /\bstep\b|\bmultiple of\b|\bprecision\b|\bdecimal places\b|\btick\b/i;
 const BOUND_WORDS =
   /\bthan\b|\bat (least|most)\b|\bmin(imum|imal)?\b|\bmax(imum|imal)?\b|\btoo (small|large|low|high)\b/i;
+/** Of an activation: where the market is, and not which prices it takes. */
+const PASSED_WORDS =
+  /\balready\b|\bbeen passed\b|\bimmediately\b|\bwrong side\b|\b(last|mark|market|current) price\b/i;
 
 /** The exchange has one code for every fault (30), and one for several faults of a value (32, 33). */
 function reasonInWords({ name, fields = {}, message = '' }: RefusedOrder): RejectionReason | undefined {
   const [named, ...others] = Object.keys(fields);
   if (!BLAMED.has(name)) return undefined;
   const words = wordsOf({ fields, message });
-  const [spoken] = /\btotal\b/i.exec(words) ?? [];
-  const field = spoken ?? BLAMED.get(name) ?? (others.length === 0 ? named : undefined) ?? '';
+  const only = others.length === 0 ? named : undefined;
+  const [spoken] = /\btotal\b|\bactivation/i.exec(`${only ?? ''}; ${words}`) ?? [];
+  const field = spoken ?? BLAMED.get(name) ?? only ?? '';
   const [, reasons] = BY_FIELD.find(([blamed]) => blamed.test(field)) ?? [];
+  if (/^activation/i.test(field) && !STEP_WORDS.test(words) && PASSED_WORDS.test(words))
+    return 'activationPassed';
   return reasons?.[STEP_WORDS.test(words) ? 'step' : BOUND_WORDS.test(words) ? 'bound' : 'else'];
 }
 

@@ -121,6 +121,14 @@ test.each<[EndpointId, number, unknown, string]>([
 
 test.each([
   [250, 'price', 'Price should be less than or equal to 1.277', 'priceBand'],
+  [33, 'activation_price', 'activation_price has been passed already', 'activationPassed'],
+  [30, 'activationPrice', 'Activation price should not be equal to last price', 'activationPassed'],
+  [30, '', 'Activation price should be less than the market price 60000.5', 'activationPassed'],
+  [33, 'price', 'Price must be greater than the last price', 'priceBand'],
+  [33, 'activation_price', 'Activation price must be at least 60100.5', 'priceBand'],
+  [33, 'activation_price', 'activation_price must be a multiple of 0.5', 'priceStep'],
+  [33, 'activation_price', 'is wrong', 'priceStep'],
+  [30, 'activation_price', 'Invalid activation_price passed', 'priceStep'],
   [0, '', 'client_order_id is already taken', 'duplicateId'],
   [0, '', 'client_order_id may have letters and digits only', 'other'],
   [30, 'price', 'Price must be at least 60100.5', 'priceBand'],
