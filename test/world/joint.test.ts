@@ -315,3 +315,35 @@ test('ten correlated longs whose orders are refused from some point on are close
   // 80 % of 6.1 %, in a fall of 15 % within 90 s.
   expect(Math.min(...fills.map(({ atMs }) => atMs))).toBeGreaterThan(FALL_MS + 25_000);
 });
+
+test('an account partly in coins whose stops no cancel reaches: the first stop lies before the liquidation of all, and leaves room for none beyond it', async () => {
+  const spec = correlated('last-resort');
+  const inCoins = config(
+    TEN.map(({ market }) => market),
+    'last-resort',
+  )
+    .replace('"https://two.example"]', '"https://two.example"], cancelCoversStops: no')
+    .replace('rules: [', 'holdings: { BTC: 427.5 }, rules: [');
+  const coin = [
+    [0, '100'],
+    [FALL_MS, '100'],
+    [FALL_MS + 90_000, '85'],
+  ] as const;
+  const world = openWorld({
+    ...spec,
+    exchange: {
+      ...spec.exchange,
+      accounts: [{ id: 'desk-1', collateral: { USDT: '465', BTC: '4.5' }, leverage: 50, positions: TEN }],
+      prices: { ...spec.exchange?.prices, BTC_USDT: '100' },
+      readings: { cancelCoversStops: 'no', reduceOnlyRoom: 'trimmed' },
+    },
+    prices: [...(spec.prices ?? []), { market: 'BTC_USDT', points: coin, tickMs: 100 }],
+    daemons: [{ name: 'north', config: inCoins }],
+  });
+  await world.run();
+  expect(ledgerOf(world).liquidations).toEqual([]);
+  const placed = world.exchange.model.ledger({ kinds: ['order_placed'], accountId: 'desk-1' });
+  const activations = placed.map(({ details }) => Number(details?.['activationPrice']));
+  expect(new Set(placed.map(({ market }) => market)).size).toBe(10);
+  expect(Math.min(...activations)).toBeGreaterThan(START * (1 - 0.06));
+});

@@ -71,7 +71,9 @@ export function observeRead(
     const reason = ignoreReason(noted, read, settings);
     if (reason !== undefined) {
       audit.emit({ kind: 'readIgnored', reason, words: `read of ${read.sentAtMs} not used for sizing` });
-      return noted;
+      // It still tells that the pool is nearer than a position alone: no stop is placed far beyond the joint price.
+      const jointLimits = jointLimitsOf(noted, { ...read, partial: 'list' });
+      return noted === known || jointLimits.length === 0 ? noted : { ...noted, jointLimits };
     }
     const certain = withoutOldDoubt(comparedWith(noted, read, scene), read, scene);
     const absent = judgeAbsences(certain, read, observation, scene);

@@ -36,11 +36,15 @@ export interface ReadObservation {
   readonly earlierMarks?: (market: string, isMissing: (sentAtMs: number) => boolean) => readonly MarkSample[];
 }
 
-/** Converts the snapshot's positions for lanes, with the forecasts of an evaluated state. */
+/**
+ * Converts the snapshot's positions for lanes, with the forecasts of an evaluated state. `ofMarket`: those of one market,
+ * which tell nothing of the pool that they share with others.
+ */
 export function readPositions(
   snapshot: Snapshot,
   evaluated: AccountState,
   { settings }: CompiledRules,
+  ofMarket = false,
 ): ReadObservation['byMarket'] {
   const reading = snapshot.sources.positions;
   const records = reading?.kind === 'read' ? reading.value.records : [];
@@ -49,7 +53,7 @@ export function readPositions(
     (record) =>
       new PositionQuantities(record, settings, findCover(evaluated.positions, record.positionId)?.direction),
   );
-  const pool = jointPool(positions, settings);
+  const pool = ofMarket ? unknown('listIncomplete') : jointPool(positions, settings);
   // What a record that was set aside hedges looks as if it had a margin of its own.
   const isWhole = reading?.kind === 'read' && reading.value.complete;
   const horizonMs = fenceDurationMs(settings);

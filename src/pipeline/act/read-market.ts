@@ -58,7 +58,7 @@ export async function readMarket(
       ofMarket: true,
       sizesBefore: turns.sizesBefore(account.id),
       ...howComplete(value, evaluation),
-      byMarket: readPositions(snapshot, evaluation ?? emptyAccountState(account.id), account.rules),
+      byMarket: readPositions(snapshot, evaluation ?? emptyAccountState(account.id), account.rules, true),
     }),
   };
 }

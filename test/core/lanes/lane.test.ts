@@ -316,6 +316,15 @@ describe('protect', () => {
     expect(driver.later(10_000).read(far).state.jointLimits).toBeUndefined();
   });
 
+  test('a list that comes too early for sizing still tells the joint price: the first stop is not placed far beyond it', () => {
+    const far = at({ liquidation: '400' });
+    const driver = new Driver({ cancelCoversStops: false }).ask(action(protect));
+    driver.state = { ...driver.state, ignoreReadsBeforeMs: driver.nowMs + 5_000 };
+    driver.read({ ...far, jointLiquidationPrice: '950' as DecimalString });
+    expect(driver.reasons('readIgnored')).toEqual(['tooEarly']);
+    expect(driver.later(5_000).read(far).place().request.activationPrice).toBe('970');
+  });
+
   test('places one standing stop for the whole position, 60 % of the way to liquidation', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     const { request } = driver.place();

@@ -51,3 +51,12 @@ test('a field missing in the record is null, never a number', () => {
   expect(of({ unrealizedPnl: undefined })).toMatchObject({ markPrice: null, markError: 0, distance: null });
   expect(of({ amount: d('0') })).toMatchObject({ sizeBase: '0', markPrice: null, direction: null });
 });
+
+test('positions of one market alone, with coins as collateral, tell nothing of the pool they share with others', () => {
+  const rules = compileRules([], settings({ marginModel: 'cross', holdings: { ETH: 50 } }));
+  const snapshot = positionsSnapshot([position()]);
+  const taken = (ofMarket: boolean) =>
+    readPositions(snapshot, emptyAccountState('desk-1'), rules, ofMarket).get('BTC_PERP')?.[0];
+  expect(Number(taken(false)?.jointLiquidationPrice)).toBeGreaterThan(81);
+  expect(taken(true)?.jointLiquidationPrice).toBeUndefined();
+});
