@@ -2,7 +2,7 @@ import { SOURCE_NAMES, type SourceName } from '../fields/field-catalogue.ts';
 import type { PositionList, RecordList, SpotOrderRecord } from '../ports/exchange.ts';
 import type { Direction } from '../rules/subject.ts';
 import { CreditLineQuantities } from './credit-line.ts';
-import { type JointPool, jointPool, uniformDistance } from './joint-pool.ts';
+import { type JointPool, jointPool, uniformDistance, withShownSide } from './joint-pool.ts';
 import { netExposure, PositionQuantities } from './position.ts';
 import {
   type AtLeast,
@@ -114,9 +114,11 @@ export class AccountQuantities {
 
   /** Quantities of every position of the last read, fresh or not. */
   get positions(): readonly PositionQuantities[] {
-    this.#positions ??= lastRecords(this.snapshot.sources.positions).map(
+    if (this.#positions !== undefined) return this.#positions;
+    const read = lastRecords(this.snapshot.sources.positions).map(
       (record) => new PositionQuantities(record, this.settings, this.#earlier(record.positionId)),
     );
+    this.#positions = read.map((position) => withShownSide(position, read, this.settings));
     return this.#positions;
   }
 

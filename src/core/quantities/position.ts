@@ -10,7 +10,7 @@ import {
   toNumber,
   writtenDecimalPlaces,
 } from './decimal.ts';
-import { known, NONE, type Quantity, unknown } from './quantity.ts';
+import { known, NONE, type Quantity, unknown, valueOf } from './quantity.ts';
 import type { AccountSettings } from './settings.ts';
 import { reported, stockOf } from './units.ts';
 
@@ -79,6 +79,13 @@ export class PositionQuantities {
   get direction(): Quantity<Direction> {
     this.#direction ??= directionOf(this.record, this.#amount, this.#settings, this.#earlier);
     return this.#direction;
+  }
+
+  /** Its readings as a long and as a short where neither a stated side or sign nor its own figures tell; else none. */
+  get ifEither(): readonly PositionQuantities[] {
+    const read = (side: Direction) => directionOf(this.record, this.#amount, this.#settings, side);
+    if (!DIRECTIONS.every((side) => valueOf(read(side)) === side)) return [];
+    return DIRECTIONS.map((side) => new PositionQuantities(this.record, this.#settings, side));
   }
 
   /** True if the direction is unknown, or is long by a plus sign alone although the figures fit only a short. */
