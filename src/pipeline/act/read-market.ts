@@ -70,12 +70,15 @@ function marksOf(
   settings: AccountSettings,
 ): NonNullable<ReadObservation['earlierMarks']> {
   return (market, isMissing) => {
-    const meant = new Set([...byMarket.values()].flat().map(({ positionId }) => positionId));
+    // What those reads alone did not tell of a side, a later one may have.
+    const sides = new Map(
+      [...byMarket.values()].flat().map(({ positionId, direction }) => [positionId, direction ?? undefined]),
+    );
     return earlier().flatMap(({ list, sentAtMs }) => {
       if (!isMissing(sentAtMs)) return [];
       return list.records.flatMap((record) => {
-        if (record.market !== market || !meant.has(record.positionId)) return [];
-        const { markPrice } = new PositionQuantities(record, settings);
+        if (record.market !== market || !sides.has(record.positionId)) return [];
+        const { markPrice } = new PositionQuantities(record, settings, sides.get(record.positionId));
         return markPrice.kind === 'value' ? [{ atMs: sentAtMs, mark: markPrice.value }] : [];
       });
     });
