@@ -153,7 +153,7 @@ export const POSITION_FIELDS = [
     minimum: 0,
     description: 'How far markPrice may be wrong because of the rounding of what it is computed from.',
     formula:
-      '(half a unit of the last digit of unrealizedPnl or freeMargin / size + half a unit of the last digit of basePrice, at most half a price step) / markPrice',
+      '(half a unit of the last digit of unrealizedPnl / size, at most half a percent of basePrice where pnlPercent is there, + half a unit of the last digit of basePrice, at most half a price step) / markPrice',
   },
   {
     ...money,

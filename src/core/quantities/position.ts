@@ -127,9 +127,10 @@ export class PositionQuantities {
   }
 
   /**
-   * Error bound of `markPrice`: half a unit of the last digit of unrealizedPnl or freeMargin, which are money of the same
-   * moment, divided by the size, plus half a unit of the last digit of basePrice but at most half a price step: missing
-   * digits are stripped zeros, not rounding.
+   * Error bound of `markPrice`: half a unit of the last digit of unrealizedPnl divided by the size, at most half a percent
+   * of the price where pnlPercent, which is a percentage of at most the position's worth, tells it to a whole percent;
+   * plus half a unit of the last digit of basePrice but at most half a price step: missing digits are stripped zeros, not
+   * rounding.
    */
   get markError(): Quantity<number> {
     this.#markError ??= this.#computeMarkError();
@@ -137,15 +138,16 @@ export class PositionQuantities {
   }
 
   #computeMarkError(): Quantity<number> {
-    const { basePrice, unrealizedPnl, freeMargin, market } = this.record;
+    const { basePrice, unrealizedPnl, pnlPercent, market } = this.record;
     if (basePrice === undefined || unrealizedPnl === undefined) return unknown('fieldMissing');
     if (this.size === 0) return unknown('zeroSize');
     const step = this.#settings.marketSettings(market)?.priceStep;
     const lastDigit = unitOfLastDigit(basePrice);
     const isFineEnough = step === undefined || writtenDecimalPlaces(basePrice) > writtenDecimalPlaces(step);
     const baseError = isFineEnough ? lastDigit : Math.min(lastDigit, toNumber(step));
-    const money = Math.min(unitOfLastDigit(unrealizedPnl), unitOfLastDigit(freeMargin ?? unrealizedPnl));
-    return known((money / this.size + baseError) / 2);
+    const byPercent = pnlPercent === undefined ? Infinity : toNumber(basePrice) / 100;
+    const pnlError = Math.min(unitOfLastDigit(unrealizedPnl) / this.size, byPercent);
+    return known((pnlError + baseError) / 2);
   }
 
   /** `liquidationPrice` as written by the exchange. */

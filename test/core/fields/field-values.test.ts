@@ -251,9 +251,20 @@ const POSITION_ROWS: readonly PositionRow[] = [
   },
   {
     field: 'markError',
-    record: position({ unrealizedPnl: d('-20'), freeMargin: d('60.123456') }),
-    gives: known((0.00000025 + 0.05) / 90),
+    record: position({ amount: d('0.001'), unrealizedPnl: d('0'), pnlPercent: d('0') }),
+    gives: known((0.5 + 0.05) / 100),
     because: 'with no profit yet, or a round one, money counted in BTC was too coarse to act on',
+  },
+  {
+    field: 'markError',
+    record: position({
+      amount: d('0.001'),
+      unrealizedPnl: d('0'),
+      freeMargin: d('60.123456'),
+      pnlPercent: undefined,
+    }),
+    gives: known((500 + 0.05) / 100),
+    because: 'the digits of another figure do not show how exact the profit is',
   },
   { field: 'unrealizedPnl', gives: known(-20) },
   { field: 'pnlPercent', gives: known(-0.1) },
