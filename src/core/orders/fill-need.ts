@@ -265,9 +265,12 @@ function removalReason(
   judged: readonly OwnOrder[],
   scene: SetScene,
 ): RemovalReason | undefined {
-  const { position, amount, counted, spent, isTrimmed, mayAdd } = need;
+  const { position, amount, counted, spent, group, isTrimmed, mayAdd } = need;
   if (judged.some((order) => order.ambiguous)) return 'ambiguousMove';
-  if (!isTrimmed && outstandingBase(counted).gt(amount)) return 'exceedsTarget';
+  // What an earlier intent has left beside it, passed by the market, may still fill, and takes more than is wanted now.
+  const isTooLarge = ({ key, amount: left }: OwnOrder): boolean =>
+    group.every((intent) => intent.key !== key) && toDecimal(left).gt(amount);
+  if (!isTrimmed && (outstandingBase(counted).gt(amount) || spent.some(isTooLarge))) return 'exceedsTarget';
   const passed = judged.filter((order) => spent.includes(order));
   if (passed.length > 0 && !mayAdd)
     return passed.some(({ inverted }) => inverted === true) ? 'inverted' : 'notFilled';

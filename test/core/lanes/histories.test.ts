@@ -127,3 +127,17 @@ test('with increasing nonces a full close behind an unanswered cancel is not sen
   ];
   play(chosen, moves, { counts: new Map() });
 });
+
+test('an inverted order of a rule that has resolved stands beside an order of the operator, and takes more', () => {
+  const chosen = [0, 0, 0, 0, 13, 0, 1, 0, 0, 0, 3, 0, 0, 0, 20, 3, 0, 0, 0, 29, 0, 0, 0, 0, 0, 0, 0];
+  const moves: readonly Move[] = [
+    [0, 0, 0, 0],
+    [46, 55, 0, 0],
+    [0, 26, 0, 0],
+    [30, 19, 0, 0],
+    [64, 0, 1, 0],
+    [30, 35, 0, 0],
+    [56, 0, 0, 0],
+  ];
+  play(chosen, moves, { counts: new Map() });
+});
