@@ -2,7 +2,7 @@ import { SOURCE_NAMES, type SourceName } from '../fields/field-catalogue.ts';
 import type { PositionList, RecordList, SpotOrderRecord } from '../ports/exchange.ts';
 import type { Direction } from '../rules/subject.ts';
 import { CreditLineQuantities } from './credit-line.ts';
-import { type JointPool, jointPool, uniformDistance, withShownSide } from './joint-pool.ts';
+import { type JointPool, jointPool, uniformDistance } from './joint-pool.ts';
 import { netExposure, PositionQuantities } from './position.ts';
 import {
   type AtLeast,
@@ -15,6 +15,7 @@ import {
   unknown,
 } from './quantity.ts';
 import type { AccountSettings } from './settings.ts';
+import { withShownSide } from './shown-side.ts';
 import { countSetAside, elapsedMs, type Instant, type Snapshot, type SourceReading } from './snapshot.ts';
 import { type StandingCover, type StopCover, standingCover, stopCover } from './stop-cover.ts';
 import type { KnownTransfer } from './transfer.ts';

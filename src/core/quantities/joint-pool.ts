@@ -30,7 +30,7 @@ const SAME_PRICE = 0.001;
 /** Distance that a market at its liquidation price counts with. */
 const LEAST_DISTANCE = 1e-9;
 /** Buffers that differ by more than this fraction do not belong to one pool. */
-const SAME_BUFFER = 0.2;
+export const SAME_BUFFER = 0.2;
 
 /**
  * The pool of a complete list. A liquidation price assumes that all other prices stay, so every market implies the same
@@ -103,7 +103,7 @@ export function jointLiquidationPrice(
   return price > 0 ? price : undefined;
 }
 
-interface MarketSide {
+export interface MarketSide {
   readonly market: string;
   readonly legs: readonly PositionQuantities[];
   readonly markPrice: number;
@@ -240,7 +240,7 @@ function buffersOf(position: PositionQuantities, { marketSettings }: PoolSetting
 }
 
 /** True if the liquidation price is where the position's own margin is used up, as under isolated margin. */
-function hasOwnMargin(
+export function hasOwnMargin(
   position: PositionQuantities,
   settings: PoolSettings,
   tolerance = SAME_BUFFER,
@@ -285,69 +285,15 @@ export function marginBehind(
 }
 
 /** True if every position relies on its own margin. */
-function standApart(sides: readonly MarketSide[], settings: PoolSettings): boolean {
+export function standApart(sides: readonly MarketSide[], settings: PoolSettings): boolean {
   const isOwn = sides.length > 1 ? hasOwnMargin : leavesFundsOut;
   return sides.every(
     ({ legs: [leg, ...others] }) => leg !== undefined && others.length === 0 && isOwn(leg, settings),
   );
 }
 
-/** Other markets that show how much is left before that tells a side. */
-const LEAST_WITNESSES = 2;
-/** The coin may be worth up to this many times what the config says: prices may have moved since. */
-const MOST_WORTH = 2;
-/** Other markets may look apart by chance: only a buffer as near to its own margin as this tells a side. */
-const OWN_MARGIN = 0.02;
-
-/**
- * Gives a position whose own figures fit both sides, as where its coin is held as collateral too, the side with which it
- * fits what other markets show of the account's margin. If both do, or neither, it stays as it is.
- */
-export function withShownSide(
-  position: PositionQuantities,
-  positions: readonly PositionQuantities[],
-  settings: PoolSettings,
-): PositionQuantities {
-  const { record, market, ifEither } = position;
-  const isPassed = record.liquidationState?.known === true && record.liquidationState.value === 'liquidation';
-  if (ifEither.length === 0 || isPassed || record.sideDoubtful === true) return position;
-  const sides = [...byMarket(positions)].flatMap(([name, legs]) => {
-    if (name === market || settings.holdings?.[stockOf(name)] !== undefined) return [];
-    const side = valueOf(marketSide(legs, settings));
-    const isAlike = side?.liquidation !== undefined && side.money === moneyOf(market, settings);
-    return isAlike ? [side] : [];
-  });
-  const isApart = settings.marginModel !== 'cross' && standApart(sides, settings);
-  if (sides.length < LEAST_WITNESSES || (!isApart && !isOnePool(sides, settings))) return position;
-  const [shown, ...others] = ifEither.filter((one) =>
-    isApart ? hasOwnMargin(one, settings, OWN_MARGIN) : fitsPool(one, sides, settings),
-  );
-  return shown === undefined || others.length > 0 ? position : shown;
-}
-
-/** True if its liquidation price may be where the buffer that other markets show is used up. */
-function fitsPool(
-  position: PositionQuantities,
-  sides: readonly MarketSide[],
-  settings: PoolSettings,
-): boolean {
-  const side = valueOf(marketSide([position], settings));
-  if (side?.liquidation === undefined) return false;
-  const { market, markPrice, slopeBase, liquidation } = side;
-  const way = Math.sign(liquidation.pull) * liquidation.distance;
-  const bare = way * slopeBase * markPrice;
-  const heavy = bare + way * MOST_WORTH * (settings.holdings?.[stockOf(market)] ?? 0);
-  return sides.every(({ liquidation: { buffer = 0, bufferError = 0 } = {} }) => {
-    const error = bufferError + liquidation.bufferError;
-    return (
-      Math.min(bare, heavy) * (1 - SAME_BUFFER) <= buffer + error &&
-      Math.max(bare, heavy) * (1 + SAME_BUFFER) >= buffer - error
-    );
-  });
-}
-
 /** True if all markets of each currency imply the same buffer. Different currencies are not compared. */
-function isOnePool(sides: readonly MarketSide[], settings: PoolSettings): boolean {
+export function isOnePool(sides: readonly MarketSide[], settings: PoolSettings): boolean {
   if (sides.length > 0 && standApart(sides, settings)) return false;
   const bounds = new Map<string, { low: number; high: number }>();
   for (const { liquidation, money } of sides) {

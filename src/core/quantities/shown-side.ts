@@ -1,0 +1,67 @@
+import {
+  byMarket,
+  hasOwnMargin,
+  isOnePool,
+  type MarketSide,
+  marketSide,
+  type PoolSettings,
+  SAME_BUFFER,
+  standApart,
+} from './joint-pool.ts';
+import type { PositionQuantities } from './position.ts';
+import { valueOf } from './quantity.ts';
+import { moneyOf, stockOf } from './units.ts';
+
+/** Other markets that show how much is left before that tells a side. */
+const LEAST_WITNESSES = 2;
+/** The coin may be worth up to this many times what the config says: prices may have moved since. */
+const MOST_WORTH = 2;
+/** Other markets may look apart by chance: only a buffer as near to its own margin as this tells a side. */
+const OWN_MARGIN = 0.02;
+
+/**
+ * Gives a position whose own figures fit both sides, as where its coin is held as collateral too, the side with which it
+ * fits what other markets show of the account's margin. If both do, or neither, it stays as it is.
+ */
+export function withShownSide(
+  position: PositionQuantities,
+  positions: readonly PositionQuantities[],
+  settings: PoolSettings,
+): PositionQuantities {
+  const { record, market, ifEither } = position;
+  const isPassed = record.liquidationState?.known === true && record.liquidationState.value === 'liquidation';
+  if (ifEither.length === 0 || isPassed || record.sideDoubtful === true) return position;
+  const sides = [...byMarket(positions)].flatMap(([name, legs]) => {
+    if (name === market || settings.holdings?.[stockOf(name)] !== undefined) return [];
+    const side = valueOf(marketSide(legs, settings));
+    const isAlike = side?.liquidation !== undefined && side.money === moneyOf(market, settings);
+    return isAlike ? [side] : [];
+  });
+  const isApart = settings.marginModel !== 'cross' && standApart(sides, settings);
+  if (sides.length < LEAST_WITNESSES || (!isApart && !isOnePool(sides, settings))) return position;
+  const [shown, ...others] = ifEither.filter((one) =>
+    isApart ? hasOwnMargin(one, settings, OWN_MARGIN) : fitsPool(one, sides, settings),
+  );
+  return shown === undefined || others.length > 0 ? position : shown;
+}
+
+/** True if its liquidation price may be where the buffer that other markets show is used up. */
+function fitsPool(
+  position: PositionQuantities,
+  sides: readonly MarketSide[],
+  settings: PoolSettings,
+): boolean {
+  const side = valueOf(marketSide([position], settings));
+  if (side?.liquidation === undefined) return false;
+  const { market, markPrice, slopeBase, liquidation } = side;
+  const way = Math.sign(liquidation.pull) * liquidation.distance;
+  const bare = way * slopeBase * markPrice;
+  const heavy = bare + way * MOST_WORTH * (settings.holdings?.[stockOf(market)] ?? 0);
+  return sides.every(({ liquidation: { buffer = 0, bufferError = 0 } = {} }) => {
+    const error = bufferError + liquidation.bufferError;
+    return (
+      Math.min(bare, heavy) * (1 - SAME_BUFFER) <= buffer + error &&
+      Math.max(bare, heavy) * (1 + SAME_BUFFER) >= buffer - error
+    );
+  });
+}
