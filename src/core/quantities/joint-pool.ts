@@ -1,6 +1,6 @@
 import { toNumber } from './decimal.ts';
 import type { PositionQuantities } from './position.ts';
-import { known, NONE, type Quantity, unknown, valueOf } from './quantity.ts';
+import { known, NONE, type Quantity, unknown } from './quantity.ts';
 import type { AccountSettings } from './settings.ts';
 import { moneyOf, reported, stockOf } from './units.ts';
 
