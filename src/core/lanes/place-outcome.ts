@@ -176,10 +176,19 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
   const taught = taughtByPrice(unsent, order, { reason, isGivenUp: retry === undefined }, settings);
   if (retry !== undefined) return { ...learn(taught, retry.learned), readAfterMs: nowMs };
   const known = reason === 'marketClosed' ? suspectStops(unsent, reason, audit) : unsent;
+  const failed =
+    passing || order.trial === true
+      ? known
+      : unlearn(countFailures(dropAdmitted(taught, order.key), order), reason);
   const kind = retryKindOf(order);
-  if (passing || order.trial === true) return delay(known, kind, nowMs, error);
-  const failed = countFailures(dropAdmitted(taught, order.key), order);
-  return delay(unlearn(failed, reason), kind, nowMs, error);
+  const delayed = delay(failed, kind, nowMs, error);
+  if (!step.isResend) return delayed;
+  // What asks before a cancel whether orders are accepted waits as well.
+  const { retryAtMs } = delayed;
+  return {
+    ...delayed,
+    retryAtMs: { ...retryAtMs, cancel: Math.max(retryAtMs.cancel, retryAtMs[kind] ?? 0) },
+  };
 }
 
 /** Explains the refusal of a duplicate: the exchange refuses it because the order was accepted before. */

@@ -217,3 +217,18 @@ test('an order that an unanswered cancel may have taken down stays ambiguous aft
   driver.answerRead(at({}));
   expect(driver.place().isResend).toBe(false);
 });
+
+test('what asks before a cancel whether orders are accepted, refused for the price band, is not asked again at once', () => {
+  const driver = new Driver().read(at({})).ask(action(half));
+  driver.place();
+  const orders = driver.state.orders.map((order) => ({ ...order, ambiguous: true }));
+  driver.state = { ...driver.state, orders };
+  driver.later(20_000).read(at({}));
+  expect(driver.refuse({ name: 'priceOutOfRange', code: 250 }).isResend).toBe(true);
+  for (const pauseMs of [200, 400, 800]) {
+    driver.later(pauseMs - 100).read(at({}));
+    expect(driver.next().kind).not.toBe('place');
+    driver.later(110).read(at({}));
+    expect(driver.refuse({ name: 'priceOutOfRange', code: 250 }).isResend).toBe(true);
+  }
+});
