@@ -19,7 +19,7 @@ const LONG_MS = 600_000;
  * The daemon's current results; the bars are 99 %, 99 % and none (docs/field.md). Raise these with each improvement, so
  * that nothing regresses. A slice has few cases.
  */
-const PREVENTED = FULL ? 0.85 : 0.5;
+const PREVENTED = FULL ? 0.93 : 0.7;
 const PREVENTED_SCENARIOS = 0.9;
 const HARMED = 0;
 
