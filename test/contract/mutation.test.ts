@@ -293,13 +293,19 @@ function expectCommand(call: Call, outcome: Outcome, wire: Tree, unread: readonl
   if (outcome.kind === 'accepted') {
     if (call === 'fiatDeposit') expectFaithful(outcome.value as object, wire);
     if (call === 'stopLimit') {
-      // The status is judged by the numbers.
+      // The status is judged by the numbers; an amount that no trimming leaves says nothing.
       const own = ['clientOrderIdEchoed', 'adjustedFrom', 'oto', 'clientOrderId', 'status'];
-      const { clientOrderId, clientOrderIdEchoed, oto } = outcome.value as {
+      const { amount, clientOrderId, clientOrderIdEchoed, oto } = outcome.value as {
+        amount: string;
         clientOrderId: string;
         clientOrderIdEchoed: boolean;
         oto?: object;
       };
+      const written = within(wire, 'amount');
+      const said = Number(written instanceof Digits ? written.source : written);
+      const isTrimmed = said > 0 && said < Number(STOP.amount);
+      if (!isTrimmed) own.push('amount');
+      if (!isTrimmed) expect(amount).toBe(STOP.amount);
       expectFaithful(outcome.value as object, wire, own, unread);
       expect(clientOrderIdEchoed).toBe(clientOrderId === STOP.clientOrderId);
       if (oto !== undefined) expectFaithful(oto, within(wire, 'oto'), [], unread);
