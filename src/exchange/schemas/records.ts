@@ -126,10 +126,9 @@ const percentIn = (value: unknown): string | undefined =>
 /** Takes percent signs off the LTVs. Where one has a sign, those without may be in another unit: they are left out. */
 function withoutPercent(item: unknown): unknown {
   const fields = Object.entries(item as Readonly<Record<string, unknown>>);
-  if (!fields.some(([, value]) => percentIn(value) !== undefined)) return item;
-  const read = fields.map(
-    ([name, value]) => [name, name.endsWith('Ltv') ? percentIn(value) : value] as const,
-  );
+  const isLtv = (name: string): boolean => name.endsWith('Ltv');
+  if (!fields.some(([name, value]) => isLtv(name) && percentIn(value) !== undefined)) return item;
+  const read = fields.map(([name, value]) => [name, isLtv(name) ? percentIn(value) : value] as const);
   return Object.fromEntries(read.filter(([, value]) => value !== undefined));
 }
 
