@@ -148,7 +148,9 @@ function expectFaithful(
     });
   }
   // Beside an LTV with a percent sign, one without may be in another unit.
-  const hasSign = [...wire].some(([key, said]) => key.endsWith('Ltv') && /%$/.test(String(said)));
+  const hasSign = [...wire].some(
+    ([key, said]) => key.endsWith('Ltv') && typeof said === 'string' && said.endsWith('%'),
+  );
   // Only fields that are null, made of several parts, or reported as not readable may be left out.
   for (const [key, member] of wire) {
     if (unread.includes(key) || (key.endsWith('Ltv') && hasSign)) continue;
