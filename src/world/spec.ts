@@ -191,7 +191,7 @@ export type WorldEvent =
     }
   | { readonly kind: 'cancelAll'; readonly account: string; readonly market?: string }
   | { readonly kind: 'leverage'; readonly account: string; readonly leverage: number }
-  /** Of the oldest loan. */
+  /** Repays the oldest loan. */
   | { readonly kind: 'repay'; readonly account: string; readonly amount: string }
   | ({ readonly kind: 'move'; readonly account: string; readonly amount: string } & Pick<
       WalletMove,

@@ -91,7 +91,7 @@ describe.skipIf(why !== '')(`XRP on 2021-12-04, long at 10x${why}`, () => {
     expect(ledger.filter(({ kind }) => kind === 'liquidation_started')).toEqual([]);
     const cancelled = ledger.filter(({ kind }) => kind === 'order_cancelled');
     expect(cancelled.filter(({ atMs }) => atMs >= refusedMs && atMs <= refusedMs + REFUSED_MS)).toEqual([]);
-    // A stop alone, at 60 % of the way, keeps two fifths of the money; the target of the set a little less.
+    // It kept 36 % of the money when this was written.
     const { equity } = model.account('desk-1');
     expect(equity.toNumber()).toBeGreaterThan(0.3 * 0.1 * SIZE * ENTRY);
     expect(world.errors).toEqual([]);

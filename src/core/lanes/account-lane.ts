@@ -25,7 +25,7 @@ export interface AccountLane {
   readonly inProgress: AccountCancel | null;
   readonly retryAtMs: number;
   readonly refusals: number;
-  /** Cancels sent; people are told, and the next one waits, at as many as a lane may send (design: a brake). */
+  /** Counts the cancels sent. Past a lane's bound people are told, and further ones wait (design: a brake). */
   readonly brake?: BrakeCount;
 }
 

@@ -61,7 +61,7 @@ const BY_FIELD: readonly (readonly [RegExp, Record<'step' | 'bound' | 'else', Re
 const STEP_WORDS = /\bstep\b|\bmultiple of\b|\bprecision\b|\bdecimal places\b|\btick\b/i;
 const BOUND_WORDS =
   /\bthan\b|\bat (least|most)\b|\bmin(imum|imal)?\b|\bmax(imum|imal)?\b|\btoo (small|large|low|high)\b/i;
-/** Of an activation: where the market is, and not which prices it takes. */
+/** Words of a refusal that say where the market is, not which prices it takes: it has passed the activation. */
 const PASSED_WORDS =
   /\balready\b|\bbeen passed\b|\bimmediately\b|\bwrong side\b|\b(last|mark|market|current) price\b/i;
 

@@ -127,10 +127,9 @@ export class PositionQuantities {
   }
 
   /**
-   * Error bound of `markPrice`: half a unit of the last digit of unrealizedPnl divided by the size, at most half a percent
-   * of the price where pnlPercent, which is a percentage of at most the position's worth, tells it to a whole percent;
-   * plus half a unit of the last digit of basePrice but at most half a price step: missing digits are stripped zeros, not
-   * rounding.
+   * Error bound of `markPrice`: that of the profit divided by the size, plus half a unit of the last digit of basePrice
+   * but at most half a price step (missing digits are stripped zeros, not rounding). The profit is known to half a unit
+   * of the last digit of unrealizedPnl. A pnlPercent bounds the share of the price to half a percent.
    */
   get markError(): Quantity<number> {
     this.#markError ??= this.#computeMarkError();

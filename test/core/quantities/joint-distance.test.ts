@@ -138,7 +138,7 @@ describe('jointDistance', () => {
     // A buffer of 50, coins worth 100.
     expect(value(jointOf([long(1, 0.5)], { holdings: { ETH: 100 } }))).toBeCloseTo(0.25, 9);
     expect(value(jointOf([long(1, 0.5)], { holdings: { C1: 100 } }))).toBeCloseTo(0.5, 9);
-    // Funds of 50: its price is reached by the position alone, and the coin falls besides.
+    // Funds of 50 are used up at the price that the position alone would reach; the coin falls as well.
     const bare = long(1, 0.5, { margin: d('20'), freeMargin: d('30') });
     expect(value(jointOf([bare], { holdings: { C1: 100 } }))).toBeCloseTo(1 / (1 / 0.5 + 100 / 50), 9);
     // Nothing free, so that nothing tells: the nearer liquidation counts, also for a short that the coin covers.
