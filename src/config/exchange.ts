@@ -15,7 +15,7 @@ const READINGS = {
     'What the exchange demands of nonces. `unique`: never twice (the specification). `increasing`: larger than every earlier one of the key, so requests of a key go one after another. `window`: any unused millisecond timestamp near server time (`nonceWindow: true`).',
   ),
   bothSign: oneOf('signed', 'unsigned').describe(
-    'In one-way mode (`positionSide: BOTH`): `signed`, a short has a negative amount; `unsigned`, the side of the mark price on which the liquidation price lies tells (where its coin is held as collateral too: whether it agrees with those of other markets), and is remembered for as long as the position is open.',
+    'In one-way mode (`positionSide: BOTH`): `signed`, a short has a negative amount; `unsigned`, the side of the mark price on which the liquidation price lies tells (where its coin is held as collateral too: whether it agrees with those of other markets; a position without one is a long, unless its coin is held), and is remembered for as long as the position is open.',
   ),
   ltvUnit: oneOf('auto', 'percent', 'fraction').describe(
     "Unit of a credit line's LTV fields. `auto` tells it from the record's own liquidationLtv; force it when that is unclear.",

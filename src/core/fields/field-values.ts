@@ -1,4 +1,4 @@
-import { type AccountQuantities, usage } from '../quantities/account.ts';
+import type { AccountQuantities } from '../quantities/account.ts';
 import type { CreditLineQuantities } from '../quantities/credit-line.ts';
 import { toNumber } from '../quantities/decimal.ts';
 import type { PositionQuantities } from '../quantities/position.ts';
@@ -11,6 +11,7 @@ import {
   MS_PER_SECOND,
   moneyOf,
   reported,
+  usage,
 } from '../quantities/units.ts';
 import { type Crossing, type Motion, medianWithin, probabilityWithin } from '../risk/forecast.ts';
 import type { FieldParameter, FieldValue } from '../rules/rule.ts';

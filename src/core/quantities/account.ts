@@ -15,11 +15,11 @@ import {
   unknown,
 } from './quantity.ts';
 import type { AccountSettings } from './settings.ts';
-import { withShownSide } from './shown-side.ts';
+import { hedgedAtBest, withShownSide } from './shown-side.ts';
 import { countSetAside, elapsedMs, type Instant, type Snapshot, type SourceReading } from './snapshot.ts';
 import { type StandingCover, type StopCover, standingCover, stopCover } from './stop-cover.ts';
 import type { KnownTransfer } from './transfer.ts';
-import { MS_PER_SECOND, moneyOf, reported } from './units.ts';
+import { MS_PER_SECOND, moneyOf, reported, usage } from './units.ts';
 
 export interface UnseenPosition {
   readonly market?: string;
@@ -212,7 +212,7 @@ export class AccountQuantities {
     const list = this.positionList;
     if (list.kind !== 'value') return list;
     if (this.positions.length === 0 && !this.isEveryPositionSeen) return unknown('listIncomplete');
-    const pool = jointPool(this.positions, this.settings);
+    const pool = jointPool(hedgedAtBest(this.positions, this.settings), this.settings);
     if (pool.kind !== 'value' || pool.value.kind === 'apart') return pool;
     const harmful: Direction = pool.value.pull < 0 ? 'short' : 'long';
     const mayHedge = this.#unseen.some(
@@ -235,7 +235,15 @@ export class AccountQuantities {
     const joint: Quantity<number> =
       pool.kind !== 'value' ? pool : pool.value.kind === 'apart' ? NONE : uniformDistance(pool.value);
     const hidden = this.isEveryPositionSeen ? [] : [unknown('listIncomplete')];
-    return leastOf([joint, ...hidden, ...this.positions.flatMap((position) => this.#distancesOf(position))]);
+    const sideless = this.positions.flatMap(({ direction }) =>
+      direction.kind === 'unknown' ? [direction] : [],
+    );
+    return leastOf([
+      joint,
+      ...hidden,
+      ...sideless,
+      ...this.positions.flatMap((position) => this.#distancesOf(position)),
+    ]);
   }
 
   /** In a market with both sides open, the endangered side determines the distance of both. */
@@ -389,10 +397,4 @@ const SPOT_TIME = {
 /** Records of the last good read, fresh or not. */
 function lastRecords<T>(reading: SourceReading<RecordList<T>> | undefined): readonly T[] {
   return reading?.kind === 'read' ? reading.value.records : [];
-}
-
-/** `margin / (margin + free)`, a fraction. */
-export function usage(margin: number, free: number): Quantity<number> {
-  const funds = margin + free;
-  return funds > 0 ? known(margin / funds) : unknown('notPositive');
 }

@@ -248,10 +248,12 @@ function directionOf(
   const isPassed = record.liquidationState?.known === true && record.liquidationState.value === 'liquidation';
   const worth = settings.marginModel === 'isolated' ? 0 : (settings.holdings?.[stockOf(record.market)] ?? 0);
   const isHeld = worth > 0 && worth >= HEAVY_SHARE * amount * Number(record.basePrice ?? 0);
-  const fitting =
-    isDoubtful || isPassed || isHeld ? [] : DIRECTIONS.filter((direction) => fits(record, direction));
+  const isUndecided = isDoubtful || isPassed || isHeld;
+  // A price has no upper bound: only a long, or a short whose coin is held, has no price that liquidates it.
+  const isNeverLiquidated = record.liquidationPrice === null && side === 'BOTH' && !isUndecided;
+  const fitting = isUndecided ? [] : DIRECTIONS.filter((direction) => fits(record, direction));
   // If the figures fit only the side that it was not earlier, it has flipped.
-  const shown = fitting.length === 1 ? fitting[0] : earlier;
+  const shown = fitting.length === 1 ? fitting[0] : (earlier ?? (isNeverLiquidated ? 'long' : undefined));
   if (shown !== undefined) return known(shown);
   return bothSign === 'signed' && !isDoubtful ? known('long') : unknown('directionUnknown');
 }

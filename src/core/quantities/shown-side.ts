@@ -2,6 +2,7 @@ import {
   byMarket,
   hasOwnMargin,
   isOnePool,
+  jointPool,
   type MarketSide,
   marketSide,
   type PoolSettings,
@@ -43,6 +44,22 @@ export function withShownSide(
     isApart ? hasOwnMargin(one, settings, OWN_MARGIN) : fitsPool(one, sides, settings),
   );
   return shown === undefined || others.length > 0 ? position : shown;
+}
+
+/** The positions, those of unknown side on the one that hedges the others: liquidation is no further away than so. */
+export function hedgedAtBest(
+  positions: readonly PositionQuantities[],
+  settings: PoolSettings,
+): readonly PositionQuantities[] {
+  const sided = positions.filter(({ direction }) => direction.kind !== 'unknown');
+  if (sided.length === positions.length) return positions;
+  const rest = jointPool(sided, settings);
+  if (rest.kind !== 'value' || rest.value.kind === 'apart') return positions;
+  const hedging = rest.value.pull < 0 ? 'long' : 'short';
+  return positions.map((position) => {
+    if (position.direction.kind !== 'unknown') return position;
+    return position.ifEither.find(({ direction }) => valueOf(direction) === hedging) ?? position;
+  });
 }
 
 /** True if its liquidation price may be where the buffer that other markets show is used up. */

@@ -13,6 +13,12 @@ export function reported(text: DecimalString | null | undefined): Quantity<numbe
   return text === undefined || text === null ? unknown('fieldMissing') : known(toNumber(text));
 }
 
+/** `margin / (margin + free)`, a fraction. */
+export function usage(margin: number, free: number): Quantity<number> {
+  const funds = margin + free;
+  return funds > 0 ? known(margin / funds) : unknown('notPositive');
+}
+
 /** Value of one unit of the LTV fields as a fraction: 0.01 for percent, 1 for fractions. */
 export type LtvScale = 0.01 | 1;
 

@@ -66,8 +66,8 @@ function findUrgent(
     if (rule?.sendsOrders === true) return { ...due, isPressing: true };
     other ??= due;
   }
-  if (other !== undefined) return other;
   if (account.isPositionUnseen) return { inMs: 0, reason: 'blind', isPressing: true };
+  if (other !== undefined) return other;
   return account.isBlind ? { inMs: 0, reason: 'blind' } : undefined;
 }
 

@@ -102,7 +102,11 @@ describe('direction, entered at 100', () => {
     // Flipped since.
     { bothSign: 'unsigned', earlier: 'short', gives: 'long' },
     { bothSign: 'unsigned', amount: '-2', gives: 'short' },
-    { bothSign: 'unsigned', liquidation: null, gives: 'directionUnknown' },
+    // A price has no upper bound: only a long, or a short whose coin is held, has none that liquidates it.
+    { bothSign: 'unsigned', liquidation: null, gives: 'long' },
+    { bothSign: 'unsigned', liquidation: null, earlier: 'short', gives: 'short' },
+    { bothSign: 'unsigned', liquidation: null, held: 150, gives: 'directionUnknown' },
+    { side: 'absent', bothSign: 'unsigned', liquidation: null, gives: 'directionUnknown' },
     { bothSign: 'unsigned', liquidation: undefined, gives: 'directionUnknown' },
     { bothSign: 'unsigned', liquidation: undefined, earlier: 'short', gives: 'short' },
     { bothSign: 'unsigned', liquidation: '100', pnl: '0.00', gives: 'directionUnknown' },

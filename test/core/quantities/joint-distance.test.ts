@@ -277,6 +277,19 @@ describe('jointDistance', () => {
     expect(withUnseen({ market: 'C1_PERP', direction: 'short' })).toEqual(near);
   });
 
+  test('a position of unknown side counts as the hedge of the others: liquidation is no further away than so', () => {
+    const nine = Array.from({ length: 9 }, (_, index) => long(index, 0.61));
+    // Its coin is held as collateral: a short of it has no liquidation price either.
+    const covered = long(9, 0.61, { liquidationPrice: null });
+    const held = { bothSign: 'unsigned' as const, holdings: { C9: 100 } };
+    expect(jointOf([...nine, covered], held)).toEqual({
+      kind: 'atMost',
+      value: expect.closeTo(0.061 / 0.9, 4),
+    });
+    const short = long(9, 0.61, { liquidationPrice: null, amount: d('-1') });
+    expect(value(jointOf([...nine, short], held))).toBeCloseTo(0.061 / 0.9, 4);
+  });
+
   /** Bought at 100, now at 80: 2 % past its liquidation price. */
   const past = (liquidationState: PositionRecord['liquidationState']): PositionRecord =>
     long(1, 0.184, { unrealizedPnl: d('-20.0000'), liquidationState: liquidationState ?? null });

@@ -179,7 +179,7 @@ describe('subjects that vanish', () => {
       const empty = account.positions(second * 1_000, []);
       expect(changes(empty)).toEqual([]);
       expect(empty.active.map(({ episode }) => episode)).toEqual([1, 2]);
-      expect(empty.nextDue.reason).toBe('ruleActive');
+      expect(empty.nextDue).toMatchObject({ reason: 'blind', isPressing: true });
     }
     const back = account.positions(21_000, [near(), near({ positionId: '43' })]);
     expect(changes(back)).toEqual([]);
