@@ -27,6 +27,8 @@ interface Scene {
   readonly leverage?: number;
   readonly hedgeMode?: boolean;
   readonly events?: WorldSpec['events'];
+  /** A market that falls as fast as the others, but no further than this. */
+  readonly least?: { readonly market: string; readonly fallsTo: number };
 }
 
 function sceneOf({
@@ -39,6 +41,7 @@ function sceneOf({
   rules,
   ownRules = '',
   leverage = 50,
+  least,
 }: Scene): WorldSpec {
   const markets = [...new Set(positions.map(({ market }) => market))];
   return {
@@ -63,15 +66,18 @@ function sceneOf({
       ),
       depth: '5',
     },
-    prices: markets.map((market) => ({
-      market: market,
-      points: [
-        [0, String(START)],
-        [FALL_MS, String(START)],
-        [FALL_MS + fallMs, String(START * fallsTo)],
-      ],
-      tickMs: 100,
-    })),
+    prices: markets.map((market) => {
+      const end = market === least?.market ? least.fallsTo : fallsTo;
+      return {
+        market,
+        points: [
+          [0, String(START)],
+          [FALL_MS, String(START)],
+          [FALL_MS + (fallMs * (1 - end)) / (1 - fallsTo), String(START * end)],
+        ],
+        tickMs: 100,
+      };
+    }),
     daemons: rules === undefined ? [] : [{ name: 'north', config: config(markets, rules) + ownRules }],
     events: [...events],
   };
@@ -104,6 +110,33 @@ const correlated = (rules?: string): WorldSpec =>
     fallMs: 90_000,
     ...(rules === undefined ? {} : { rules }),
   });
+
+test('a margin call after a further fall is another, though each position shows a distance of 61 %', async () => {
+  const ownRules = `rules:
+  - id: called
+    on: position
+    when: { liquidationState: { in: [margin_call, liquidation, unrecognised] } }
+    do: [{ reduce: { by: 50%, slippage: [3%, 5%] } }]
+`;
+  const scene = {
+    positions: TEN,
+    collateral: '892',
+    fallsTo: 0.88,
+    fallMs: 90_000,
+    rules: 'called',
+    ownRules,
+  };
+  const world = openWorld(sceneOf({ ...scene, least: { market: 'C9_PERP', fallsTo: 0.945 } }));
+  await world.run();
+  expect(world.errors).toEqual([]);
+  const { fills, liquidations } = ledgerOf(world);
+  expect(liquidations).toEqual([]);
+  const soldOf = (market: string) =>
+    fills.filter((fill) => fill.market === market).map(({ amount }) => toNumber(decimal(amount ?? '0')));
+  expect(soldOf('C0_PERP')).toEqual([5, 2.5]);
+  // Its market is no worse than at the first call.
+  expect(soldOf('C9_PERP')).toEqual([5]);
+});
 
 test.each(sliceOf(['balanced', 'conservative', 'last-resort'], 3, 'rule sets for ten longs'))(
   'ten correlated longs under cross margin: each shows a distance of 61 %, the account is 6 % away (%s)',

@@ -59,6 +59,7 @@ export function withBasis(intent: Intent, position: ReadPosition, scene: SettleS
   if (intent.source !== 'rule') return { ...intent, basis: own };
   // All stages of an episode share the basis of its first one: `by: 75%` after `by: 50%` leaves a quarter.
   const { intents, past = [] } = scene.state;
+  const mostWay = isAtMarginCall(position) ? scene.market?.maintenanceMargin : undefined;
   const first = [...intents, ...past].find(
     (other) =>
       other.source === 'rule' &&
@@ -67,14 +68,18 @@ export function withBasis(intent: Intent, position: ReadPosition, scene: SettleS
       other.basis.openDate === position.openDate &&
       isSameHolding(other.basis, position) &&
       (other.episodeKey === intent.episodeKey ||
-        continues(intent, { ...other, basis: other.basis }, position)),
+        continues(intent, { ...other, basis: other.basis }, position, mostWay)),
   )?.basis;
   if (first === null || first === undefined) return { ...intent, basis: own };
   const growthBound = maxDecimal(toDecimal(first.sizeBase), toDecimal(position.sizeBase));
   return { ...intent, basis: { ...first, growthBoundBase: formatDecimal(growthBound) } };
 }
 
-/** Part of the way to the liquidation price of then: a mark that has gone it since a rule fired is another danger. */
+/**
+ * Part of the way to liquidation as it was when a rule fired: a mark that has gone it since is another danger. At a
+ * margin call that way is no longer than the maintenance margin, however far the own liquidation price of a position
+ * of many is.
+ */
 const ANOTHER_DANGER = 0.5;
 
 /**
@@ -85,6 +90,7 @@ function continues(
   { ruleId, target, openedMs, continuesForMs = 0 }: Intent,
   earlier: Intent & { readonly basis: IntentBasis },
   position: ReadPosition,
+  most = Infinity,
 ): boolean {
   if (earlier.ruleId !== ruleId || target.kind === 'untilDistance' || isAccountTarget(target)) return false;
   const sinceMs = openedMs - (earlier.endedMs ?? openedMs);
@@ -92,7 +98,7 @@ function continues(
   if (sinceMs > 0 && sinceMs >= continuesForMs) return false;
   if (toDecimal(position.sizeBase).gt(toDecimal(sizeBase))) return false;
   const moved = 1 - Number(position.markPrice ?? markPrice) / Number(markPrice);
-  return !((direction === 'short' ? -moved : moved) > (distance ?? Infinity) * ANOTHER_DANGER);
+  return !((direction === 'short' ? -moved : moved) > Math.min(distance ?? Infinity, most) * ANOTHER_DANGER);
 }
 
 /** How long a target that was reached explains a fall. */
