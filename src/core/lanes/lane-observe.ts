@@ -21,7 +21,14 @@ import { activationGap } from '../orders/order-prices.ts';
 import { absorbRead, isSentFor, isWellPast, offsetFromActivation } from '../orders/outstanding.ts';
 import { type DecimalString, formatDecimal, toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
-import { isHeld, isPresumedClosed, isUncertain, judgeAbsences, withHeld } from './absence.ts';
+import {
+  explainsClosure,
+  isHeld,
+  isPresumedClosed,
+  isUncertain,
+  judgeAbsences,
+  withHeld,
+} from './absence.ts';
 import { noteContests } from './contest.ts';
 import { withoutOldDoubt } from './doubtful.ts';
 import { changeLane, type LaneChange, type LaneScene } from './lane-change.ts';
@@ -161,7 +168,7 @@ function ignoreReason(
   if (!isNewer(read, state.read)) return 'older';
   if (state.read === null || read.sentAtMs >= state.read.receivedAtMs + settings.readLagMs) return undefined;
   if (showsEarlierPosition(read, state.read)) return 'stalePosition';
-  return hasGrown(read, state.read, state) ? 'staleGrowth' : undefined;
+  return hasGrown(read, state.read, state, settings) ? 'staleGrowth' : undefined;
 }
 
 /**
@@ -178,11 +185,20 @@ function showsEarlierPosition(read: MarketRead, before: MarketRead | null): bool
   });
 }
 
-/** Whether a position grew: stale reads keep the smaller size. One left out of the list has its last seen size. */
-function hasGrown(read: MarketRead, before: MarketRead, state: LaneState): boolean {
+/**
+ * Whether a position grew: stale reads keep the smaller size. One left out of the list has its last seen size, also
+ * where complete lists lack it, unless an order of ours may have closed it.
+ */
+function hasGrown(
+  read: MarketRead,
+  before: MarketRead,
+  state: LaneState,
+  settings: AccountSettings,
+): boolean {
   const known = withHeld(before, state);
   return read.positions.some(({ positionId, sizeBase }) => {
-    const isLeftOut = isHeld(state, positionId) && !isPresumedClosed(state, positionId);
+    const mayBeClosed = isPresumedClosed(state, positionId) && explainsClosure(state, positionId, settings);
+    const isLeftOut = isHeld(state, positionId) && !mayBeClosed;
     const earlier = findPosition(isLeftOut ? known : before, positionId);
     if (earlier === undefined) return !isLeftOut;
     return toDecimal(sizeBase).gt(toDecimal(earlier.sizeBase));

@@ -80,6 +80,21 @@ describe('a list with a record set aside', () => {
     expect(grown.reasons('readIgnored')).toEqual(['staleGrowth']);
   });
 
+  test('lacked by empty lists, back at the same size: the read counts at once unless our order may have closed it', () => {
+    const emptied = (driver: Driver) =>
+      driver
+        .later(5_000)
+        .read()
+        .later(1_000)
+        .read(at({ mark: '990' }));
+    const untouched = emptied(new Driver({ readLagMs: 3_000 }).ask(action(half)).read(at({})));
+    expect(untouched.reasons('readIgnored')).toEqual([]);
+    expect(findPosition(untouched.state.read, '42')?.markPrice).toBe('990');
+    const ordered = new Driver({ readLagMs: 3_000 }).read(at({})).ask(action(all));
+    ordered.place();
+    expect(emptied(ordered).reasons('readIgnored')).toEqual(['staleGrowth']);
+  });
+
   test('takes nothing from a position that it does not show: stop, target and anchor stay', () => {
     const driver = new Driver().read(at({})).ask(action(protect), action(half, { ruleId: 'other' }));
     driver.place();
