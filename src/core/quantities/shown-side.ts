@@ -40,9 +40,11 @@ export function withShownSide(
   });
   const isApart = settings.marginModel !== 'cross' && standApart(sides, settings);
   if (sides.length < LEAST_WITNESSES || (!isApart && !isOnePool(sides, settings))) return position;
-  const [shown, ...others] = ifEither.filter((one) =>
-    isApart ? hasOwnMargin(one, settings, OWN_MARGIN) : fitsPool(one, sides, settings),
-  );
+  const fitting = isApart
+    ? ifEither.filter((one) => hasOwnMargin(one, settings, OWN_MARGIN))
+    : ifEither.filter((one) => fitsPool(one, sides, settings));
+  const [shown, ...others] =
+    fitting.length > 1 ? fitting.filter((one) => fitsPool(one, sides, settings, AS_TOLD)) : fitting;
   return shown === undefined || others.length > 0 ? position : shown;
 }
 
@@ -56,29 +58,41 @@ export function hedgedAtBest(
   const rest = jointPool(sided, settings);
   if (rest.kind !== 'value' || rest.value.kind === 'apart') return positions;
   const hedging = rest.value.pull < 0 ? 'long' : 'short';
-  return positions.map((position) => {
+  const hedged = positions.map((position) => {
     if (position.direction.kind !== 'unknown') return position;
     return position.ifEither.find(({ direction }) => valueOf(direction) === hedging) ?? position;
   });
+  return valueOf(jointPool(hedged, settings))?.kind === 'apart' ? positions : hedged;
 }
+
+/** What the coin and the buffer may differ by from what the config and the other markets say. */
+interface Leeway {
+  readonly coin: number;
+  readonly buffer: number;
+}
+
+const AT_MOST: Leeway = { coin: MOST_WORTH, buffer: SAME_BUFFER };
+/** Where both sides are possible: the coin is worth what the config says, or does not move with this market. */
+const AS_TOLD: Leeway = { coin: 0, buffer: 0.02 };
 
 /** True if its liquidation price may be where the buffer that other markets show is used up. */
 function fitsPool(
   position: PositionQuantities,
   sides: readonly MarketSide[],
   settings: PoolSettings,
+  leeway: Leeway = AT_MOST,
 ): boolean {
   const side = valueOf(marketSide([position], settings));
   if (side?.liquidation === undefined) return false;
   const { market, markPrice, slopeBase, liquidation } = side;
   const way = Math.sign(liquidation.pull) * liquidation.distance;
   const bare = way * slopeBase * markPrice;
-  const heavy = bare + way * MOST_WORTH * (settings.holdings?.[stockOf(market)] ?? 0);
+  const heavy = bare + way * leeway.coin * (settings.holdings?.[stockOf(market)] ?? 0);
   return sides.every(({ liquidation: { buffer = 0, bufferError = 0 } = {} }) => {
     const error = bufferError + liquidation.bufferError;
     return (
-      Math.min(bare, heavy) * (1 - SAME_BUFFER) <= buffer + error &&
-      Math.max(bare, heavy) * (1 + SAME_BUFFER) >= buffer - error
+      Math.min(bare, heavy) * (1 - leeway.buffer) <= buffer + error &&
+      Math.max(bare, heavy) * (1 + leeway.buffer) >= buffer - error
     );
   });
 }

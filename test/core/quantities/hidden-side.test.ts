@@ -83,6 +83,13 @@ describe('an unsigned position whose coin is held as collateral too', () => {
     expect(shown).toBe(gives);
   });
 
+  test('is known where the coin has another price than the market: a short would fit by chance only', () => {
+    const records = recordsOf([long(), long(), long()], { margin: 'cross', buffer: 13 });
+    expect(sidesOf(records, { marginModel: 'auto', holdings: { C0: 98 } })[0]).toBe('long');
+    const shorts = recordsOf([short(), short(), short()], { margin: 'cross', buffer: 13 });
+    expect(sidesOf(shorts, { marginModel: 'auto', holdings: { C0: 98 } })[0]).toBe('short');
+  });
+
   test('is known by its own margin, where all others rely on theirs', () => {
     const records = recordsOf([long({ worth: 90 }), long(), short({ mark: 103 })], {
       margin: 'isolated',
