@@ -55,6 +55,8 @@ function toldUntilMs({ events = [], durationMs }: WorldSpec): number {
 
 /** Clocks of hosts and of the exchange differ by up to this. */
 const CLOCKS_APART_MS = 10_000;
+/** A stop that was reached is followed up by a reduction. */
+const OPENED = new Set(['intentOpened', 'coverTriggered']);
 const REASONS = new Set(['cancelAction', 'confirmed', 'newPosition', 'closedByOurs']);
 
 function cancelledInCalm(
@@ -62,7 +64,7 @@ function cancelledInCalm(
   events: readonly AuditEvent[],
   startMs: number,
 ): readonly string[] {
-  const acts = events.filter(({ kind, reason }) => kind === 'intentOpened' || REASONS.has(reason));
+  const acts = events.filter(({ kind, reason }) => OPENED.has(kind) || REASONS.has(reason));
   const forced: Arrival[] = [];
   return seen.flatMap((one) => {
     if (one.kind !== 'cancel') return [];

@@ -62,7 +62,7 @@ describe('the judge', () => {
 
 const DURATION_MS = 240_000;
 
-function refusing(endpoint: 'stopLimit' | 'cancelAll', does: string): WorldSpec {
+function refusing(endpoint: 'stopLimit' | 'cancelAll', does: string, status = 503): WorldSpec {
   const config = `mode: enforce
 exchange: { baseUrls: ["https://one.example", "https://two.example"] }
 acting: { maxAttempts: 1000, maxRenewals: 1000 }
@@ -78,16 +78,43 @@ rules:
     durationMs: DURATION_MS,
     exchange: { accounts: [longAccount('20000')], depth: '5' },
     daemons: [{ name: 'north', config }],
-    faults: [{ atMs: 0, fault: { target: { endpoint }, effect: { kind: 'status', status: 503 } } }],
+    faults: [{ atMs: 0, fault: { target: { endpoint }, effect: { kind: 'status', status } } }],
   };
 }
+
+const LADDER = `mode: enforce
+exchange: { baseUrls: ["https://one.example"], readLag: 0ms, cancelCoversStops: yes }
+cadence: { calm: 10s, alert: 1s }
+markets:
+  BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
+accounts:
+  - { id: desk-1, apiKey: { env: KEY }, apiSecret: { env: SECRET }, rules: [ladder] }
+rules:
+  - { id: ladder, on: position, when: { liquidationDistance: { below: 30% } }, do: [{ protect: { at: 65%, slippage: 2% } }] }
+`;
+const JUMP: [number, string][] = [
+  [0, '60000'],
+  [14_000, '60000'],
+  [14_500, '50000'],
+  [30_000, '50000'],
+];
 
 const REDUCE = '{ reduce: { by: 50%, slippage: 1% } }';
 test.each([
   ['refused orders', refusing('stopLimit', REDUCE)],
+  // The client sends each of them again by itself.
+  ['orders whose nonce is refused', refusing('stopLimit', REDUCE, 429)],
   [
     'refused cancels of a market',
     refusing('cancelAll', `{ cancelAll: { types: [spot], scope: market } }, ${REDUCE}`),
+  ],
+  [
+    'cancels whose nonce is refused',
+    refusing('cancelAll', '{ cancelAll: { types: [spot], scope: account } }', 429),
+  ],
+  [
+    'cancels of a market whose nonce is refused',
+    refusing('cancelAll', `{ cancelAll: { types: [spot], scope: market } }, ${REDUCE}`, 429),
   ],
   [
     'refused cancels of the account',
@@ -96,5 +123,23 @@ test.each([
 ])('%s are no stream', async (_what, spec) => {
   const { world, violations } = await playJudged(spec, { graceMs: CONTENDED_GRACE_MS });
   expect(violations).toEqual([]);
-  expect(world.exchange.log.list({}).filter(({ status }) => status === 503).length).toBeGreaterThan(3);
+  expect(
+    world.exchange.log.list({}).filter(({ status }) => status === 503 || status === 429).length,
+  ).toBeGreaterThan(3);
+});
+
+test('a stop that the market jumped over is no calm: it is cancelled behind what follows it up', async () => {
+  const spec: WorldSpec = {
+    seed: 1,
+    durationMs: 30_000,
+    exchange: { accounts: [longAccount('4800')], depth: '40' },
+    prices: [{ market: 'BTC_USDT', points: JUMP, tickMs: 500 }],
+    daemons: [{ name: 'north', config: LADDER }],
+    events: [
+      { atMs: 8_000, kind: 'trade', account: 'desk-1', market: 'BTC_PERP', side: 'sell', amount: '0.250' },
+    ],
+  };
+  const { world, violations } = await playJudged(spec, { graceMs: CONTENDED_GRACE_MS });
+  expect(violations).toEqual([]);
+  expect(world.exchange.log.list({ endpoint: 'cancelAll' })).not.toEqual([]);
 });

@@ -5,7 +5,8 @@ import type { Arrival, Seen, SeenPosition, Sight } from './witness.ts';
  * Invariant 16, by what arrived at the exchange: of the order sets of a market, and of its cancels (those of the whole
  * account included), at most a dozen within a minute are sent without a position that changed or a mark that moved,
  * then one a minute; in danger one per max(1 s, a fifth of the time to liquidation), at most 10 s. A dozen that were
- * sent at once wear off at that rate; a moved mark explains one set, a changed position all before it.
+ * sent at once wear off at that rate; a moved mark explains one set, a changed position all before it. What a client
+ * sends again by itself because its nonce was refused is no other one: the witness leaves it out, twice at most.
  */
 export function streamViolations(
   seen: readonly Seen[],

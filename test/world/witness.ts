@@ -35,11 +35,20 @@ const KINDS = {
   '/api/v4/order/cancel/all': 'cancel',
 } as const;
 
+/**
+ * An exchange answers 429 to a nonce, before it looks at what is asked, and the client sends the same at once again by
+ * itself: so often, and within this time, it is no other order or cancel.
+ */
+const MOST_REPEATS = 2;
+const REPEATED_WITHIN_MS = 1_000;
+
 /** Notes what arrives at the exchange and what is to be seen there, by account; attach it before the world runs. */
 export function witness(world: World): ReadonlyMap<string, readonly Seen[]> {
   const { exchange, spec } = world;
   const seen = new Map<string, Seen[]>(spec.exchange.accounts.map(({ id }) => [id, []]));
   const { front } = exchange;
+  /** What was answered 429 last: when, and how often it had arrived again. */
+  const refused = new Map<string, { readonly atMs: number; readonly repeats: number }>();
   const receive = front.receive.bind(front);
   front.receive = (region, request, connection) => {
     const id = [...seen.keys()].find((one) => exchange.accounts.access(one).apiKey === request.apiKey);
@@ -49,10 +58,19 @@ export function witness(world: World): ReadonlyMap<string, readonly Seen[]> {
     };
     look();
     const kind = KINDS[request.path as keyof typeof KINDS];
-    if (kind !== undefined) notes?.push(arrivalOf(kind, request.body.toString(), world.elapsedMs()));
+    const atMs = world.elapsedMs();
+    const arrival = kind && arrivalOf(kind, request.body.toString(), atMs);
+    const asked = [id, kind, arrival?.market, arrival?.clientOrderId].join(' ');
+    const before = refused.get(asked);
+    refused.delete(asked);
+    const repeats = before !== undefined && atMs - before.atMs <= REPEATED_WITHIN_MS ? before.repeats + 1 : 0;
+    const isRepeat = repeats > 0 && repeats <= MOST_REPEATS;
+    if (arrival !== undefined && !isRepeat) notes?.push(arrival);
     receive(region, request, {
       send: (reply, dateText, isCut) => {
         look();
+        const isRefused = kind !== undefined && reply.status === 429;
+        if (isRefused) refused.set(asked, { atMs: world.elapsedMs(), repeats: isRepeat ? repeats : 0 });
         connection.send(reply, dateText, isCut);
       },
       reset: () => connection.reset(),
