@@ -262,4 +262,18 @@ describe('the ledger check finds', () => {
       expect.stringContaining('raised the net exposure of BTC_PERP from 0.5 to 1'),
     ]);
   });
+
+  test('no raised net exposure where the owner adds to a position behind a placed reduction', () => {
+    const added = entry({ orderId: 8, side: 'buy', details: { direction: 'long', sizeAfter: '3' } });
+    const fill = entry({
+      orderId: 9,
+      clientOrderId: 'bw1.r',
+      side: 'sell',
+      amount: formatDecimal(decimal('0.4')),
+      details: { reduced: true, direction: 'long', sizeAfter: '2.6' },
+    });
+    expect(
+      ledgerViolations([opened(1, 'long', '1'), placed(9, 'bw1.r', '0.4'), added, fill], TRAIL, 0),
+    ).toEqual([]);
+  });
 });

@@ -1,4 +1,4 @@
-import { type Decimal, decimal, formatDecimal, ZERO } from '../../src/core/quantities/decimal.ts';
+import { type Decimal, decimal, formatDecimal, maxDecimal, ZERO } from '../../src/core/quantities/decimal.ts';
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import { isOurs } from '../support/own-orders.ts';
 import type { AuditTrail } from './audit-trail.ts';
@@ -54,7 +54,7 @@ const APART: Hosts = { mayBeApart: true, isOneSided: () => false };
 
 /**
  * Violations of invariants 1 and 4 by the ledger, in words: an order of the daemon that is not reduce-only; its fill
- * opening something, or leaving a larger net exposure of its market than when it was placed; a position below the
+ * opening something, or leaving a larger net exposure of its market than before it and when it was placed; a position below the
  * lowest target committed so far; and orders that could take it there. The last two exclude covers and audited
  * overshoot. What a cover closes after a reduction was sent may add to it (design section 4: once it triggers, its
  * target is 0). Where hosts may have acted apart, everything after an overshoot is excluded too. In a one-sided
@@ -193,7 +193,9 @@ function openFor(
 function followFill(books: Books, entry: LedgerEntry): void {
   const { orderId, accountId, market, details, amount = '0', clientOrderId = '' } = entry;
   if (accountId === null || market === undefined) return;
-  const before = books.netAtPlacing.get(orderId ?? -1) ?? netOf(books, accountId, market);
+  // What the owner added since the order was placed, the fill did not raise.
+  const net = netOf(books, accountId, market);
+  const before = maxDecimal(net, books.netAtPlacing.get(orderId ?? -1) ?? net);
   const adopted = adopt(books, entry);
   if (adopted === undefined) return;
   const { positionId } = adopted;
