@@ -105,6 +105,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'quantity',
     'roughly',
     'settings',
+    'shown-side',
     'snapshot',
     'transfer',
     'units',

@@ -11,6 +11,7 @@ import { jointLiquidationPrice, jointPool, marginBehind } from '../quantities/jo
 import { PositionQuantities } from '../quantities/position.ts';
 import { type Quantity, unknown, valueOf } from '../quantities/quantity.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
+import { hedgedAtBest } from '../quantities/shown-side.ts';
 import type { Snapshot } from '../quantities/snapshot.ts';
 import { type Motion, probabilityWithin } from '../risk/forecast.ts';
 import type { AccountState } from '../rules/account-state.ts';
@@ -53,7 +54,11 @@ export function readPositions(
     (record) =>
       new PositionQuantities(record, settings, findCover(evaluated.positions, record.positionId)?.direction),
   );
-  const pool = ofMarket ? unknown('listIncomplete') : jointPool(positions, settings);
+  const poolOf = (all: readonly PositionQuantities[]) =>
+    ofMarket ? unknown('listIncomplete') : jointPool(all, settings);
+  const pool = poolOf(positions);
+  // One position of unknown side leaves a bound for the stops of the others, nearer than each one's own price.
+  const poolAtBest = poolOf(hedgedAtBest(positions, settings));
   // What a record that was set aside hedges looks as if it had a margin of its own.
   const isWhole = reading?.kind === 'read' && reading.value.complete;
   const horizonMs = fenceDurationMs(settings);
@@ -62,7 +67,7 @@ export function readPositions(
     const { market } = position;
     const taken = readPosition(position, {
       margin: marginBehind(position, isWhole ? pool : unknown('listIncomplete'), settings),
-      jointPrice: jointLiquidationPrice(position, pool),
+      jointPrice: jointLiquidationPrice(position, poolAtBest),
       motion: motionIn(forecasts, market),
       horizonMs,
     });

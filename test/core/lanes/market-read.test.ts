@@ -60,3 +60,16 @@ test('positions of one market alone, with coins as collateral, tell nothing of t
   expect(Number(taken(false)?.jointLiquidationPrice)).toBeGreaterThan(81);
   expect(taken(true)?.jointLiquidationPrice).toBeUndefined();
 });
+
+test('one position of unknown side leaves the others a joint price for their stops, nearer than their own', () => {
+  const rules = compileRules(
+    [],
+    settings({ marginModel: 'cross', bothSign: 'unsigned', holdings: { SOL: 500 } }),
+  );
+  const records = ['BTC', 'ETH', 'XRP', 'SOL'].map((coin, index) =>
+    position({ positionId: String(index), market: `${coin}_PERP`, liquidationPrice: d('20') }),
+  );
+  const byMarket = readPositions(positionsSnapshot(records), emptyAccountState('desk-1'), rules);
+  expect(byMarket.get('SOL_PERP')).toMatchObject([{ direction: null }]);
+  expect(Number(byMarket.get('BTC_PERP')?.[0]?.jointLiquidationPrice)).toBeGreaterThan(20);
+});
