@@ -191,9 +191,14 @@ function distanceOf({ direction, markPrice, liquidationPrice }: Own): number | u
 function isAmbiguous({ record, market }: PositionQuantities, { own, settings }: PositionScene): boolean {
   const stated = record.positionSide?.known === true && record.positionSide.value !== 'BOTH';
   if (stated || record.amount.startsWith('-')) return false;
-  if (own.liquidationPrice === null || own.liquidationState === 'liquidation') return true;
   // A coin held as collateral moves the liquidation price of its market.
   if (settings.holdings?.[stockOf(market)] !== undefined) return true;
+  return fitsBothSides(own);
+}
+
+/** Whether the figures of a position, sent without its side, fit the other side as well, or not even the true one. */
+export function fitsBothSides(own: Own): boolean {
+  if (own.liquidationPrice === null || own.liquidationState === 'liquidation') return true;
   const sign = own.direction === 'long' ? 1 : -1;
   const gain = (toNumber(own.unrealizedPnl) / toNumber(own.amount)) * sign;
   const [base, liquidation] = [toNumber(own.basePrice), toNumber(own.liquidationPrice)];

@@ -1,3 +1,4 @@
+import { toNumber } from '../../src/core/quantities/decimal.ts';
 import type { SimulatedExchange } from '../../src/simulator/simulated-exchange.ts';
 
 /** Closer to liquidation than this, every rule of these worlds fires. */
@@ -8,8 +9,8 @@ type Position = ReturnType<SimulatedExchange['model']['openPositions']>[number];
 /** Whether a position is where its rules fire. */
 export function isBreachedPosition({ markPrice, liquidationPrice, direction }: Position): boolean {
   if (liquidationPrice === null) return false;
-  const mark = markPrice.toNumber();
-  const distance = ((mark - liquidationPrice.toNumber()) / mark) * (direction === 'long' ? 1 : -1);
+  const mark = toNumber(markPrice);
+  const distance = ((mark - toNumber(liquidationPrice)) / mark) * (direction === 'long' ? 1 : -1);
   return distance > 0 && distance < FIRING_DISTANCE;
 }
 

@@ -1,12 +1,6 @@
 import { createRandom, type SeededRandom } from '../../src/simulator/scenarios/random.ts';
-import type {
-  AccountSpec,
-  DaemonSpec,
-  PositionSpec,
-  PriceSpec,
-  TimedEvent,
-  TimedFault,
-} from '../../src/world/spec.ts';
+import type { AccountSpec, DaemonSpec, PositionSpec, PriceSpec, TimedFault } from '../../src/world/spec.ts';
+import { eventsOf, type Traded } from './events.ts';
 import { hazardWorld } from './hazards.ts';
 import {
   FAULTS,
@@ -17,7 +11,8 @@ import {
   requestsOf,
 } from './matrix.ts';
 import { withOtherConfig } from './other-configs.ts';
-import { between, chance, type FaultWorld, LATEST_EVENT_MS, PRICES, pick, TROUBLED_MS } from './parts.ts';
+import { between, chance, type FaultWorld, FIRST, PRICES, pick, TROUBLED_MS } from './parts.ts';
+import { isOfPeople, type People, peopleIn } from './people.ts';
 import { widened } from './widen.ts';
 
 /** Time after the troubles in which everything that began must end. */
@@ -33,8 +28,9 @@ const OTHER_CONFIGS_FROM = 1_500_000;
 const HAZARDS_FROM = 2_000_000;
 /** From this seed on worlds are those of the seeds from `OTHER_CONFIGS_FROM` on, with newer readings. */
 export const NEWER_READINGS_FROM = 3_000_000;
+/** From this seed on accounts, markets, prices and what owners do are drawn as people have them. */
+export const PEOPLE_FROM = 4_000_000;
 
-const FIRST = 'first';
 const SECOND = 'second';
 const CALM = 'calm';
 
@@ -53,16 +49,25 @@ export function faultWorld(seed: number): FaultWorld {
 
 function coreWorld(seed: number): FaultWorld {
   const random = createRandom(seed * 6_151 + 29);
-  const readings = readingsOf(random, seed < NEWER_READINGS_FROM ? OLDER_READING_VALUES : READING_VALUES);
+  const drawn = readingsOf(random, seed < NEWER_READINGS_FROM ? OLDER_READING_VALUES : READING_VALUES);
   const sparesSecond = chance(random, 0.25);
   const hasSecond = sparesSecond || chance(random, 0.5);
+  const ids = [FIRST, ...(hasSecond ? [SECOND] : [])];
+  const people = seed < PEOPLE_FROM ? undefined : peopleIn(random, { seed, ids, calm: CALM });
+  const readings =
+    people === undefined ? drawn : [...drawn.filter((reading) => !isOfPeople(reading)), ...people.readings];
   const isIsolated = readings.includes('marginModel=isolated');
   // At ten times leverage, an isolated position's distance to liquidation is its margin beyond maintenance.
   const bufferRatio = isIsolated ? 0.07 : between(random, 70, 100) / 1_000;
-  const accounts = accountsOf(random, { hasSecond, isIsolated, bufferRatio });
+  const accounts = people?.accounts ?? accountsOf(random, { hasSecond, isIsolated, bufferRatio });
   const pressed = seed < PRESSING_FROM ? undefined : accounts[0]?.positions?.[0]?.side;
   const observed = hasSecond && !sparesSecond && chance(random, 0.3) ? [SECOND] : [];
-  const config = configOf(random, { accounts, observed, readings });
+  const config = configOf(random, {
+    accounts,
+    observed,
+    readings,
+    ...(people === undefined ? {} : { people }),
+  });
   const daemons = NAMES.slice(0, 1 + random.below(3)).map(
     (name): DaemonSpec => ({
       name,
@@ -78,9 +83,10 @@ function coreWorld(seed: number): FaultWorld {
       exchange: {
         accounts,
         ...(chance(random, 0.3) ? { depth: pick(random, ['0.1', '0.4', '3']) } : {}),
+        ...people?.exchange,
         readings: Object.fromEntries(readings.map(valueOf)),
       },
-      prices: pricesOf(random, bufferRatio - between(random, 20, 32) / 1_000, pressed),
+      prices: people?.prices ?? pricesOf(random, bufferRatio - between(random, 20, 32) / 1_000, pressed),
       daemons,
       network: {
         toExchange: pick(random, [20, { minMs: 5, maxMs: 80 }, { medianMs: 40, sigma: 0.8, maxMs: 1_500 }]),
@@ -88,7 +94,12 @@ function coreWorld(seed: number): FaultWorld {
         store: pick(random, [0, 0.4, { minMs: 0.3, maxMs: 12 }]),
       },
       faults: pairs.map((pair) => faultOf(random, pair, sparesSecond)),
-      events: sparesSecond ? [] : eventsOf(random, { config, daemons, accounts }),
+      events: [
+        ...(sparesSecond
+          ? []
+          : eventsOf(random, { config, daemons, accounts, traded: people?.traded ?? TRADED })),
+        ...((sparesSecond ? people?.deedsOfFirst : people?.deeds) ?? []),
+      ],
     },
     readings,
     pairs,
@@ -99,6 +110,7 @@ function coreWorld(seed: number): FaultWorld {
   };
 }
 
+const TRADED: Traded = { market: 'BTC_PERP', amount: '0.050' };
 const NAMES = ['north', 'south', 'east'];
 
 /** One to three readings, each name once. */
@@ -227,15 +239,17 @@ interface ConfigParts {
   readonly readings: readonly string[];
   /** Default: a random choice. */
   readonly rules?: readonly string[];
+  readonly people?: People;
 }
 
 /** The config of a careful owner who knows the readings. */
 function configOf(random: SeededRandom, { accounts, observed, readings, ...parts }: ConfigParts): string {
   const has = (reading: string): boolean => readings.includes(reading);
   const rules = (parts.rules ?? pick(random, RULE_CHOICES)).join(', ');
+  const watch = WATCH.replace('USDT', parts.people?.money ?? 'USDT');
   const items = accounts.map(({ id }, index) => {
     const mode = observed.includes(id) ? ', mode: observe' : '';
-    return `  - { id: ${id}, apiKey: { env: KEY_${index} }, apiSecret: { env: SECRET_${index} }, rules: [${rules}], watch: ${WATCH}${mode} }`;
+    return `  - { id: ${id}, apiKey: { env: KEY_${index} }, apiSecret: { env: SECRET_${index} }, rules: [${rules}], watch: ${watch}${mode} }`;
   });
   const isLive = has('profile=live');
   const nonces = isLive ? ['window'] : ['unique', 'window'];
@@ -253,13 +267,16 @@ exchange:
 acting: { fillWithin: 2s }
 cadence: ${pick(random, ['{ calm: 2s, alert: 500ms }', '{ calm: 4s, alert: 1s }'])}
 markets:
-  BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
-  ETH_PERP: { amountStep: "0.01", priceStep: "0.01", minAmount: "0.01", maintenanceMargin: 3% }
+${(parts.people?.marketLines ?? MARKET_LINES).join('\n')}
 accounts:
 ${items.join('\n')}
 ${RULES}`;
 }
 
+const MARKET_LINES = [
+  '  BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }',
+  '  ETH_PERP: { amountStep: "0.01", priceStep: "0.01", minAmount: "0.01", maintenanceMargin: 3% }',
+];
 const WATCH = '{ positions: true, creditLine: true, mainBalance: [USDT], transfers: true, spotOrders: true }';
 
 /** Both coins fall or rise together, short of liquidation, and may come back; against the side `pressed` if given. */
@@ -287,112 +304,3 @@ function pricesOf(
     tickMs: 250,
   }));
 }
-
-interface Cast {
-  readonly config: string;
-  readonly daemons: readonly DaemonSpec[];
-  readonly accounts: readonly AccountSpec[];
-}
-
-function eventsOf(random: SeededRandom, cast: Cast): readonly TimedEvent[] {
-  const kinds = Array.from({ length: random.below(5) }, () => pick(random, EVENT_KINDS));
-  const events = kinds.flatMap((make) => {
-    const atMs = between(random, 1_000, LATEST_EVENT_MS);
-    return make(random, { ...cast, atMs, laterMs: atMs + between(random, 200, 10_000) });
-  });
-  // No daemon starts with an invalid file.
-  const restarts = events.some(({ kind }) => kind === 'start');
-  return events.filter((event) => !(restarts && event.kind === 'reload' && event.config.includes(BROKEN)));
-}
-
-const BROKEN = 'on: nothing';
-
-interface Moment extends Cast {
-  readonly atMs: number;
-  readonly laterMs: number;
-}
-
-type MakeEvents = (random: SeededRandom, moment: Moment) => readonly TimedEvent[];
-
-/** Events of a host, the store, the market or the account; each ends before the quiet time. */
-const EVENT_KINDS: readonly MakeEvents[] = [
-  (random, { atMs, laterMs, daemons }) => {
-    const daemon = pick(random, daemons).name;
-    return [
-      { atMs, kind: 'suspend', daemon },
-      { atMs: laterMs, kind: 'resume', daemon },
-    ];
-  },
-  (random, { atMs, laterMs, daemons }) => {
-    const daemon = pick(random, daemons).name;
-    const kind = pick(random, ['kill', 'kill', 'stop'] as const);
-    return [
-      { atMs, kind, daemon },
-      { atMs: laterMs, kind: 'start', daemon },
-    ];
-  },
-  (random, { atMs, daemons }) => {
-    const byMs = between(random, -60_000, 60_000);
-    return [{ atMs, kind: 'stepClock', daemon: pick(random, daemons).name, byMs }];
-  },
-  (random, { atMs, laterMs, daemons, config }) => {
-    const daemon = pick(random, daemons).name;
-    const broken = config.replace('on: position', BROKEN);
-    const changed = config.replace('fillWithin: 2s', 'fillWithin: 3s');
-    return [
-      { atMs, kind: 'reload', daemon, config: pick(random, [broken, changed]) },
-      { atMs: laterMs, kind: 'reload', daemon, config },
-    ];
-  },
-  (_random, { atMs, laterMs }) => [
-    { atMs, kind: 'store', state: 'down' },
-    { atMs: laterMs, kind: 'store', state: 'up' },
-  ],
-  (random, { atMs }) => [{ atMs, kind: 'stepStoreClock', byMs: between(random, -5_000, 5_000) }],
-  (random, { atMs, laterMs }) => {
-    const index = random.below(2);
-    return [
-      {
-        atMs,
-        kind: 'region',
-        index,
-        state: { mode: pick(random, ['down', 'hang', 'unavailable'] as const) },
-      },
-      { atMs: laterMs, kind: 'region', index, state: { mode: 'up' } },
-    ];
-  },
-  (random, { accounts }) => {
-    const account = pick(random, [null, ...accounts.map(({ id }) => id)]);
-    const atMs = between(random, 1_000, 15_000);
-    return [
-      { atMs, kind: 'pause', account },
-      { atMs: between(random, atMs + 200, TROUBLED_MS), kind: 'unpause', account },
-    ];
-  },
-  (random, { atMs }) => [
-    { atMs, kind: 'silence', account: null, rule: pick(random, ['near', 'half']), forMs: 8_000 },
-  ],
-  (random, { atMs }) => {
-    const target = { kind: 'by', fraction: between(random, 10, 60) / 100 } as const;
-    return [{ atMs, kind: 'reduce', account: FIRST, markets: ['BTC_PERP'], target, slippage: 0.01 }];
-  },
-  (random, { atMs }) => {
-    const side = pick(random, ['buy', 'sell'] as const);
-    return [{ atMs, kind: 'trade', account: FIRST, market: 'BTC_PERP', side, amount: '0.050' }];
-  },
-  (_random, { atMs }) => [{ atMs, kind: 'cancelAll', account: FIRST }],
-  (random, { atMs, laterMs }) => {
-    const forMs = laterMs - atMs;
-    const market = 'BTC_PERP';
-    const condition = pick(random, [
-      { kind: 'depth', market, factor: '0', forMs },
-      { kind: 'depth', market, factor: '0.05', spread: '0.004', forMs },
-      { kind: 'basis', market, ratio: '-0.004', forMs },
-      { kind: 'basis', market, ratio: '0.004', forMs },
-      { kind: 'halt', market, forMs },
-      { kind: 'dropOrders', market, account: FIRST },
-      { kind: 'deleverage', market, account: FIRST, amount: '0.050' },
-    ] as const);
-    return [{ atMs, kind: 'condition', condition }];
-  },
-];

@@ -4,7 +4,7 @@ import { decimal, formatDecimal } from '../../src/core/quantities/decimal.ts';
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import { sliceOf } from '../support/slice.ts';
 import { type AuditTrail, openIntentsOf } from './audit-trail.ts';
-import { faultWorld, PRESSING_FROM } from './fault-world.ts';
+import { faultWorld, PEOPLE_FROM, PRESSING_FROM } from './fault-world.ts';
 import { REMOVED_GUARDS } from './guards.ts';
 import { judge } from './judge.ts';
 import { ledgerViolations } from './ledger-check.ts';
@@ -23,7 +23,8 @@ const ALL_FOUND = [
   1_020_117, 1_021_940, 1_022_117, 1_006_407, 1_031_211, 1_033_176, 1_032_046, 1_037_203, 1_037_365,
   1_047_106, 1_104_597, 1_106_759, 1_110_830, 1_160_311, 1_201_727, 1_227_323, 1_266_801, 1_402_614,
   1_453_965, 1_472_427, 1_500_055, 1_500_182, 1_624_416, 1_700_489, 1_700_615, 1_702_007, 1_702_856,
-  1_703_464, 1_718_406, 1_900_852, 1_902_304,
+  1_703_464, 1_718_406, 1_900_852, 1_902_304, 3_000_014, 3_000_146, 4_000_022, 4_000_044, 4_000_065,
+  4_000_066, 4_000_083, 4_000_141, 4_000_249, 4_000_251, 4_000_265, 4_000_295,
 ];
 const FOUND = sliceOf(ALL_FOUND, 14, 'worlds where something did not hold');
 
@@ -32,7 +33,8 @@ test(
   async () => {
     const tally = new Tally();
     const seeds = Array.from({ length: WORLDS }, (_, index) => FIRST_SEED + index);
-    for (const seed of new Set([...seeds, ...FOUND])) {
+    const people = [PEOPLE_FROM + 1, PEOPLE_FROM + 11];
+    for (const seed of new Set([...seeds, ...people, ...FOUND])) {
       const judged = await judge(faultWorld(seed));
       expect(judged.violations, `seed ${seed}: npm run faults -- --seed ${seed} --shrink`).toEqual([]);
       tally.add(judged);
@@ -248,7 +250,7 @@ describe('the ledger check finds', () => {
     expect(found(['bw1.first', 'bw1.second'], true)).toEqual(tooMuch);
   });
 
-  test('a fill that raises the net exposure of a hedged market', () => {
+  test('a fill that raises the net exposure of a hedged market, not one after others closed the other side', () => {
     const fill = entry({
       orderId: 9,
       clientOrderId: 'bw1.r',
@@ -260,6 +262,23 @@ describe('the ledger check finds', () => {
     const entries = [opened(1, 'long', '1'), opened(2, 'short', '0.5'), fill];
     expect(ledgerViolations(entries, TRAIL, 0)).toEqual([
       expect.stringContaining('raised the net exposure of BTC_PERP from 0.5 to 1'),
+    ]);
+    const hedge = [opened(1, 'long', '1'), opened(2, 'short', '1')];
+    const order = placed(9, 'bw1.cover', '0.4');
+    const liquidated = entry({
+      kind: 'liquidation',
+      positionId: 2,
+      details: { direction: 'short', sizeAfter: '0' },
+    });
+    const half = entry({
+      ...order,
+      kind: 'fill',
+      positionId: 1,
+      details: { reduced: true, direction: 'long', sizeAfter: '0.6' },
+    });
+    expect(ledgerViolations([...hedge, order, liquidated, half], TRAIL, 0)).toEqual([]);
+    expect(ledgerViolations([...hedge, order, half], TRAIL, 0)).toEqual([
+      expect.stringContaining('raised the net exposure of BTC_PERP from 0 to 0.4'),
     ]);
   });
 

@@ -1,7 +1,6 @@
 import type { AuditReader } from '../../src/core/ports/audit-reader.ts';
 import { StoreLostError } from '../../src/core/ports/state-store.ts';
 import type { Telemetry } from '../../src/core/ports/telemetry.ts';
-import { decimal, formatDecimal, ZERO } from '../../src/core/quantities/decimal.ts';
 import type { RequestRecord } from '../../src/simulator/http/request-log.ts';
 import type { SimulatedExchange } from '../../src/simulator/simulated-exchange.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
@@ -9,6 +8,7 @@ import type { TimedEvent, WorldSpec } from '../../src/world/spec.ts';
 import { isOurs } from '../support/own-orders.ts';
 import { type AuditTrail, auditTrailOf } from './audit-trail.ts';
 import { breachSince, isBreached } from './breach.ts';
+import { endViolations, isUnclosable } from './end-check.ts';
 import { type Hosts, ledgerViolations } from './ledger-check.ts';
 import { FAULTS } from './matrix.ts';
 import { MissedCheck } from './missed-check.ts';
@@ -45,8 +45,6 @@ const LOOK_MS = 500;
 /** Prices have a tick every 250 ms. */
 const KEEP_UP_MS = 50;
 const COMMANDS: ReadonlySet<string> = new Set(['stopLimit', 'cancelAll']);
-/** Near enough to its target: a reduction need not close the rest. */
-const TOLERANCE = decimal('0.1');
 /** From the breach to the first accepted order, for an account without trouble. */
 const UNTROUBLED_REACTION_MS = 12_000;
 const LAST_LOOK_MS = 15_000;
@@ -117,7 +115,7 @@ export async function judgePlayed(
   const violations = [
     ...ledgerViolations(entries, trail, startMs, hostsOf(spec, startMs)).map((words) => `1 or 4: ${words}`),
     ...calmViolations(played, trail),
-    ...endViolations(played, trail),
+    ...endViolations(exchange, faultWorld, trail),
     ...nonceViolations(log),
     ...heldBackViolations(played),
     ...livenessViolations(played),
@@ -191,56 +189,6 @@ function calmViolations(
   return log
     .filter(({ account, endpoint }) => account === calm && COMMANDS.has(endpoint))
     .map(({ endpoint, atMs }) => `2 or 15: ${endpoint} for ${calm} at ${atMs - startMs} ms`);
-}
-
-/** Invariant 5: every intent has ended, at its target or in a failure, or an order for the rest stands. */
-function endViolations(
-  { exchange, faultWorld: { observed, spec } }: Played,
-  trail: AuditTrail,
-): readonly string[] {
-  return trail.open.flatMap(({ accountId, positionId, target }) => {
-    if (observed.includes(accountId) || losesOrdersUnseen(spec, accountId)) return [];
-    if (mayNotReplace(spec, accountId, trail)) return [];
-    const position = exchange.model.openPositions(accountId).find((one) => one.positionId === positionId);
-    if (position === undefined || target === undefined) return [];
-    const { amount, market, direction } = position;
-    const closing = direction === 'long' ? 'sell' : 'buy';
-    const ordered = exchange.model
-      .openOrders(accountId, market)
-      .filter((order) => order.side === closing && isOurs(order))
-      .reduce((sum, order) => sum.plus(order.left), ZERO);
-    const allowed = target.plus(amount.times(TOLERANCE));
-    return amount.minus(ordered).lte(allowed)
-      ? []
-      : [
-          `5: position ${positionId} of ${accountId} has ${formatDecimal(amount)} at the end, its target is ${formatDecimal(target)}: nothing has ended it, and no order stands`,
-        ];
-  });
-}
-
-/**
- * No endpoint shows open stops: a stop taken down by the owner or the exchange is noticed when the price passes its
- * activation.
- */
-function losesOrdersUnseen({ events = [], faults = [] }: WorldSpec, accountId: string): boolean {
-  // The reply that says so may be lost, or damaged by another fault.
-  if (faults.some(({ fault }) => fault.effect.kind === 'orderCancelled')) return true;
-  return events.some(
-    (event) =>
-      (event.kind === 'cancelAll' && event.account === accountId) ||
-      (event.kind === 'condition' && event.condition.kind === 'dropOrders'),
-  );
-}
-
-/**
- * Where the config forbids cancels, an order that may still stand is not replaced before the market passes its
- * activation. A stale order then stays, and the audit says so (design section 4).
- */
-function mayNotReplace({ daemons }: WorldSpec, accountId: string, { events }: AuditTrail): boolean {
-  return (
-    daemons.some(({ config }) => config.includes('cancel: never')) &&
-    events.some((event) => event.accountId === accountId && event.reason === 'cancelForbidden')
-  );
 }
 
 /** Invariant 6: no nonce is used twice. */
@@ -361,7 +309,10 @@ function sparedViolations(played: Played, trail: AuditTrail): readonly string[] 
     own.filter(({ reason }) => reason === 'failed:hedged').map(({ positionId }) => positionId),
   );
   if (meant.length > 0 && meant.every((positionId) => hedges.has(positionId))) return [];
-  const first = exchange.model.ledger({ accountId: second, kinds: ['order_placed'] }).find(isOurs);
+  // An order that the exchange takes from nobody was sent in time, too.
+  const first = exchange.model.openPositions(second).some((one) => isUnclosable(exchange, one))
+    ? played.log.find(({ account, endpoint }) => account === second && endpoint === 'stopLimit')
+    : exchange.model.ledger({ accountId: second, kinds: ['order_placed'] }).find(isOurs);
   const waitedMs = first === undefined ? Number.POSITIVE_INFINITY : first.atMs - startMs - breachMs;
   return waitedMs <= UNTROUBLED_REACTION_MS
     ? []

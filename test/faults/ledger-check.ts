@@ -193,7 +193,7 @@ function openFor(
 function followFill(books: Books, entry: LedgerEntry): void {
   const { orderId, accountId, market, details, amount = '0', clientOrderId = '' } = entry;
   if (accountId === null || market === undefined) return;
-  // What the owner added since the order was placed, the fill did not raise.
+  // What the owner added, or others closed of the other side, since the order was placed, the fill did not raise.
   const net = netOf(books, accountId, market);
   const before = maxDecimal(net, books.netAtPlacing.get(orderId ?? -1) ?? net);
   const adopted = adopt(books, entry);

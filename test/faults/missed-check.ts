@@ -1,6 +1,7 @@
 import type { World } from '../../src/world/open-world.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import { isBreachedPosition } from './breach.ts';
+import { showsNoSide } from './end-check.ts';
 import type { FaultWorld } from './parts.ts';
 
 /** Long enough for the slowest rule to fire, including its reads. */
@@ -44,7 +45,7 @@ export class MissedCheck {
       .flatMap(({ id }) =>
         exchange.model
           .openPositions(id)
-          .filter(isBreachedPosition)
+          .filter((one) => isBreachedPosition(one) && !showsNoSide(exchange.model, one))
           .map(({ positionId }) => ({ positionId, accountId: id })),
       );
   }

@@ -73,7 +73,8 @@ const LOAN = { asset: 'USDT', amount: '3000', collateralAsset: 'BTC', collateral
 function withLoan(world: FaultWorld): FaultWorld {
   const { spec } = world;
   const [first, ...others] = spec.exchange.accounts;
-  if (first === undefined) return world;
+  // Accounts as people have them have loans of their own.
+  if (first === undefined || spec.exchange.markets !== undefined) return world;
   const accounts = [{ ...first, loans: [LOAN] }, ...others];
   return { ...world, spec: { ...spec, exchange: { ...spec.exchange, accounts } } };
 }

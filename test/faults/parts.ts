@@ -21,6 +21,9 @@ export interface FaultWorld {
 export const TROUBLED_MS = 36_000;
 export const LATEST_EVENT_MS = TROUBLED_MS - 11_000;
 
+/** The account that faults and events trouble most. */
+export const FIRST = 'first';
+
 /** Start prices by coin. */
 export const PRICES: Readonly<Record<string, number>> = { BTC: 60_000, ETH: 3_000 };
 

@@ -1,4 +1,5 @@
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
+import { toNumber } from '../../src/core/quantities/decimal.ts';
 import type { Instant } from '../../src/core/quantities/snapshot.ts';
 import type { Transition } from '../../src/core/rules/decision.ts';
 import type { World } from '../../src/world/open-world.ts';
@@ -11,7 +12,7 @@ const LEVELS: Readonly<Record<string, { readonly firesBelow: number; readonly cl
   standing: { firesBelow: 0.3, clearsAbove: 0.3 },
 };
 
-const MARKETS = Object.keys(PRICES).map((coin) => `${coin}_PERP`);
+const USUAL_MARKETS = Object.keys(PRICES).map((coin) => `${coin}_PERP`);
 /** Delay of the escalation in the rules of the matrix. */
 const STAGE_AFTER_MS = 10_000;
 /** Age of the judged data: a slow read and its slow reply. */
@@ -24,7 +25,10 @@ const STAGE_ERROR_MS = 500;
 /** The state from one time until the next look. */
 interface Look {
   readonly atMs: number;
-  /** Distance to liquidation, by account and position; a missing one is closed, `Infinity` has no liquidation price. */
+  /**
+   * Distance to liquidation, by account and position, below 0 while it is being liquidated; a missing one is closed,
+   * `Infinity` has no liquidation price.
+   */
   readonly distances: ReadonlyMap<string, number>;
 }
 
@@ -64,18 +68,21 @@ export class TruthCheck {
   look({ exchange, spec }: World, elapsedMs: number): void {
     const shown = [
       exchange.model.ledgerTotals().total,
-      ...MARKETS.map((name) => exchange.model.market(name)?.mark),
+      ...Object.keys(spec.exchange.markets ?? {})
+        .concat(USUAL_MARKETS)
+        .map((name) => exchange.model.market(name)?.mark),
+      ...spec.exchange.accounts.map(({ id }) => exchange.model.account(id).leverage),
     ];
     if (shown.every((one, index) => one === this.#shown[index])) return;
     this.#shown = shown;
     const distances = new Map<string, number>();
     for (const { id } of spec.exchange.accounts) {
-      for (const { positionId, markPrice, liquidationPrice } of exchange.model.openPositions(id)) {
-        const mark = markPrice.toNumber();
+      for (const { positionId, markPrice, liquidationPrice, direction } of exchange.model.openPositions(id)) {
+        const mark = toNumber(markPrice);
         const distance =
           liquidationPrice === null
             ? Number.POSITIVE_INFINITY
-            : Math.abs(mark - liquidationPrice.toNumber()) / mark;
+            : ((mark - toNumber(liquidationPrice)) / mark) * (direction === 'long' ? 1 : -1);
         distances.set(`${id} ${positionId}`, distance);
       }
     }

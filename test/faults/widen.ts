@@ -12,7 +12,9 @@ export function widened(world: FaultWorld, random: SeededRandom): FaultWorld {
     ({ positions = [], ...account }): AccountSpec => ({
       ...account,
       positions: positions.map((position) =>
-        chance(random, 0.5) ? { ...position, entry: longEntry(random, position) } : position,
+        chance(random, 0.5) && position.entry === undefined
+          ? { ...position, entry: longEntry(random, position) }
+          : position,
       ),
     }),
   );

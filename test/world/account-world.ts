@@ -4,7 +4,8 @@ import { Dice } from '../support/dice.ts';
 
 /** What a world of generated accounts has in place of the accounts, markets and prices of other random worlds. */
 export interface AccountsWorld extends Pick<ExchangeSpec, 'accounts' | 'markets' | 'prices' | 'depth'> {
-  readonly money: string;
+  readonly money: AccountCase['money'];
+  readonly cases: readonly AccountCase[];
   readonly readings: Readonly<Record<string, string>>;
   /** In a config's `exchange:`. */
   readonly exchangeKeys: string;
@@ -17,17 +18,23 @@ export interface AccountsWorld extends Pick<ExchangeSpec, 'accounts' | 'markets'
 /** Most coins of a world whose prices move; the others stand still. */
 const MOST_MOVING = 8;
 
-/** One or two accounts as people have them; what their owners and the markets do to them happens at any time. */
-export function accountsWorld(seed: number, durationMs: number): AccountsWorld {
+/**
+ * Accounts as people have them, by default one or two; what their owners and the markets do to them happens at any
+ * time. `ids`: those of as many accounts.
+ */
+export function accountsWorld(seed: number, durationMs: number, ids?: readonly string[]): AccountsWorld {
   const dice = new Dice(seed);
   const first = generateAccount(seed);
-  const cases = [first, ...(dice.hits(0.25) ? [another(seed, first.money)] : [])];
+  const hasAnother = ids === undefined ? dice.hits(0.25) : ids.length > 1;
+  const cases = [first, ...(hasAnother ? [another(seed, first.money)] : [])];
+  const idOf = (index: number): string => ids?.[index] ?? `desk-${index + 1}`;
   const markets = cases.flatMap((one) => one.markets);
   const terms = markets.flatMap((market) => namesOf(market, first.money).map((name) => ({ name, market })));
   const isWide = dice.hits(0.5);
   return {
     money: first.money,
-    accounts: cases.map(accountOf),
+    cases,
+    accounts: cases.map((account, index) => accountOf(account, idOf(index))),
     markets: Object.fromEntries(terms.map(({ name, market }) => [name, termsOf(market)])),
     prices: Object.fromEntries(terms.map(({ name, market: { price } }) => [name, price])),
     depth: depthFor(cases, dice),
@@ -59,16 +66,15 @@ function another(seed: number, money: string): AccountCase {
   return JSON.parse(JSON.stringify(found).replaceAll(/"C(\d+)/g, '"D$1')) as AccountCase;
 }
 
-const idOf = (index: number): string => `desk-${index + 1}`;
 const namesOf = ({ coin }: MarketCase, money: string) => [`${coin}_${money}`, `${coin}_PERP`];
 
 function termsOf({ priceStep, amountStep, minAmount, maintenanceMargin, basis }: MarketCase) {
   return { priceStep, amountStep, minAmount, maintenanceMargin, basis };
 }
 
-function accountOf(account: AccountCase, index: number): AccountSpec {
+function accountOf(account: AccountCase, id: string): AccountSpec {
   const { hedgeMode, leverage, collateral, main, positions, loans } = account;
-  return { id: idOf(index), hedgeMode, leverage, collateral, main, positions, loans };
+  return { id, hedgeMode, leverage, collateral, main, positions, loans };
 }
 
 function readingsOf({ marginModel, shortAmount, ltvUnit }: AccountCase): Readonly<Record<string, string>> {
@@ -84,7 +90,7 @@ function depthFor(cases: readonly AccountCase[], dice: Dice): string {
   return Math.max(0.01, (Math.max(...values) * 10 ** dice.between(-1, 1)) / perLevel).toFixed(4);
 }
 
-function marketOf(name: string, markets: readonly MarketCase[]): MarketCase | undefined {
+export function marketOf(name: string, markets: readonly MarketCase[]): MarketCase | undefined {
   return markets.find(({ coin }) => name.startsWith(`${coin}_`));
 }
 
@@ -185,7 +191,7 @@ function freeOf({ positions, markets, collateral, money, leverage }: AccountCase
   return parts.reduce((sum, part) => sum + part, Number(collateral[money]));
 }
 
-function inSteps(value: number, step: string): string {
+export function inSteps(value: number, step: string): string {
   const places = step.includes('.') ? step.length - step.indexOf('.') - 1 : 0;
   return (Math.round(value / Number(step)) * Number(step)).toFixed(places);
 }

@@ -1,0 +1,115 @@
+import {
+  type Decimal,
+  decimal,
+  formatDecimal,
+  maxDecimal,
+  toNumber,
+  ZERO,
+} from '../../src/core/quantities/decimal.ts';
+import type { SimulatedExchange } from '../../src/simulator/simulated-exchange.ts';
+import type { WorldSpec } from '../../src/world/spec.ts';
+import { fitsBothSides } from '../accounts/judge.ts';
+import { isOurs } from '../support/own-orders.ts';
+import type { AuditTrail } from './audit-trail.ts';
+import type { FaultWorld } from './parts.ts';
+
+/** Near enough to its target: a reduction need not close the rest. */
+const TOLERANCE = decimal('0.1');
+
+/** Invariant 5: every intent has ended, at its target or in a failure, or an order for the rest stands. */
+export function endViolations(
+  exchange: SimulatedExchange,
+  { observed, spec }: FaultWorld,
+  trail: AuditTrail,
+): readonly string[] {
+  return trail.open.flatMap(({ accountId, positionId, target }) => {
+    if (observed.includes(accountId) || losesOrdersUnseen(spec, accountId)) return [];
+    if (mayNotReplace(spec, accountId, trail)) return [];
+    const positions = exchange.model.openPositions(accountId);
+    const position = positions.find((one) => one.positionId === positionId);
+    if (position === undefined || target === undefined || isUnclosable(exchange, position)) return [];
+    const { amount, market, direction } = position;
+    // Of the two sides of a market the larger one is reduced to the other at most.
+    const other = positions.find((one) => one.market === market && one.direction !== direction);
+    const closing = direction === 'long' ? 'sell' : 'buy';
+    const ordered = exchange.model
+      .openOrders(accountId, market)
+      .filter((order) => order.side === closing && isOurs(order))
+      .reduce((sum, order) => sum.plus(order.left), ZERO);
+    const allowed = maxDecimal(target, other?.amount ?? ZERO).plus(amount.times(TOLERANCE));
+    return amount.minus(ordered).lte(allowed)
+      ? []
+      : [
+          `5: position ${positionId} of ${accountId} has ${formatDecimal(amount)} at the end, its target is ${formatDecimal(target)}: nothing has ended it, and no order stands`,
+        ];
+  });
+}
+
+/**
+ * No endpoint shows open stops: a stop taken down by the owner or the exchange is noticed when the price passes its
+ * activation.
+ */
+function losesOrdersUnseen({ events = [], faults = [] }: WorldSpec, accountId: string): boolean {
+  // The reply that says so may be lost, or damaged by another fault.
+  if (faults.some(({ fault }) => fault.effect.kind === 'orderCancelled')) return true;
+  return events.some(
+    (event) =>
+      (event.kind === 'cancelAll' && event.account === accountId) ||
+      (event.kind === 'condition' && event.condition.kind === 'dropOrders'),
+  );
+}
+
+/**
+ * Where the config forbids cancels, an order that may still stand is not replaced before the market passes its
+ * activation. A stale order then stays, and the audit says so (design section 4).
+ */
+function mayNotReplace({ daemons }: WorldSpec, accountId: string, { events }: AuditTrail): boolean {
+  return (
+    daemons.some(({ config }) => config.includes('cancel: never')) &&
+    events.some((event) => event.accountId === accountId && event.reason === 'cancelForbidden')
+  );
+}
+
+type Position = ReturnType<SimulatedExchange['model']['openPositions']>[number];
+
+/**
+ * Whether the exchange takes no order that could reduce a position: it takes none of this type, the least amount is
+ * worth more than it takes at once, or the whole position less; or the figures sent leave its price or its side
+ * too open for an order.
+ */
+export function isUnclosable({ model }: SimulatedExchange, position: Position): boolean {
+  const { market, amount, markPrice } = position;
+  if (isUnpriced(position) || showsNoSide(model, position)) return true;
+  const { stopLimitOrders, minTotal, maxTotal } = model.readings();
+  const terms = model.market(market)?.spec;
+  const least = maxDecimal(terms?.minAmount ?? ZERO, terms?.amountStep ?? ZERO);
+  return (
+    stopLimitOrders === 'closed' ||
+    (maxTotal !== 'none' && least.times(markPrice).gt(decimal(maxTotal))) ||
+    (minTotal !== 'none' && amount.times(markPrice).lt(decimal(minTotal)))
+  );
+}
+
+/** Where amounts have no sign, its own figures have to show the side of a position. */
+export function showsNoSide({ readings }: SimulatedExchange['model'], position: Position): boolean {
+  return readings().shortAmount === 'unsigned' && position.positionSide === 'BOTH' && fitsBothSides(position);
+}
+
+/** Half the least slippage of the rules: a mark price that is less exact gives no limit price. */
+const COARSEST_PART = 0.005;
+
+/** No reply has the mark price: it follows from profit, size and base price, to half of the last digit of each. */
+function isUnpriced({
+  amount,
+  basePrice,
+  unrealizedPnl,
+  markPrice,
+}: Pick<Position, 'amount' | 'basePrice' | 'unrealizedPnl' | 'markPrice'>): boolean {
+  const error = halfDigit(basePrice) + halfDigit(unrealizedPnl) / toNumber(amount);
+  return error > COARSEST_PART * toNumber(markPrice);
+}
+
+function halfDigit(value: Decimal): number {
+  const [, decimals = ''] = formatDecimal(value).split('.');
+  return 10 ** -decimals.length / 2;
+}
