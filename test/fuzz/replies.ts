@@ -4,6 +4,8 @@ import { REPLY_BOUNDS, type ReplyBounds } from '../../src/exchange/call/reply-bo
 import { Connections } from '../../src/exchange/call/transport.ts';
 import type { EndpointId } from '../../src/exchange/endpoints.ts';
 import { systemClock, systemTimers } from '../../src/exchange/system-clock.ts';
+import { generateAccount } from '../accounts/generate.ts';
+import { listOf } from '../accounts/lists.ts';
 import { CREDIT_LINE, decimalText, openClient, POSITION, TRANSFER } from '../exchange/fixtures.ts';
 import { below, type Draw, mutatedJson, mutatedText, oneOf, serialized } from './mutate.ts';
 import type { Boundary } from './target.ts';
@@ -114,6 +116,9 @@ const ERRORS: readonly unknown[] = [
 const STATUSES = [200, 200, 200, 200, 201, 204, 302, 400, 401, 403, 404, 422, 429, 429, 500, 502, 503, 999];
 const ENCODINGS = ['identity', 'gzip', 'br', 'deflate', 'gzip, br', 'zstd', 'x'.repeat(500)];
 
+/** Their lists of positions are the valid ones beside those written here. */
+const DRAWN_ACCOUNTS = [1, 2, 3, 5, 8, 13];
+
 const HOUR_MS = 3_600_000;
 
 interface Wire {
@@ -193,6 +198,7 @@ function answer(handler: Dispatcher.DispatchHandler, { status, headers, body }: 
 export const REPLIES: Boundary = {
   name: 'replies',
   async open() {
+    const lists = await Promise.all(DRAWN_ACCOUNTS.map((seed) => listOf(generateAccount(seed))));
     let wire: Wire = { status: 200, headers: {}, body: Buffer.from('[]') };
     const sharedConnections = new Connections({
       timers: systemTimers,
@@ -219,7 +225,11 @@ export const REPLIES: Boundary = {
       make(draw) {
         const name = oneOf(draw, names);
         const endpoint = ENDPOINTS[name] ?? never();
-        const next = wireOf(draw, endpoint);
+        const { id, valid } = endpoint;
+        const next = wireOf(draw, {
+          ...endpoint,
+          valid: id === 'openPositions' ? [...valid, ...lists] : valid,
+        });
         return {
           text: `${name} ${next.status} ${JSON.stringify(next.headers)} ${next.body.toString().slice(0, 2_000)}`,
           mostBytes: MOST_BYTES,
