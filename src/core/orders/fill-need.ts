@@ -98,14 +98,17 @@ function roomBesideTakers({ position }: ReduceNeed, scene: SetScene): Decimal | 
   return roomBase.gte(leastAmount(scene.market)) ? roomBase : undefined;
 }
 
-/** Whether a standing stop will close the whole position anyway: it is not cancelled to close a little earlier. */
-function closesAsMuch({ winner, position }: ReduceNeed, takers: readonly OwnOrder[]): boolean {
-  const sizeBase = toDecimal(position.sizeBase);
-  return takers.some(
-    (order) =>
-      winner.targetBase === '0' &&
-      toDecimal(order.amount).gte(sizeBase) &&
-      (standsInTheWay(order, position) || awaitsLastPrice(order, position)),
+/**
+ * Whether a standing stop will close the whole position anyway, or what is needed once the last price follows the mark:
+ * it is not cancelled for an order that the market would reach later, or a little earlier.
+ */
+function closesAsMuch({ winner, position, amount }: ReduceNeed, takers: readonly OwnOrder[]): boolean {
+  const isWhole = (order: OwnOrder): boolean =>
+    winner.targetBase === '0' && toDecimal(order.amount).gte(toDecimal(position.sizeBase));
+  return takers.some((order) =>
+    awaitsLastPrice(order, position)
+      ? toDecimal(order.amount).gte(amount)
+      : isWhole(order) && standsInTheWay(order, position),
   );
 }
 

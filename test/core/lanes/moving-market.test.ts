@@ -180,6 +180,21 @@ test('a reduction is not cancelled for the room that an earlier one lacked', () 
   expect(driver.next()).toMatchObject({ kind: 'cancelAll', why: 'ambiguousMove' });
 });
 
+test('a stop that the mark has passed is not taken down for a smaller reduction, which lies farther away', () => {
+  const until: ActionSpec = {
+    kind: 'reduce',
+    target: { kind: 'untilDistance', distance: 0.1 },
+    slippageSteps: [0.005],
+  };
+  const driver = covered();
+  const stopPrice = Number(driver.state.orders[0]?.request.activationPrice);
+  const mark = String(stopPrice - 0.4);
+  driver.later(1_000).read(at({ mark })).ask(action(until));
+  driver.refuse({ name: 'reduceOnlyRefused', code: 116 });
+  driver.later(1_000).read(at({ mark }));
+  expect(driver.next().kind).not.toBe('cancelAll');
+});
+
 test('full closes stand beside each other only while their fills can be told apart', () => {
   const driver = new Driver().read(at({})).ask(action(all));
   driver.place();
