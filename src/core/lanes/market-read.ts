@@ -206,18 +206,3 @@ export function pricedPosition(position: ReadPosition): PricedPosition | undefin
     liquidation: Number(liquidationPrice),
   };
 }
-
-/**
- * Returns the nearer of a position's own and its joint liquidation price. The own price assumes that other markets do
- * not move: if markets fall together, a stop placed by it never triggers.
- */
-export function nearestLiquidation(
-  { positionId, liquidationPrice, direction }: ReadPosition,
-  { jointLimits = [] }: LaneState,
-): ReadPosition['liquidationPrice'] {
-  const joint = jointLimits.find((limit) => limit.positionId === positionId)?.liquidationPrice;
-  if (joint === undefined || liquidationPrice === null) return liquidationPrice;
-  if (liquidationPrice === 'none') return joint;
-  const isNearer = Number(joint) > Number(liquidationPrice) === (direction === 'long');
-  return isNearer ? joint : liquidationPrice;
-}

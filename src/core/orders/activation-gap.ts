@@ -1,6 +1,6 @@
 import type { RejectionReason } from '../audit/audit-event.ts';
 import type { LaneState, MarkSample, ReadPosition } from '../lanes/lane-state.ts';
-import { nearestLiquidation, roundTripOf } from '../lanes/market-read.ts';
+import { roundTripOf } from '../lanes/market-read.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import {
   type Decimal,
@@ -105,45 +105,16 @@ type Priced = ReadPosition & { readonly markPrice: NonNullable<ReadPosition['mar
 const GAP_SHARE = 0.5;
 const SUSPECTED_SHARE = 0.9;
 
-/** Part of the distance to liquidation that an unproven gap may take: the last price may lag as far behind the mark. */
-const UNPROVEN_SHARE = 1 / 3;
-
-/**
- * How far from the mark an order of rules for most of a position activates while no order has shown on which side of the
- * mark the last price is: as far as a first inversion would teach. Should it wait for the wrong side, no other one has
- * room beside it, and a cancel may fail. Zero: no farther than any other.
- */
-function unprovenGap(position: Priced, amountBase: Decimal, { market, state }: SetScene): Decimal {
-  const { direction, sizeBase, positionId } = position;
-  const isMost = amountBase.plus(amountBase).gt(toDecimal(sizeBase));
-  const isOther = state.intents.some(
-    (intent) => intent.positionId === positionId && intent.end === null && intent.source !== 'rule',
-  );
-  const limit = { ...position, liquidationPrice: nearestLiquidation(position, state) };
-  const left = direction === null ? undefined : distanceOf(limit, direction);
-  if ((state.learned?.basis ?? 0) > 0 || !isMost || isOther || left === undefined) return ZERO;
-  const taught = activationGap(position, withAllowance(market, grownBasis(market, state)));
-  return minDecimal(taught, left.times(decimalFromNumber(UNPROVEN_SHARE)));
-}
-
 /**
  * Returns how far from the mark a reduction activates: the allowance, plus how far the market may run until the order
  * arrives; at most half of the distance to liquidation, and at least what a standing market needs. After an inversion it
- * may be farther: what stands already is nearer. So may it be for most of a position in a market that stands still.
+ * may be farther: what stands already is nearer.
  */
-export function placingGap(
-  position: Priced,
-  direction: Direction,
-  scene: SetScene,
-  amountBase: Decimal,
-): Decimal {
+export function placingGap(position: Priced, direction: Direction, scene: SetScene): Decimal {
   const { market, state } = scene;
   const { marks = [], learned: { basis = 0 } = {} } = state;
   const run = runOf(position, travelMs(scene), adverseSpeed(marks, direction, HORIZONS_MS));
-  // Where the mark moves, an order near it soon shows which side is right.
-  const isStill = marks.length > 1 && marks.every(({ mark }) => mark === Number(position.markPrice));
-  const unproven = isStill ? unprovenGap(position, amountBase, scene) : ZERO;
-  const gap = maxDecimal(activationGap(position, asLearned(market, state)).plus(run), unproven);
+  const gap = activationGap(position, asLearned(market, state)).plus(run);
   const left = distanceOf(position, direction);
   if (left === undefined) return gap;
   const share = basis > 0 ? SUSPECTED_SHARE : GAP_SHARE;
@@ -195,8 +166,6 @@ function runOf({ markPrice }: Priced, forMs: number, speed: number): Decimal {
 
 /** The market has moved away from an activation beyond this many times the gap at its current speed. */
 const AWAY_GAPS = 4;
-/** The same for an order placed with an unproven gap, which is wide already. */
-const AWAY_UNPROVEN_GAPS = 1.5;
 
 /** Whether the market is so far from an activation that the order should be moved nearer. */
 export function hasMovedAway(order: OwnOrder, position: ReadPosition, scene: SetScene): boolean {
@@ -208,11 +177,9 @@ export function hasMovedAway(order: OwnOrder, position: ReadPosition, scene: Set
   const towards = runsTowards(order.request, direction);
   const speed = adverseSpeed(scene.state.marks ?? [], towards, SHORT_HORIZON_MS);
   const run = runOf(priced, travelMs(scene) + scene.settings.fillWithinMs, speed);
-  const away = activationGap(priced, allowedFor(order, scene)).plus(run).times(decimalFromNumber(AWAY_GAPS));
-  const unproven = unprovenGap(priced, toDecimal(order.amount), scene);
-  const decided = { ...position, markPrice: order.decidedPrice ?? null };
-  const placed = minDecimal(offsetFromActivation(order, decided) ?? ZERO, unproven);
-  return offset.gt(maxDecimal(away, placed.times(decimalFromNumber(AWAY_UNPROVEN_GAPS))));
+  return offset.gt(
+    activationGap(priced, allowedFor(order, scene)).plus(run).times(decimalFromNumber(AWAY_GAPS)),
+  );
 }
 
 /**

@@ -219,7 +219,7 @@ function pushReduce(need: ReduceNeed, addition: Addition, scene: SetScene, plan:
     pushShape(need, { ...addition, shape: shapeInFavour(view, slippage, scene.market, gap) }, plan);
     return;
   }
-  const gap = placingGap({ ...position, markPrice }, direction, scene, addition.amount);
+  const gap = placingGap({ ...position, markPrice }, direction, scene);
   pushShape(need, { ...addition, shape: shapeReduce(view, slippage, scene.market, gap) }, plan);
 }
 

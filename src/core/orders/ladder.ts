@@ -1,7 +1,7 @@
 import type { BlockReason } from '../audit/audit-event.ts';
 import { leastAmount } from '../intents/targets.ts';
 import type { Cover, CoverAnchor, Intent, LaneState, ReadPosition } from '../lanes/lane-state.ts';
-import { isSameHolding, nearestLiquidation } from '../lanes/market-read.ts';
+import { isSameHolding } from '../lanes/market-read.ts';
 import type { CoverBasis, OwnOrder } from '../lanes/own-order.ts';
 import {
   type Decimal,
@@ -17,7 +17,14 @@ import {
 import type { MarketSettings } from '../quantities/settings.ts';
 import type { Rung } from '../rules/rule.ts';
 import { type OrderPrices, shapeProtect } from './order-prices.ts';
-import { anchorOf, type BlockedStop, CRASH_BASIS, MOST_CLEARANCE, stopBlock } from './protective-stop.ts';
+import {
+  anchorOf,
+  type BlockedStop,
+  CRASH_BASIS,
+  MOST_CLEARANCE,
+  nearestLiquidation,
+  stopBlock,
+} from './protective-stop.ts';
 import type { SetScene } from './want.ts';
 
 /** One stop of a ladder as it should stand. */

@@ -1,7 +1,7 @@
 import type { BlockReason, RemovalReason } from '../audit/audit-event.ts';
 import { leastAmount } from '../intents/targets.ts';
 import type { Cover, CoverAnchor, LaneState, ReadPosition } from '../lanes/lane-state.ts';
-import { findPosition, nearestLiquidation } from '../lanes/market-read.ts';
+import { findPosition } from '../lanes/market-read.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import {
   type Decimal,
@@ -108,6 +108,21 @@ export function desiredStop(
     basis: { liquidationPrice, roomBase },
     anchor,
   };
+}
+
+/**
+ * Returns the nearer of a position's own and its joint liquidation price. The own price assumes that other markets do
+ * not move: if markets fall together, a stop placed by it never triggers.
+ */
+export function nearestLiquidation(
+  { positionId, liquidationPrice, direction }: ReadPosition,
+  { jointLimits = [] }: LaneState,
+): ReadPosition['liquidationPrice'] {
+  const joint = jointLimits.find((limit) => limit.positionId === positionId)?.liquidationPrice;
+  if (joint === undefined || liquidationPrice === null) return liquidationPrice;
+  if (liquidationPrice === 'none') return joint;
+  const isNearer = Number(joint) > Number(liquidationPrice) === (direction === 'long');
+  return isNearer ? joint : liquidationPrice;
 }
 
 /**

@@ -109,7 +109,7 @@ function positionLine(position: ReadPosition, scene: SetScene): string {
     direction === null || markPrice === null
       ? ''
       : [
-          placingGap({ ...position, markPrice }, direction, scene, decimal(position.sizeBase)),
+          placingGap({ ...position, markPrice }, direction, scene),
           gapInFavour({ ...position, markPrice }, direction, scene),
         ];
   const net = [netExposure(position, read), netRoom(position, read, state.orders, true)];
