@@ -189,6 +189,70 @@ describe('a minimum total', () => {
   });
 });
 
+describe('a maximum', () => {
+  const ofTotal =
+    (most: number, words: string): Refuse =>
+    (order) =>
+      numbers(order).amount * numbers(order).price > most
+        ? refusal(30, 'total', words.replace('N', String(most)))
+        : undefined;
+
+  test.each([
+    ['Total amount is greater than N', 5_000, 3],
+    ['Total should be less than or equal to N', 5_000, 3],
+    ['Total is larger than the maximum of N', 1_000, 14],
+  ])(
+    'total, "%s" (%d), is not read as a minimum: what is to go goes in parts at the same prices',
+    async (words, most, parts) => {
+      const { world, refused } = await play({ reduce: 'by: 50%, slippage: [1%, 5%]' }, ofTotal(most, words));
+      expect(refused.length).toBe(1);
+      expect(ledgerOf(world, 'liquidation_started')).toEqual([]);
+      expect(sizeLeft(world)).toBe('0.250');
+      expect(placedBy(world).length).toBeGreaterThanOrEqual(parts);
+      expect(placedBy(world).length).toBeLessThanOrEqual(parts + 1);
+      const sent = audited(world).filter(({ kind }) => kind === 'placing');
+      for (const { order } of sent)
+        expect(Number(order?.price) / Number(order?.activationPrice)).toBeCloseTo(0.99, 3);
+      expect(audited(world).filter(({ kind }) => kind === 'braked')).toEqual([]);
+    },
+  );
+
+  test.each([
+    ['total', ofTotal(5_000, 'Total amount is greater than N')],
+    [
+      'amount',
+      ((order) =>
+        numbers(order).amount > 0.1
+          ? refusal(32, 'amount', 'Given amount is greater than max amount 0.1')
+          : undefined) satisfies Refuse,
+    ],
+  ])('%s closes a whole position in parts too', async (_what, refuse) => {
+    const { world } = await play({ reduce: 'to: 0%, slippage: 1%' }, refuse);
+    expect(ledgerOf(world, 'liquidation_started')).toEqual([]);
+    expect(sizeLeft(world)).toBe('0.000');
+  });
+
+  test.each([
+    ['one', 'at: 60%', 1],
+    ['a ladder', 'ladder: [{ at: 75%, close: 30% }, { at: 88%, close: rest }]', 2],
+  ])(
+    'leaves a standing stop, %s, what fits: it is said, not asked for again and again',
+    async (_what, shape, rungs) => {
+      const { world, refused } = await play(
+        { reduce: 'by: 10%, slippage: 1%', before: `protect: { ${shape} }` },
+        ofTotal(5_000, 'Total amount is greater than N'),
+      );
+      expect(refused.length).toBe(1);
+      const adjusted = audited(world).filter(({ kind, reason }) => kind === 'adjusted' && reason === 'part');
+      const stops = adjusted.filter(({ words }) => words.startsWith('sent for 0.094 of '));
+      expect(stops.length).toBeLessThanOrEqual(2 * rungs);
+      expect(stops.length).toBeGreaterThanOrEqual(rungs);
+      expect(sizeLeft(world)).toBe('0.000');
+      expect(ledgerOf(world, 'liquidation_started')).toEqual([]);
+    },
+  );
+});
+
 describe('steps and a minimum in words', () => {
   const isMultiple = (value: number, step: number): boolean =>
     Math.abs(value / step - Math.round(value / step)) < 1e-9;
