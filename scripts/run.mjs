@@ -23,6 +23,7 @@ const TASKS = {
   demo: { script: 'src/cli/main.ts', args: ['demo'], redis: true },
   test: { script: 'node_modules/vitest/vitest.mjs', args: ['run'], redis: true, tools: true },
   bench: { script: 'test/bench/main.ts' },
+  baseline: { script: 'test/baseline/main.ts' },
   field: { script: 'test/field/main.ts' },
   fuzz: { script: 'test/fuzz/main.ts' },
   soak: { script: 'test/soak/main.ts', redis: true },

@@ -10,6 +10,7 @@ import { playField } from './play.ts';
 import { asText, summaryOf, tablesOf } from './render.ts';
 import { replayCase } from './replay-case.ts';
 import { reportOf } from './report.ts';
+import { SCENARIO_PLACES } from './scenarios.ts';
 import { playSlow, slowText, worseThanStop } from './slow/play-slow.ts';
 
 const HELP = `Plays the field grid: slow, odd, crossed, hedged and refused exchanges in virtual time, in all of which the daemon has to
@@ -108,7 +109,7 @@ async function main(): Promise<number> {
     return worseThanStop(played.results).length === 0 ? 0 : 1;
   }
   const played = await playField(
-    { seed, cases, fixed, controls, withScenarios: !flags['no-scenarios'] },
+    { seed, cases, fixed, controls, scenarios: flags['no-scenarios'] ? 0 : SCENARIO_PLACES.length },
     stop.signal,
     (done, of, what) => progress.show(done / of, `${done} of ${of} (${what})`),
   ).finally(() => progress.end());

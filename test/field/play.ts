@@ -5,7 +5,7 @@ import type { CaseResult } from './judge.ts';
 import { inThreads } from './pool.ts';
 import type { Played } from './report.ts';
 import { SCENARIO_PLACES } from './scenarios.ts';
-import type { Work } from './work.ts';
+import { type Answer, PLAYER, type Work } from './work.ts';
 
 export interface FieldOptions {
   readonly seed: number;
@@ -14,7 +14,8 @@ export interface FieldOptions {
   readonly fixed: Fixed;
   /** Number of accounts that need no action. */
   readonly controls: number;
-  readonly withScenarios: boolean;
+  /** Number of cases of the scenarios, from the first one on. */
+  readonly scenarios: number;
 }
 
 /** At most this many cases are drawn for each wanted one: the rest of the grid may hold nothing preventable. */
@@ -35,7 +36,7 @@ export async function playField(
   const wanted = {
     cases: options.cases,
     controls: options.controls,
-    scenarios: options.withScenarios ? SCENARIO_PLACES.length : 0,
+    scenarios: Math.min(options.scenarios, SCENARIO_PLACES.length),
   };
   let [preventable, nextCase, nextControl, nextScenario] = [0, 0, 0, 0];
   const total = wanted.cases + wanted.controls + wanted.scenarios;
@@ -46,16 +47,19 @@ export async function playField(
     if (preventable >= wanted.cases || nextCase >= MOST_DRAWN * wanted.cases) return undefined;
     return { kind: 'case', seed, fixed, index: nextCase++ };
   };
-  await inThreads(
-    next,
-    (answer) => {
-      if (answer.kind === 'control') controls.set(answer.index, answer.result);
-      else if (answer.kind === 'scenario') scenarios.set(answer.index, answer.result);
-      else if (answer.kind === 'case') {
-        cases.set(answer.index, answer.result);
-        if (answer.result.verdict !== 'unpreventable') preventable += 1;
-      }
-      onProgress(Math.min(preventable, wanted.cases) + controls.size + scenarios.size, total, answer.kind);
+  await inThreads<Work, Answer>(
+    PLAYER,
+    {
+      next,
+      take: (answer) => {
+        if (answer.kind === 'control') controls.set(answer.index, answer.result);
+        else if (answer.kind === 'scenario') scenarios.set(answer.index, answer.result);
+        else if (answer.kind === 'case') {
+          cases.set(answer.index, answer.result);
+          if (answer.result.verdict !== 'unpreventable') preventable += 1;
+        }
+        onProgress(Math.min(preventable, wanted.cases) + controls.size + scenarios.size, total, answer.kind);
+      },
     },
     signal,
   );

@@ -1,21 +1,24 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { ask } from '../support/threads.ts';
-import type { Answer, Work } from './work.ts';
+
+/** Where threads get their work from, and where their answers go. */
+export interface Feed<Work, Answer> {
+  /** Undefined: there is no more. */
+  readonly next: () => Work | undefined;
+  readonly take: (answer: Answer) => void;
+}
 
 /**
- * Plays work in as many threads as there are processors, and passes on each result. Ends when `next` has none left, or
- * when the signal is aborted; work in progress is then dropped.
+ * Plays work in as many threads as there are processors, each of which runs `program`. Ends when there is no more work,
+ * or when the signal is aborted; work in progress is then dropped.
  */
-export async function inThreads(
-  next: () => Work | undefined,
-  take: (answer: Answer) => void,
+export async function inThreads<Work, Answer>(
+  program: URL,
+  { next, take }: Feed<Work, Answer>,
   signal: AbortSignal,
 ): Promise<void> {
-  const workers = Array.from(
-    { length: availableParallelism() },
-    () => new Worker(new URL('./worker.ts', import.meta.url)),
-  );
+  const workers = Array.from({ length: availableParallelism() }, () => new Worker(program));
   const playAll = async (worker: Worker): Promise<void> => {
     for (let work = next(); work !== undefined && !signal.aborted; work = next())
       take(await ask<Answer>(worker, work, signal));

@@ -3,6 +3,9 @@ import type { Fixed } from './covering.ts';
 import type { CaseResult } from './judge.ts';
 import type { SlowResult } from './slow/judge-slow.ts';
 
+/** The program of the threads. */
+export const PLAYER = new URL('./worker.ts', import.meta.url);
+
 /** A thread's task: the case at a place in the sequence of a seed. */
 export interface Work {
   readonly kind: 'case' | 'control' | 'scenario' | 'slow';

@@ -3,6 +3,7 @@ import path from 'node:path';
 
 /** Test files without real times, which run at a lower priority: names below `test/`, or their beginnings. */
 const COMPUTING = [
+  'baseline/',
   'calibration/',
   'config/',
   'core/',

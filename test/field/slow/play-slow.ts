@@ -1,4 +1,5 @@
 import { inThreads } from '../pool.ts';
+import { type Answer, PLAYER, type Work } from '../work.ts';
 import type { SlowResult } from './judge-slow.ts';
 import { SLOW_FACTORS } from './slow-case.ts';
 
@@ -16,11 +17,14 @@ export async function playSlow(
   const startedMs = performance.now();
   const results = new Map<number, SlowResult>();
   let index = 0;
-  await inThreads(
-    () => (index < cases ? { kind: 'slow', seed, fixed: {}, index: index++ } : undefined),
-    (answer) => {
-      if (answer.kind === 'slow') results.set(answer.index, answer.result);
-      onProgress(results.size, cases);
+  await inThreads<Work, Answer>(
+    PLAYER,
+    {
+      next: () => (index < cases ? { kind: 'slow', seed, fixed: {}, index: index++ } : undefined),
+      take: (answer) => {
+        if (answer.kind === 'slow') results.set(answer.index, answer.result);
+        onProgress(results.size, cases);
+      },
     },
     signal,
   );
