@@ -225,8 +225,9 @@ function ownJointDistance({ simulator, account }: ReadScene, seen: AccountQuanti
   const distances = views.flatMap((view) => distanceOf(view) ?? []).filter((distance) => distance >= 0);
   let inverse = 0;
   let worst = 0;
-  for (const position of seen.positions) {
-    const { liquidationPrice, markPrice, markError, market } = position;
+  // A position of unknown side bounds the distance as exactly as either reading of it.
+  const read = seen.positions.flatMap((one) => (one.direction.kind === 'unknown' ? one.ifEither : [one]));
+  for (const { liquidationPrice, markPrice, markError, market } of read) {
     if (markPrice.kind !== 'value' || markError.kind !== 'value') continue;
     // Without a liquidation price it counts by its value.
     worst = Math.max(worst, markError.value / markPrice.value);

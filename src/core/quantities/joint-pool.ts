@@ -126,6 +126,8 @@ interface LiquidationSide {
   readonly isAgreed: boolean;
   /** The coin held as collateral falls with the market on the way to it. */
   readonly isWithCoin: boolean;
+  /** Nothing tells whether it does: the buffer may be larger. */
+  readonly isGuess: boolean;
 }
 
 export function byMarket(
@@ -210,6 +212,7 @@ function liquidationSide(
     buffer: weight * reach,
     bufferError: (weight * priceError) / markPrice,
     isWithCoin,
+    isGuess: held !== 0 && funds?.kind !== 'value',
     isAgreed: prices.every((price) => Math.abs(price - nearest) <= SAME_PRICE * markPrice),
   };
 }
@@ -309,10 +312,16 @@ export function isOnePool(sides: readonly MarketSide[], settings: PoolSettings):
   return [...bounds.values()].every(({ low, high }) => low - high <= SAME_BUFFER * low);
 }
 
-/** The pool's buffer: the smallest that a market implies, else that of the account's own figures. */
+/**
+ * The pool's buffer: the smallest that a market implies, else that of the account's own figures. What a guess may make
+ * too small would count a market without a liquidation price for too much, and it may hedge the others.
+ */
 function bufferOf(sides: readonly MarketSide[], funds: Quantity<number>): Quantity<number> {
   if (new Set(sides.map(({ money }) => money)).size !== 1) return unknown('currenciesDiffer');
-  const told = sides.flatMap(({ liquidation }) => (liquidation === undefined ? [] : [liquidation.buffer]));
+  const isEachTold = sides.every(({ liquidation }) => liquidation !== undefined);
+  const told = sides.flatMap(({ liquidation }) =>
+    liquidation === undefined || (liquidation.isGuess && !isEachTold) ? [] : [liquidation.buffer],
+  );
   return told.length > 0 ? positive(Math.min(...told)) : funds;
 }
 

@@ -250,7 +250,8 @@ function directionOf(
   const isHeld = worth > 0 && worth >= HEAVY_SHARE * amount * Number(record.basePrice ?? 0);
   const isUndecided = isDoubtful || isPassed || isHeld;
   // A price has no upper bound: only a long, or a short whose coin is held, has no price that liquidates it.
-  const isNeverLiquidated = record.liquidationPrice === null && side === 'BOTH' && !isUndecided;
+  const isNeverLiquidated =
+    record.liquidationPrice === null && side === 'BOTH' && worth === 0 && !isUndecided;
   const fitting = isUndecided ? [] : DIRECTIONS.filter((direction) => fits(record, direction));
   // If the figures fit only the side that it was not earlier, it has flipped.
   const shown = fitting.length === 1 ? fitting[0] : (earlier ?? (isNeverLiquidated ? 'long' : undefined));

@@ -48,21 +48,24 @@ export function withShownSide(
   return shown === undefined || others.length > 0 ? position : shown;
 }
 
-/** The positions, those of unknown side on the one that hedges the others: liquidation is no further away than so. */
+/**
+ * The positions, one of unknown side on the side with which a move of all markets exhausts the pool last: liquidation
+ * is no further away than so.
+ */
 export function hedgedAtBest(
   positions: readonly PositionQuantities[],
   settings: PoolSettings,
 ): readonly PositionQuantities[] {
-  const sided = positions.filter(({ direction }) => direction.kind !== 'unknown');
-  if (sided.length === positions.length) return positions;
-  const rest = jointPool(sided, settings);
-  if (rest.kind !== 'value' || rest.value.kind === 'apart') return positions;
-  const hedging = rest.value.pull < 0 ? 'long' : 'short';
-  const hedged = positions.map((position) => {
-    if (position.direction.kind !== 'unknown') return position;
-    return position.ifEither.find(({ direction }) => valueOf(direction) === hedging) ?? position;
-  });
-  return valueOf(jointPool(hedged, settings))?.kind === 'apart' ? positions : hedged;
+  const [hidden, ...others] = positions.filter(({ direction }) => direction.kind === 'unknown');
+  if (hidden === undefined || others.length > 0) return positions;
+  let best = { positions, pull: Number.POSITIVE_INFINITY };
+  for (const side of hidden.ifEither) {
+    const read = positions.map((position) => (position === hidden ? side : position));
+    const pool = valueOf(jointPool(read, settings));
+    if (pool?.kind !== 'pooled') return positions;
+    if (Math.abs(pool.pull) < best.pull) best = { positions: read, pull: Math.abs(pool.pull) };
+  }
+  return best.positions;
 }
 
 /** What the coin and the buffer may differ by from what the config and the other markets say. */
