@@ -75,7 +75,7 @@ interface Leeway {
 }
 
 const AT_MOST: Leeway = { coin: MOST_WORTH, buffer: SAME_BUFFER };
-/** Where both sides are possible: the coin is worth what the config says, or does not move with this market. */
+/** Where both sides are possible: the coin has a market of its own, so that it does not move with this one. */
 const AS_TOLD: Leeway = { coin: 0, buffer: 0.02 };
 
 /** True if its liquidation price may be where the buffer that other markets show is used up. */
