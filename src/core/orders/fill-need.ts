@@ -99,17 +99,16 @@ function roomBesideTakers({ position }: ReduceNeed, scene: SetScene): Decimal | 
 }
 
 /**
- * Whether a standing stop will close the whole position anyway, or what is needed once the last price follows the mark:
- * it is not cancelled for an order that the market would reach later, or a little earlier.
+ * Whether a standing stop will close the whole position anyway, or, passed by the mark, what is needed as soon as the
+ * last price follows: it is not cancelled for an order that the market would reach later, or a little earlier.
  */
 function closesAsMuch({ winner, position, amount }: ReduceNeed, takers: readonly OwnOrder[]): boolean {
-  const isWhole = (order: OwnOrder): boolean =>
-    winner.targetBase === '0' && toDecimal(order.amount).gte(toDecimal(position.sizeBase));
-  return takers.some((order) =>
-    awaitsLastPrice(order, position)
-      ? toDecimal(order.amount).gte(amount)
-      : isWhole(order) && standsInTheWay(order, position),
-  );
+  return takers.some((order) => {
+    const isPassed = awaitsLastPrice(order, position);
+    if (order.role === 'cover' && isPassed && toDecimal(order.amount).gte(amount)) return true;
+    const isWhole = winner.targetBase === '0' && toDecimal(order.amount).gte(toDecimal(position.sizeBase));
+    return isWhole && (isPassed || standsInTheWay(order, position));
+  });
 }
 
 /** Up to this many of our orders on one position can be told apart by their fills. */
