@@ -1,7 +1,6 @@
 import {
   type Decimal,
   decimal,
-  decimalFromNumber,
   formatDecimal,
   maxDecimal,
   toNumber,
@@ -38,7 +37,7 @@ export function endViolations(
       .filter((order) => order.side === closing && isOurs(order))
       .reduce((sum, order) => sum.plus(order.left), ZERO);
     const allowed = maxDecimal(target, other?.amount ?? ZERO).plus(amount.times(TOLERANCE));
-    return amount.minus(ordered).lte(allowed) || ordered.gte(mostAtOnce(exchange, position))
+    return amount.minus(ordered).lte(allowed)
       ? []
       : [
           `5: position ${positionId} of ${accountId} has ${formatDecimal(amount)} at the end, its target is ${formatDecimal(target)}: nothing has ended it, and no order stands`,
@@ -72,17 +71,6 @@ function mayNotReplace({ daemons }: WorldSpec, accountId: string, { events }: Au
 }
 
 type Position = ReturnType<SimulatedExchange['model']['openPositions']>[number];
-
-/** Orders on one position that are told apart by their fills: what these do not take follows once they have filled. */
-const BESIDE = 8;
-
-/** What that many orders take of a position, nearly each of the largest total. */
-function mostAtOnce({ model }: SimulatedExchange, { markPrice }: Position): Decimal {
-  const { maxTotal } = model.readings();
-  const most =
-    maxTotal === 'none' ? Number.POSITIVE_INFINITY : (0.9 * BESIDE * Number(maxTotal)) / toNumber(markPrice);
-  return decimalFromNumber(Math.min(most, Number.MAX_SAFE_INTEGER));
-}
 
 /**
  * Whether the exchange takes no order that could reduce a position: it takes none of this type, the least amount is

@@ -3,13 +3,12 @@ import { decimal, toNumber } from '../../src/core/quantities/decimal.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { PositionSpec, WorldSpec } from '../../src/world/spec.ts';
 import { sliceOf } from '../support/slice.ts';
-import { alterReplies } from './altered-replies.ts';
 
 const START = 100;
 const FALL_MS = 60_000;
 
-const config = (markets: readonly string[], rules: string, isCross: boolean): string => `mode: enforce
-exchange: { baseUrls: ["https://one.example", "https://two.example"]${isCross ? ', marginModel: cross' : ''} }
+const config = (markets: readonly string[], rules: string): string => `mode: enforce
+exchange: { baseUrls: ["https://one.example", "https://two.example"] }
 acting: { cancel: always }
 markets:
 ${markets.map((market) => `  ${market}: { amountStep: "0.001", priceStep: "0.01", minAmount: "0.001", maintenanceMargin: 3%, money: USDT }`).join('\n')}
@@ -30,8 +29,6 @@ interface Scene {
   readonly events?: WorldSpec['events'];
   /** A market that falls as fast as the others, but no further than this. */
   readonly least?: { readonly market: string; readonly fallsTo: number };
-  /** By the config; else derived. */
-  readonly isCross?: boolean;
 }
 
 function sceneOf({
@@ -45,7 +42,6 @@ function sceneOf({
   ownRules = '',
   leverage = 50,
   least,
-  isCross = false,
 }: Scene): WorldSpec {
   const markets = [...new Set(positions.map(({ market }) => market))];
   return {
@@ -82,8 +78,7 @@ function sceneOf({
         tickMs: 100,
       };
     }),
-    daemons:
-      rules === undefined ? [] : [{ name: 'north', config: config(markets, rules, isCross) + ownRules }],
+    daemons: rules === undefined ? [] : [{ name: 'north', config: config(markets, rules) + ownRules }],
     events: [...events],
   };
 }
@@ -359,7 +354,6 @@ test('an account partly in coins whose stops no cancel reaches: the first stop l
   const inCoins = config(
     TEN.map(({ market }) => market),
     'last-resort',
-    false,
   )
     .replace('"https://two.example"]', '"https://two.example"], cancelCoversStops: no')
     .replace('rules: [', 'holdings: { BTC: 427.5 }, rules: [');
@@ -385,51 +379,4 @@ test('an account partly in coins whose stops no cancel reaches: the first stop l
   const activations = placed.map(({ details }) => Number(details?.['activationPrice']));
   expect(new Set(placed.map(({ market }) => market)).size).toBe(10);
   expect(Math.min(...activations)).toBeGreaterThan(START * (1 - 0.06));
-});
-
-const UNTIL = `rules:
-  - id: joint
-    on: account
-    when: { jointDistance: { below: 5% } }
-    do: [{ reduce: { until: { jointDistance: 8% }, slippage: 1% } }]
-`;
-
-/** A long of 10 falls towards its own liquidation; of a small short beside it every record lacks `lacking`. */
-async function besideUnknown(lacking: readonly string[]) {
-  const world = openWorld(
-    sceneOf({
-      positions: [
-        { market: 'C0_PERP', side: 'long', amount: '10' },
-        { market: 'C1_PERP', side: 'short', amount: '0.5' },
-      ],
-      collateral: '200',
-      fallsTo: 0.75,
-      fallMs: 200_000,
-      rules: 'joint',
-      ownRules: UNTIL,
-      least: { market: 'C1_PERP', fallsTo: 0.99 },
-      isCross: true,
-    }),
-  );
-  const told: { readonly kind: string; readonly alarm: boolean; readonly reason: string }[] = [];
-  alterReplies(world, {
-    'collateral-account/positions/open': (body) =>
-      (body as Record<string, unknown>[]).map((record) =>
-        record['market'] === 'C1_PERP'
-          ? Object.fromEntries(Object.entries(record).filter(([name]) => !lacking.includes(name)))
-          : record,
-      ),
-  });
-  await world.run();
-  for (const { events } of world.daemons)
-    for (const event of events) if (event.kind === 'audited') told.push(event.event);
-  return { ...ledgerOf(world), told };
-}
-
-test('a bound below the threshold fired a rule of the account, and nothing was planned: a position beside it shows no profit', async () => {
-  const { orders, liquidations, told } = await besideUnknown(['pnl', 'liquidationPrice', 'basePrice']);
-  expect(orders.length).toBeGreaterThan(0);
-  expect(orders.every(({ market }) => market === 'C0_PERP')).toBe(true);
-  expect(liquidations).toEqual([]);
-  expect(told.filter(({ kind }) => kind === 'blocked')).toEqual([]);
 });

@@ -27,8 +27,6 @@ export type BlockReason =
   | 'noRoomForStop'
   /** No price that the exchange takes now would do. */
   | 'priceBand'
-  /** As many orders as can be told apart stand, or the exchange takes none as large as its own minimum. */
-  | 'noOrderFits'
   | 'positionNotSeen'
   | 'contested'
   | 'reducedByOthers'
@@ -110,9 +108,6 @@ export type RejectionReason =
   /** The amount, or the amount at its price, is too small. */
   | 'minAmount'
   | 'minTotal'
-  /** The amount, or the amount at its price, is too large for one order. */
-  | 'maxAmount'
-  | 'maxTotal'
   /** Pending orders use up a limit or the balance (112, 10). */
   | 'noRoom'
   /** The price is outside the band around the market (250). */

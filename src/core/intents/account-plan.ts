@@ -7,18 +7,10 @@ import {
   toNumber,
   ZERO,
 } from '../quantities/decimal.ts';
-import {
-  byMarket,
-  type JointPool,
-  jointPool,
-  marginBehind,
-  marketSide,
-  type PoolMarket,
-} from '../quantities/joint-pool.ts';
+import { type JointPool, marginBehind, type PoolMarket } from '../quantities/joint-pool.ts';
 import type { PositionQuantities } from '../quantities/position.ts';
-import { type Quantity, unknown } from '../quantities/quantity.ts';
+import { unknown } from '../quantities/quantity.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
-import { hedgedAtBest } from '../quantities/shown-side.ts';
 import { reported } from '../quantities/units.ts';
 import type { ReduceTarget } from '../rules/rule.ts';
 import { distanceTarget } from './targets.ts';
@@ -39,8 +31,6 @@ export interface PlanScene {
   readonly targets: Sizes;
   /** An earlier plan that misses its target by at most this part of it is kept. */
   readonly tolerance: number;
-  /** Some markets of the pool are unknown: each is judged alone. */
-  readonly isInPart?: true;
 }
 
 /** One side of a market that may be reduced, in shares of the pool's buffer per base unit. */
@@ -65,31 +55,19 @@ const USUAL_COST = 0.001;
 
 /**
  * Returns the sizes to leave so that the account reaches a target at the least cost. No reduction may by itself bring
- * liquidation nearer, such as closing a hedge first. `undefined`: an input is unknown, and what is known plans nothing.
+ * liquidation nearer, such as closing a hedge first. `undefined`: an input is unknown.
  */
 export function planAccount(
   target: AccountTarget,
   account: AccountQuantities,
   scene: PlanScene,
 ): Sizes | undefined {
-  const { pool, jointDistance } = account;
-  if (target.kind === 'untilMarginUsage')
-    return pool.kind === 'value' ? planMarginUsage(target, pool.value, account, scene) : undefined;
-  if (pool.kind === 'value') return planDistance(target.distance, pool.value, account, scene);
-  const told = jointDistance.kind === 'atMost' ? toldPool(account) : pool;
-  if (told.kind !== 'value') return undefined;
-  const sizes = planDistance(target.distance, told.value, account, { ...scene, isInPart: true });
-  return sizes.size === 0 ? undefined : sizes;
-}
-
-/** The pool of the markets that are known; what is unknown may hedge all of them together, but none alone. */
-function toldPool({ positions, settings }: AccountQuantities): Quantity<JointPool> {
-  const markets = [...byMarket(hedgedAtBest(positions, settings)).values()];
-  return jointPool(markets.filter((legs) => marketSide(legs, settings).kind === 'value').flat(), settings);
-}
-
-function planDistance(wanted: number, pool: JointPool, account: AccountQuantities, scene: PlanScene): Sizes {
-  return pool.kind === 'apart' ? planApart(wanted, account, scene) : planPooled(wanted, pool, account, scene);
+  const { pool } = account;
+  if (pool.kind !== 'value') return undefined;
+  if (target.kind === 'untilMarginUsage') return planMarginUsage(target, pool.value, account, scene);
+  return pool.value.kind === 'apart'
+    ? planApart(target.distance, account, scene)
+    : planPooled(target.distance, pool.value, account, scene);
 }
 
 /** Plans positions that share no margin: each is reduced to its own distance, or closed where that does not help. */
@@ -154,7 +132,7 @@ function planPooled(wanted: number, pool: Pooled, account: AccountQuantities, sc
   }
   const helping = sides.filter(({ sign }) => sign === Math.sign(pull));
   const missing = (Math.abs(pull) * wanted - buffer) * before.buffer;
-  if (scene.isInPart !== true) takeCheapest(helping, taken, missing, (side) => gainPerBase(side, wanted));
+  takeCheapest(helping, taken, missing, (side) => gainPerBase(side, wanted));
   holdHedges(taken, { ...pool, direction: Math.sign(before.pull) }, account, scene);
   return leaveAll(taken, scene);
 }

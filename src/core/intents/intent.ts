@@ -380,8 +380,6 @@ export const BLOCK_WORDS: Readonly<Record<BlockReason, string>> = {
     'somebody else reduces the position whenever a rule does: it is not reduced again before a margin call, or for an hour',
   netExposure: 'the other side of the market is open: more would raise the net exposure',
   priorOrders: 'orders of an earlier store epoch may still be open, and overshoot is forbidden',
-  noOrderFits:
-    'no further order fits: eight stand already, or the exchange takes none at once that is worth its minimum',
   stopNotCancellable: 'our orders stand, and none is cancelled for another one',
   cancelForbidden: 'an order of ours may still stand, and cancel is forbidden',
 };

@@ -191,7 +191,6 @@ function isCauseGone(
     case 'blocked:markUnknown':
     case 'blocked:markTooCoarse':
       return position.direction !== null && position.markPrice !== null;
-    case 'blocked:noOrderFits':
     case 'blocked:stopNotCancellable':
     case 'blocked:cancelForbidden':
       return !state.orders.some((order) => order.positionId === position.positionId);

@@ -106,15 +106,6 @@ export function leastAmount({ amountStep, minAmount, bounds }: MarketSettings, p
   return maxDecimal(least, roundToStep(ofTotal, step, 'up'));
 }
 
-/** The amount, or as much of it as one order at this price may have. */
-export function fitting(amount: Decimal, price: Decimal, { amountStep, bounds }: MarketSettings): Decimal {
-  const { maxAmount, maxTotal } = bounds ?? {};
-  if (maxAmount === undefined && maxTotal === undefined) return amount;
-  const ofTotal = maxTotal === undefined ? amount : divide(toDecimal(maxTotal), price, TARGET_PLACES, 'down');
-  const most = minDecimal(ofTotal, maxAmount === undefined ? amount : toDecimal(maxAmount));
-  return amount.lte(most) ? amount : roundToStep(most, toDecimal(amountStep), 'down');
-}
-
 /** Why a size counts as at its target; `undefined` while something is left to do. */
 export function reachedBy(
   size: Decimal,

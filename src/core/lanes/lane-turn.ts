@@ -6,7 +6,7 @@ import { orderTypesOf, requestOf } from '../orders/order-request.ts';
 import { stopsOf } from '../orders/outstanding.ts';
 import { trialOrder } from '../orders/trial-order.ts';
 import type { Want } from '../orders/want.ts';
-import { type Decimal, formatDecimal } from '../quantities/decimal.ts';
+import { formatDecimal } from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
 import { about, type LaneScene } from './lane-change.ts';
 import type { CancelStep, LaneState, MarketRead, PlaceStep, RetryKind, Step } from './lane-state.ts';
@@ -98,7 +98,6 @@ export function placeStep(state: LaneState, want: Want, turn: Turn, ahead: boole
     ...(want.resend?.neverConfirmed === true ? { neverConfirmed: true } : {}),
   };
   if (why !== undefined) auditOvershoot(order, want, why, turn);
-  if (want.partOf !== undefined) auditPart(order, want.partOf, turn);
   const inHurry = ahead || isRacing(want.position, state, turn.settings);
   const hurry = inHurry ? { answerWithinMs: hurriedAnswerMs(state) } : {};
   return { kind: 'place', request, order, ahead, isResend, anchor: want.anchor, ...hurry };
@@ -112,11 +111,6 @@ function hurriedAnswerMs(state: LaneState): number {
   const { latestRead } = state;
   const usualMs = latestRead === null ? Number.POSITIVE_INFINITY : roundTripOf(state, latestRead);
   return Math.max(LEAST_ANSWER_MS, ANSWER_ROUND_TRIPS * usualMs);
-}
-
-function auditPart(order: OwnOrder, whole: Decimal, { audit }: Turn): void {
-  const words = `sent for ${order.amount} of ${formatDecimal(whole)}: the exchange takes no larger order`;
-  audit.emit({ kind: 'adjusted', ...about(order), reason: 'part', words, order: order.request });
 }
 
 type OvershootReason = keyof typeof OVERSHOOT_WORDS;

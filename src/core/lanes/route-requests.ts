@@ -81,7 +81,6 @@ export function routeRequests(state: RouteState, inputs: RouteInputs): Routed {
   const byMarket = new Map<string, LaneRequest[]>();
   const accountWide: ActionRequest[] = [];
   const waiting: ActionRequest[] = [];
-  const unplanned = new Set<ActionRequest>();
   for (const request of inputs.active) {
     if (request.action.kind === 'notify') continue;
     if (request.action.kind === 'cancelAll' && request.action.scope === 'account') {
@@ -93,7 +92,6 @@ export function routeRequests(state: RouteState, inputs: RouteInputs): Routed {
     const refs = meant && planned(request, meant, inputs);
     if (refs === undefined) {
       waiting.push(request);
-      if (meant !== undefined) unplanned.add(request);
       continue;
     }
     routes[key] = refs;
@@ -104,7 +102,7 @@ export function routeRequests(state: RouteState, inputs: RouteInputs): Routed {
       byMarket.set(market, [...(byMarket.get(market) ?? []), entry]);
     }
   }
-  const kept = stillWaiting(state.waiting ?? {}, waiting, unplanned, inputs);
+  const kept = stillWaiting(state.waiting ?? {}, waiting, inputs);
   const next: RouteState = {
     version: 1,
     routes,
@@ -117,7 +115,6 @@ export function routeRequests(state: RouteState, inputs: RouteInputs): Routed {
 function stillWaiting(
   before: NonNullable<RouteState['waiting']>,
   requests: readonly ActionRequest[],
-  unplanned: ReadonlySet<ActionRequest>,
   { active, conclusive, accountId, intentTtlMs, nowMs }: RouteInputs,
 ): { readonly waiting: NonNullable<RouteState['waiting']>; readonly events: readonly AuditEvent[] } {
   const audit = recorder(accountId, undefined, nowMs);
@@ -131,11 +128,6 @@ function stillWaiting(
     if (waiting[key] !== undefined) continue;
     // A clock that was set back must not lengthen the wait.
     const sinceMs = Math.min(before[key]?.sinceMs ?? nowMs, nowMs);
-    if (before[key] === undefined && unplanned.has(request)) {
-      const { ruleId, mode } = request;
-      const words = 'what its positions share is not known, so that no reduction can be planned yet';
-      audit.emit({ kind: 'blocked', key, ruleId, reason: WAITED_IN_VAIN, words, alarm: mode !== 'observe' });
-    }
     const isOver = nowMs - sinceMs >= intentTtlMs;
     if (isOver && before[key]?.failed !== true) {
       const { ruleId, mode } = request;

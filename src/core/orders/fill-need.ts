@@ -166,7 +166,7 @@ function addBeside(need: SizedNeed, slippage: number, scene: SetScene, plan: Set
   }
   if (resend(need, scene, plan) || (why === undefined && !(isFull && missing.gte(least)))) return;
   const blocked = scene.settings.cancel === 'never' ? 'cancelForbidden' : 'stopNotCancellable';
-  plan.blocked.push({ key: need.winner.key, why: why === undefined ? 'noOrderFits' : blocked });
+  plan.blocked.push({ key: need.winner.key, why: blocked });
 }
 
 function resend(need: SizedNeed, scene: SetScene, plan: SetPlan): boolean {

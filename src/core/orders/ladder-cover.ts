@@ -15,7 +15,7 @@ import { speedTowards } from './activation-gap.ts';
 import { isKnownById, REPLACED_WITHIN_MS } from './cancel-policy.ts';
 import type { DesiredLadder, DesiredRung } from './ladder.ts';
 import { offsetFromActivation, outstandingBase } from './outstanding.ts';
-import { isFullSize, type JudgedCovers, leavesNoRoom, NOTHING } from './protective-stop.ts';
+import { type JudgedCovers, leavesNoRoom, NOTHING } from './protective-stop.ts';
 import type { Removal, SetScene, Want } from './want.ts';
 
 /** Rungs are placed anew when liquidation has moved by more than this share of the remaining distance. */
@@ -134,8 +134,7 @@ function missingRungs(
     const standing = outstandingBase(current, (order) => isRungOf(order, rung));
     const missing = roundToStep(minDecimal(rung.amount.minus(standing), left), step, 'down');
     const generations = own.filter((order) => isRungOf(order, rung)).length;
-    const isFull = current.some((one) => isRungOf(one, rung) && isFullSize(one, rung.amount, market));
-    if (isFull || missing.lt(leastAmount(market)) || generations >= MOST_GENERATIONS) continue;
+    if (missing.lt(leastAmount(market)) || generations >= MOST_GENERATIONS) continue;
     left = left.minus(missing);
     wants.unshift(wantFor(ladder, rung, missing));
   }

@@ -105,7 +105,6 @@ export function lessonOf(
 }
 
 const BOUND_WORDS = { step: 'a step of', least: 'at least', most: 'at most' } as const;
-const OF_AMOUNT = { step: 'amountStep', least: 'minAmount', most: 'maxAmount' } as const;
 /** Largest allowance between mark and last price that is learned. */
 export const LARGEST_BASIS = 0.1;
 /** With less, a limit price is no nearer to the market. */
@@ -127,14 +126,14 @@ function boundLesson(
   const text = formatDecimal(value);
   const mark = markOf(read);
   const part = (one: number) => (mark === undefined ? 1 : one / mark);
-  if (reason === 'minTotal' || reason === 'maxTotal') {
-    if (kind === 'step' || !breaks(amount.times(price))) return undefined;
-    if (kind === 'most') return { maxTotal: text };
+  if (reason === 'minTotal') {
     const at = trial === true ? totalAt : Math.min(totalAt, part(toNumber(price)) * A_STEP_LOWER);
-    return { minTotal: text, totalAt: at };
+    return kind === 'least' && breaks(amount.times(price)) ? { minTotal: text, totalAt: at } : undefined;
   }
-  if (reason === 'amountStep' || reason === 'minAmount' || reason === 'maxAmount')
-    return breaks(amount) ? { [OF_AMOUNT[kind]]: text } : undefined;
+  if (reason === 'amountStep' || reason === 'minAmount') {
+    if (kind === 'most' || !breaks(amount)) return undefined;
+    return kind === 'step' ? { amountStep: text } : { minAmount: text };
+  }
   const isPrice = reason === 'priceStep' || reason === 'priceBand';
   if (!isPrice || !(breaks(price) || breaks(toDecimal(request.activationPrice)))) return undefined;
   if (kind === 'step') return { priceStep: text };

@@ -1,6 +1,6 @@
 import { isOpen } from '../intents/intent.ts';
 import { hasOwnMargin } from '../intents/own-margin.ts';
-import { fitting, leastAmount, reductionAmount } from '../intents/targets.ts';
+import { leastAmount, reductionAmount } from '../intents/targets.ts';
 import { isHeld, isUncertain, withHeld } from '../lanes/absence.ts';
 import type { Intent, ReadPosition } from '../lanes/lane-state.ts';
 import { findPosition } from '../lanes/market-read.ts';
@@ -13,7 +13,6 @@ import {
   minDecimal,
   roundToStep,
   toDecimal,
-  toNumber,
   ZERO,
 } from '../quantities/decimal.ts';
 import { canRemove } from './beside.ts';
@@ -31,32 +30,11 @@ export function orderSetDifference(scene: SetScene): SetDifference {
   removeOrphans(scene, plan);
   for (const position of scene.read.positions) differOne(position, scene, plan);
   blockUnseen(scene, plan);
-  splitToFit(scene, plan);
   const wished = plan.place;
   trimToNet(scene, plan);
   removeUnproven(wished, scene, plan);
   removeTrials(scene, plan);
   return separateStanding(plan, scene);
-}
-
-/**
- * Limits each order to what the exchange takes at once. What is left of a reduction follows beside it, in equal parts:
- * a small rest would wait until the others have filled.
- */
-function splitToFit({ market }: SetScene, plan: SetPlan): void {
-  plan.place = plan.place.flatMap((want): readonly Want[] => {
-    const most = fitting(want.amount, toDecimal(want.prices.price), market);
-    if (want.resend !== null || most.eq(want.amount)) return [want];
-    if (most.lt(leastAmount(market))) {
-      plan.blocked.push({ key: want.key, why: 'noOrderFits' });
-      return [];
-    }
-    const parts = Math.ceil(toNumber(want.amount) / toNumber(most));
-    const equal = want.amount.times(decimalFromNumber(1 / parts));
-    const part = roundToStep(equal, toDecimal(market.amountStep), 'up');
-    const amount = want.role === 'cover' ? most : minDecimal(part, most);
-    return [{ ...want, amount, partOf: want.amount }];
-  });
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { BlockReason, RemovalReason } from '../audit/audit-event.ts';
-import { fitting, leastAmount } from '../intents/targets.ts';
+import { leastAmount } from '../intents/targets.ts';
 import type { Cover, CoverAnchor, LaneState, ReadPosition } from '../lanes/lane-state.ts';
 import { findPosition } from '../lanes/market-read.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
@@ -14,7 +14,6 @@ import {
   toNumber,
   ZERO,
 } from '../quantities/decimal.ts';
-import type { MarketSettings } from '../quantities/settings.ts';
 import type { OwnStop } from '../quantities/snapshot.ts';
 import { speedTowards } from './activation-gap.ts';
 import { isKnownById, PROOF_MS, REPLACED_WITHIN_MS } from './cancel-policy.ts';
@@ -308,15 +307,11 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
   }
   // The exchange may have trimmed a rounded-up amount to the size.
   const needed = minDecimal(stop.amount, toDecimal(stop.position.sizeBase));
-  if (!isFullSize(latest, needed, scene.market)) {
+  if (toDecimal(latest.amount).lt(needed)) {
     return stop.isTrimmed ? placed(stop) : all('noRoom');
   }
   return NOTHING;
 }
-
-/** Whether an order is of the needed amount, or of what the exchange takes at once. */
-export const isFullSize = ({ amount, request }: OwnOrder, needed: Decimal, market: MarketSettings): boolean =>
-  toDecimal(amount).gte(fitting(needed, toDecimal(request.price), market));
 
 /**
  * Whether a stop stays although it should stand farther away. While rules reduce in a fast market, the cancel would

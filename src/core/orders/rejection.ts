@@ -50,20 +50,17 @@ const BLAMED: ReadonlyMap<string, string | undefined> = new Map([
   ['priceInvalid', 'price'],
 ]);
 
-type Meanings = Partial<Record<Bound['kind'], RejectionReason>> & { readonly else: RejectionReason };
-
-/** By the field that is blamed: what words about a step or a bound mean, and what no such words mean. */
-const BY_FIELD: readonly (readonly [RegExp, Meanings])[] = [
-  [/^(price|activation.*)$/i, { least: 'priceBand', most: 'priceBand', else: 'priceStep' }],
-  [/^amount$/i, { least: 'minAmount', most: 'maxAmount', else: 'amountStep' }],
-  [/^total$/i, { step: 'other', most: 'maxTotal', else: 'minTotal' }],
-  [/^position_?side$/i, { else: 'hedgeSide' }],
-  [/^(market|order_?type)$/i, { else: 'marketClosed' }],
+/** By the field that is blamed: what words about a step and about a bound mean, and what no such words mean. */
+const BY_FIELD: readonly (readonly [RegExp, Record<'step' | 'bound' | 'else', RejectionReason>])[] = [
+  [/^(price|activation.*)$/i, { step: 'priceStep', bound: 'priceBand', else: 'priceStep' }],
+  [/^amount$/i, { step: 'amountStep', bound: 'minAmount', else: 'amountStep' }],
+  [/^total$/i, { step: 'other', bound: 'minTotal', else: 'minTotal' }],
+  [/^position_?side$/i, { step: 'hedgeSide', bound: 'hedgeSide', else: 'hedgeSide' }],
+  [/^(market|order_?type)$/i, { step: 'marketClosed', bound: 'marketClosed', else: 'marketClosed' }],
 ];
 const STEP_WORDS = /\bstep\b|\bmultiple of\b|\bprecision\b|\bdecimal places\b|\btick\b/i;
 const BOUND_WORDS =
   /\bthan\b|\bat (least|most)\b|\bmin(imum|imal)?\b|\bmax(imum|imal)?\b|\btoo (small|large|low|high)\b/i;
-const MOST_WORDS = /\bmost\b|\bmax(imum|imal)?\b|\btoo (large|high)\b|\bexceed/i;
 /** Words of a refusal that say where the market is, not which prices it takes: it has passed the activation. */
 const PASSED_WORDS =
   /\balready\b|\bbeen passed\b|\bimmediately\b|\bwrong side\b|\b(last|mark|market|current) price\b/i;
@@ -79,16 +76,7 @@ function reasonInWords({ name, fields = {}, message = '' }: RefusedOrder): Rejec
   const [, reasons] = BY_FIELD.find(([blamed]) => blamed.test(field)) ?? [];
   if (/^activation/i.test(field) && !STEP_WORDS.test(words) && PASSED_WORDS.test(words))
     return 'activationPassed';
-  return reasons?.[kindIn(words) ?? 'else'] ?? reasons?.else;
-}
-
-/** What the words are about. An upper bound is one that names nothing else: "between" is told by what breaks it. */
-function kindIn(words: string): Bound['kind'] | undefined {
-  if (STEP_WORDS.test(words)) return 'step';
-  if (!BOUND_WORDS.test(words)) return undefined;
-  const kinds = boundsIn({ message: words }).map(({ kind }) => kind);
-  const isMost = kinds.length === 0 ? MOST_WORDS.test(words) : kinds.every((kind) => kind === 'most');
-  return isMost ? 'most' : 'least';
+  return reasons?.[STEP_WORDS.test(words) ? 'step' : BOUND_WORDS.test(words) ? 'bound' : 'else'];
 }
 
 const wordsOf = ({ message = '', fields = {} }: Partial<RefusedOrder>): string =>

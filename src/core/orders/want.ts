@@ -25,8 +25,6 @@ export interface Want {
   readonly resend: OwnOrder | null;
   /** Stands beside an order that may fill as well; together they may take too much. */
   readonly mayAddUp?: boolean;
-  /** All that is to go, of which the exchange takes no more at once. */
-  readonly partOf?: Decimal;
   /** Only shows whether orders are accepted. */
   readonly isTrial?: boolean;
 }

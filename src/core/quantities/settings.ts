@@ -24,9 +24,6 @@ export interface MarketSettings {
 export interface TaughtBounds {
   /** Least amount times limit price, money. */
   readonly minTotal?: DecimalString | undefined;
-  /** Most of one order: amount times limit price, money, and amount. */
-  readonly maxTotal?: DecimalString | undefined;
-  readonly maxAmount?: DecimalString | undefined;
   /** Of a price, parts of the mark. */
   readonly lowestPart?: number | undefined;
   readonly highestPart?: number | undefined;

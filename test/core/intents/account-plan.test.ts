@@ -188,15 +188,11 @@ describe('a reduction for the account as a whole', () => {
     expect(plan(until(0.1), accountOf([{ base: 1 }], 60)).size).toBe(0);
   });
 
-  test('of a pool only partly known reduces what its own market alone tells, and else waits', () => {
+  test('waits while the pool is unknown', () => {
     const { unrealizedPnl: _pnl, ...blind } = position({ positionId: '9', market: 'C9_PERP' });
     const account = new AccountQuantities(positionsSnapshot([position(), blind], at(0)), settings(), at(0));
     const scene = { matching: new Set(['42']), targets: new Map(), tolerance: 0.1 };
-    expect(account.pool.kind).toBe('unknown');
-    expect([...(planAccount(until(0.2), account, scene) ?? [])]).toEqual([['42', '1.13392857143']]);
-    expect(planAccount(until(0.02), account, scene)).toBeUndefined();
-    const usage = { kind: 'untilMarginUsage', asset: 'USDT', usage: 0.1 } as const;
-    expect(planAccount(usage, account, scene)).toBeUndefined();
+    expect(planAccount(until(0.2), account, scene)).toBeUndefined();
   });
 
   test('of positions that share nothing reduces each to its own distance', () => {

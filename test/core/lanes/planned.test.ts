@@ -107,9 +107,6 @@ describe('routes of a reduction for the whole account', () => {
     const plan = () => undefined;
     const first = routeRequests(NO_ROUTES, inputs({ plan }));
     expect(first.waiting).toEqual([request]);
-    // Told at once, and once.
-    expect(first.events.map(({ kind, alarm }) => [kind, alarm])).toEqual([['blocked', true]]);
-    expect(routeRequests(first.state, inputs({ plan })).events).toEqual([]);
     const late = routeRequests(first.state, inputs({ plan, nowMs: 61_000 }));
     expect(late.events.map(({ reason }) => reason)).toEqual(['failed:positionsUnknown']);
     const known = routeRequests(NO_ROUTES, inputs());
