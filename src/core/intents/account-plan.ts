@@ -64,7 +64,10 @@ export function planAccount(
 ): Sizes | undefined {
   const { pool } = account;
   if (pool.kind !== 'value') return undefined;
-  if (target.kind === 'untilMarginUsage') return planMarginUsage(target, pool.value, account, scene);
+  if (target.kind === 'untilMarginUsage') {
+    const isSided = account.positions.every(({ direction }) => direction.kind !== 'unknown');
+    return isSided ? planMarginUsage(target, pool.value, account, scene) : undefined;
+  }
   return pool.value.kind === 'apart'
     ? planApart(target.distance, account, scene)
     : planPooled(target.distance, pool.value, account, scene);

@@ -50,7 +50,8 @@ export function withShownSide(
 
 /**
  * The positions, one of unknown side on the side with which a move of all markets exhausts the pool last: liquidation
- * is no further away than so.
+ * is no further away than so. As they are where the sides differ in which way prices have to move for it, so that one
+ * of them makes hedges of what the other endangers, or where the buffer is only guessed.
  */
 export function hedgedAtBest(
   positions: readonly PositionQuantities[],
@@ -58,14 +59,18 @@ export function hedgedAtBest(
 ): readonly PositionQuantities[] {
   const [hidden, ...others] = positions.filter(({ direction }) => direction.kind === 'unknown');
   if (hidden === undefined || others.length > 0) return positions;
-  let best = { positions, pull: Number.POSITIVE_INFINITY };
-  for (const side of hidden.ifEither) {
+  const readings = hidden.ifEither.map((side) => {
     const read = positions.map((position) => (position === hidden ? side : position));
     const pool = valueOf(jointPool(read, settings));
-    if (pool?.kind !== 'pooled') return positions;
-    if (Math.abs(pool.pull) < best.pull) best = { positions: read, pull: Math.abs(pool.pull) };
-  }
-  return best.positions;
+    const isTold = [...byMarket(read).values()].every(
+      (legs) => valueOf(marketSide(legs, settings))?.liquidation?.isGuess !== true,
+    );
+    return { read, pull: pool?.kind === 'pooled' && isTold ? pool.pull : 0 };
+  });
+  const [first, second] = readings.toSorted((a, b) => Math.abs(a.pull) - Math.abs(b.pull));
+  return first === undefined || second === undefined || first.pull * second.pull <= 0
+    ? positions
+    : first.read;
 }
 
 /** What the coin and the buffer may differ by from what the config and the other markets say. */

@@ -67,7 +67,11 @@ test('one position of unknown side leaves the others a joint price for their sto
     settings({ marginModel: 'cross', bothSign: 'unsigned', holdings: { SOL: 500 } }),
   );
   const records = ['BTC', 'ETH', 'XRP', 'SOL'].map((coin, index) =>
-    position({ positionId: String(index), market: `${coin}_PERP`, liquidationPrice: d('20') }),
+    position({
+      positionId: String(index),
+      market: `${coin}_PERP`,
+      liquidationPrice: coin === 'SOL' ? null : d('20'),
+    }),
   );
   const byMarket = readPositions(positionsSnapshot(records), emptyAccountState('desk-1'), rules);
   expect(byMarket.get('SOL_PERP')).toMatchObject([{ direction: null }]);

@@ -286,8 +286,22 @@ describe('jointDistance', () => {
       kind: 'atMost',
       value: expect.closeTo(0.061 / 0.9, 4),
     });
-    const short = long(9, 0.61, { liquidationPrice: null, amount: d('-1') });
-    expect(value(jointOf([...nine, short], held))).toBeCloseTo(0.061 / 0.9, 4);
+    const covering = long(9, 0.61, { liquidationPrice: null, amount: d('-1') });
+    expect(value(jointOf([...nine, covering], held))).toBeCloseTo(0.061 / 0.9, 4);
+  });
+
+  test('a position whose side decides which way prices have to move leaves the pool unknown', () => {
+    // As a long it is what the short hedges, as a short they are one danger.
+    const hidden = long(0, 0.1, {
+      amount: d('4'),
+      unrealizedPnl: d('40.0000'),
+      liquidationPrice: d('100.0'),
+    });
+    const hedge = short(1, 0.58);
+    const account = accountOf([hidden, hedge], { bothSign: 'unsigned', holdings: { C0: 220 } });
+    expect(account.pool.kind).toBe('unknown');
+    for (const position of account.positions)
+      expect(jointLiquidationPrice(position, account.pool)).toBeUndefined();
   });
 
   /** Bought at 100, now at 80: 2 % past its liquidation price. */
