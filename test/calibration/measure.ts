@@ -18,6 +18,8 @@ const DISTANCES = [0.002, 0.005, 0.01, 0.02, 0.04, 0.08] as const;
 /** Bounds of the bins of chances. */
 export const BOUNDS = [0, 0.01, 0.05, 0.1, 0.15, 0.25, 0.4, 0.6, 0.8, 0.95, 1] as const;
 const ASKED_EVERY_MS = 30_000;
+/** A horizon of a smaller part of a candle than this asks for the way through it, which is a model's, not a market's. */
+const LEAST_PART_OF_CANDLE = 1 / 12;
 
 export interface Bin {
   count: number;
@@ -74,7 +76,8 @@ export interface Walked {
 
 /** Forecasts at every half minute of a file, and adds the outcomes. */
 export function measure(walked: Walked, tallies: Tallies): void {
-  const { sampleMs } = walked;
+  const { sampleMs, series } = walked;
+  const leastMs = series.kind === 'candles' ? series.candleMs * LEAST_PART_OF_CANDLE : 0;
   const samples = sampled(walked);
   const prices = samples.map(({ last }) => last);
   const ahead = new Map(
@@ -91,7 +94,7 @@ export function measure(walked: Walked, tallies: Tallies): void {
     if (index % every !== every - 1) continue;
     for (const [horizonMs, tally] of tallies) {
       const reached = ahead.get(horizonMs)?.[index];
-      if (reached === undefined) continue;
+      if (reached === undefined || horizonMs < leastMs) continue;
       if (motion.kind === 'value') ask(tally, motion.value, { price, horizonMs, reached });
       else tally.unknown += 2 * DISTANCES.length;
     }
