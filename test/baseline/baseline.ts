@@ -229,7 +229,7 @@ function print(io: Io, rows: readonly Row[], json: boolean): void {
   for (const line of tableLines(io, table)) printLine(io, line);
 }
 
-/** A unit is said where the row does not say it. */
+/** Adds the unit where the name of the row lacks it. */
 function valueText(value: number | string | null, unit: string | undefined): string {
   if (value === null) return '';
   return unit === undefined || unit === 'files' || unit === 'lines' ? String(value) : `${value} ${unit}`;

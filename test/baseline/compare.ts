@@ -11,7 +11,7 @@ export interface Row {
   readonly before: number | string | null;
   readonly now: number | string | null;
   readonly unit?: string;
-  /** Of two numbers that are compared by it: now / before. */
+  /** `now / before`, for numbers that are compared as ratios. */
   readonly ratio?: number;
   /** `noise`: of a bench within the tolerance, of anything else not judged. Null: nothing was stored before. */
   readonly verdict: Verdict | null;
@@ -162,7 +162,7 @@ function gridRows(before: Values, now: Values, seed: number): readonly Row[] {
     moreIsBetter(row('prevented, share', [share(was), share(is)], '%')),
     idsRow(`seed ${seed}: lost`, was.lost, is.lost),
     idsRow(`seed ${seed}: accounts that needed nothing, harmed`, was.harmed, is.harmed),
-    // Of fewer cases there may be fewer.
+    // Fewer cases may meet fewer errors.
     row('unexpected errors', [isAll ? errors(before) : Math.min(errors(before), errors(now)), errors(now)]),
   ];
 }
@@ -187,7 +187,7 @@ function idsText(ids: readonly string[]): string {
   return ids.length === 0 ? 'none' : ids.join(' ');
 }
 
-/** Of these more is better. */
+/** Figures for which more is better. */
 const RATES = /PerSecond$/;
 
 function benchRow(before: Figure | undefined, now: Figure | undefined, what: string): Row {

@@ -4,7 +4,7 @@ import type { Figure } from './figures.ts';
 
 /** Verdicts by their letters; the place of a letter is the number in the case's id. */
 const LETTERS = { prevented: 'p', liquidated: 'l', unpreventable: 'u' } as const;
-/** Of a control, an account that needs nothing. */
+/** Results of a control, which is an account that needs nothing. */
 const CONTROL = { harmed: 'h', fine: 'f' } as const;
 
 /** Plays the grid of each seed: so many preventable cases, a tenth of controls, and as many cases of the scenarios. */

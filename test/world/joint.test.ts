@@ -380,3 +380,30 @@ test('an account partly in coins whose stops no cancel reaches: the first stop l
   expect(new Set(placed.map(({ market }) => market)).size).toBe(10);
   expect(Math.min(...activations)).toBeGreaterThan(START * (1 - 0.06));
 });
+
+test('many small longs without a sign and without a liquidation price are reduced before they show one', async () => {
+  const forty = Array.from(
+    { length: 40 },
+    (_, index): PositionSpec => ({ market: `C${index}_PERP`, side: 'long', amount: '2.5' }),
+  );
+  const scene = { positions: forty, collateral: '1400', fallsTo: 0.85, fallMs: 90_000 };
+  const unprotected = openWorld(sceneOf(scene));
+  await unprotected.run();
+  expect(ledgerOf(unprotected).liquidations).not.toEqual([]);
+  const spec = sceneOf({ ...scene, rules: 'balanced' });
+  const world = openWorld({
+    ...spec,
+    exchange: { ...spec.exchange, readings: { shortAmount: 'unsigned' } },
+    daemons: spec.daemons.map(({ name, config: signed }) => ({
+      name,
+      config: signed.replace('exchange: {', 'exchange: { bothSign: unsigned,'),
+    })),
+  });
+  await world.run(() => ledgerOf(world).orders.length > 0);
+  const prices = world.exchange.model.openPositions('desk-1').map(({ liquidationPrice }) => liquidationPrice);
+  expect(prices).toEqual(forty.map(() => null));
+  await world.run();
+  const { liquidations } = ledgerOf(world);
+  const calls = world.exchange.model.ledger({ kinds: ['margin_call'], accountId: 'desk-1' });
+  expect([calls, liquidations, world.errors]).toEqual([[], [], []]);
+});

@@ -77,8 +77,7 @@ export function withBasis(intent: Intent, position: ReadPosition, scene: SettleS
 
 /**
  * Part of the way to liquidation as it was when a rule fired: a mark that has gone it since is another danger. At a
- * margin call that way is no longer than the maintenance margin, however far the own liquidation price of a position
- * of many is.
+ * margin call that way is at most the maintenance margin: one position of many shows a liquidation price far away.
  */
 const ANOTHER_DANGER = 0.5;
 

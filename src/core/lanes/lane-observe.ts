@@ -186,8 +186,8 @@ function showsEarlierPosition(read: MarketRead, before: MarketRead | null): bool
 }
 
 /**
- * Whether a position grew: stale reads keep the smaller size. One left out of the list has its last seen size, also
- * where complete lists lack it, unless an order of ours may have closed it.
+ * Whether a position grew: stale reads keep the smaller size. A position missing from the list keeps its last seen size,
+ * unless the list is complete and an order of ours may have closed it.
  */
 function hasGrown(
   read: MarketRead,

@@ -313,8 +313,9 @@ export function isOnePool(sides: readonly MarketSide[], settings: PoolSettings):
 }
 
 /**
- * The pool's buffer: the smallest that a market implies, else that of the account's own figures. What a guess may make
- * too small would count a market without a liquidation price for too much, and it may hedge the others.
+ * The pool's buffer: the smallest that a market implies, else that of the account's own figures. A guessed buffer may
+ * be too small. It is not used while a market has no liquidation price: that market might hedge the others, and would
+ * count for too much.
  */
 function bufferOf(sides: readonly MarketSide[], funds: Quantity<number>): Quantity<number> {
   if (new Set(sides.map(({ money }) => money)).size !== 1) return unknown('currenciesDiffer');

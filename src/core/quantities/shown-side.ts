@@ -40,18 +40,18 @@ export function withShownSide(
   });
   const isApart = settings.marginModel !== 'cross' && standApart(sides, settings);
   if (sides.length < LEAST_WITNESSES || (!isApart && !isOnePool(sides, settings))) return position;
-  const fitting = isApart
-    ? ifEither.filter((one) => hasOwnMargin(one, settings, OWN_MARGIN))
-    : ifEither.filter((one) => fitsPool(one, sides, settings));
-  const [shown, ...others] =
-    fitting.length > 1 ? fitting.filter((one) => fitsPool(one, sides, settings, AS_TOLD)) : fitting;
+  const fitting = ifEither.filter((one) =>
+    isApart ? hasOwnMargin(one, settings, OWN_MARGIN) : fitsPool(one, sides, settings),
+  );
+  const isExact = (one: PositionQuantities): boolean => fitsPool(one, sides, settings, AS_TOLD);
+  const [shown, ...others] = fitting.length > 1 && !isApart ? fitting.filter(isExact) : fitting;
   return shown === undefined || others.length > 0 ? position : shown;
 }
 
 /**
- * The positions, one of unknown side on the side with which a move of all markets exhausts the pool last: liquidation
- * is no further away than so. As they are where the sides differ in which way prices have to move for it, so that one
- * of them makes hedges of what the other endangers, or where the buffer is only guessed.
+ * The positions, with one of unknown side read as the side that leaves the account farther from liquidation: the true
+ * distance is at most that. They stay as they are if a fall endangers the account with one side and a rise with the
+ * other, as a hedge might then be closed, and if the buffer is a guess.
  */
 export function hedgedAtBest(
   positions: readonly PositionQuantities[],
