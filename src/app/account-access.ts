@@ -2,7 +2,8 @@ import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { RedisSettings } from '../config/redis.ts';
 import { meantOr } from '../config/suggest.ts';
 import type { ExchangeClientOptions } from '../exchange/client.ts';
-import { cardProvidersOf, clientAccess, limitsFor } from './configured-accounts.ts';
+import { clientAccess } from './client-access.ts';
+import { cardProvidersOf, limitsFor } from './configured-accounts.ts';
 import { problem, readConfig } from './place-config.ts';
 
 /** An account's access to the exchange, for single calls by a person. Has its keys in the clear: do not keep. */

@@ -6,20 +6,21 @@ import type { RateLimitStore } from '../core/ports/rate-limit-store.ts';
 import { bucketOf } from '../core/ports/state-store.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import { moneyOf, quoteOf } from '../core/quantities/units.ts';
-import { leastIntervalMs } from '../core/risk/cadence.ts';
 import { compileRules } from '../core/rules/compiled-rules.ts';
 import type { ConditionSpec } from '../core/rules/rule.ts';
 import type { ExchangeObserver } from '../exchange/call/observer.ts';
 import { Connections, systemWays } from '../exchange/call/transport.ts';
 import { createExchangeClient, createSharedLimiter, type ExchangeClient } from '../exchange/client.ts';
-import { ENDPOINTS } from '../exchange/endpoints.ts';
 import { fiatDeposit } from '../exchange/fiat-deposit.ts';
 import { guard } from '../exchange/guarded-exchange.ts';
+import { withLastPrices } from '../exchange/last-prices.ts';
 import type { Limiter } from '../exchange/limits/limiter.ts';
-import { limitsOf, overrideLimits } from '../exchange/limits/rate-limit-table.ts';
+import { overrideLimits } from '../exchange/limits/rate-limit-table.ts';
 import type { AccountBook, WatchedAccount } from '../pipeline/pipeline-context.ts';
 import type { BudgetUse } from '../telemetry/record.ts';
-import { readVersion } from './read-version.ts';
+import { clientAccess, proxyOf, type Ways } from './client-access.ts';
+import { LastPriceReaders } from './last-price-readers.ts';
+import { countSharing, leastInterval, WHOLE } from './least-interval.ts';
 import type { DepositAccess } from './web/deposit-desk.ts';
 
 export interface AccountParts {
@@ -63,6 +64,7 @@ const LAST_GOOD_ADDRESS = 'the name cannot be resolved (DNS); its last good addr
 export class ConfiguredAccounts implements AccountBook {
   readonly #parts: AccountParts;
   readonly #connections: Connections;
+  readonly #lastPrices: LastPriceReaders;
   #clients = 0;
   #entries = new Map<string, Entry>();
   #buckets = new Map<number, readonly string[]>();
@@ -78,6 +80,7 @@ export class ConfiguredAccounts implements AccountBook {
         words: LAST_GOOD_ADDRESS,
       });
     this.#connections = parts.connections ?? new Connections(systemWays(nameLost));
+    this.#lastPrices = new LastPriceReaders(parts, this.#connections);
   }
 
   get size(): number {
@@ -160,6 +163,7 @@ export class ConfiguredAccounts implements AccountBook {
     this.#buckets = buckets;
     const kept = new Set([...this.#entries.values()].map(({ client }) => client));
     for (const { client } of before.values()) if (!kept.has(client)) this.#end(client);
+    this.#lastPrices.keep(config);
   }
 
   #entryFor(
@@ -181,6 +185,7 @@ export class ConfiguredAccounts implements AccountBook {
       connection,
       watched: {
         ...watchedAccount(compiled, config, client, adoption.sharing),
+        exchange: withLastPrices(guard(client), this.#lastPrices.of(compiled, config)),
         orderFault: (order) => operators.orderFault(compiled.id, order),
       },
     };
@@ -249,7 +254,7 @@ export class ConfiguredAccounts implements AccountBook {
     for (const { client } of this.#entries.values()) this.#end(client);
     this.#entries = new Map();
     this.#buckets = new Map();
-    await Promise.all(this.#closing);
+    await Promise.all([...this.#closing, this.#lastPrices.close()]);
   }
 }
 
@@ -269,31 +274,6 @@ function connectionOf(account: CompiledAccount, config: CompiledConfig): string 
 
 export function cardProvidersOf({ depositLink }: CompiledAccount): readonly string[] {
   return depositLink?.byCard === true ? [depositLink.provider] : [];
-}
-
-/** Settings of an egress group that the config does not describe. */
-const WHOLE = { share: 1, reservedShare: 0 };
-
-type Ways = Pick<CompiledConfig, 'exchange' | 'egress'>;
-
-/** Address of the proxy of an egress group; may hold a password. */
-export function proxyOf(group: string, { exchange, egress }: Ways): string | undefined {
-  return (egress[group]?.proxy ?? exchange.proxy)?.reveal();
-}
-
-/** How an account's client reaches the exchange. Has its key in the clear: do not keep. */
-export function clientAccess(account: CompiledAccount, config: Ways) {
-  const { baseUrls, dialect, attemptTimeoutMs, callTimeoutMs, certificateAuthorities } = config.exchange;
-  const proxy = proxyOf(account.egress, config);
-  return {
-    baseUrls,
-    credentials: { apiKey: account.apiKey.reveal(), apiSecret: account.apiSecret.reveal() },
-    version: readVersion(),
-    dialect,
-    timeouts: { attemptMs: attemptTimeoutMs, callMs: callTimeoutMs },
-    ...(proxy === undefined ? {} : { proxy }),
-    ...(certificateAuthorities === undefined ? {} : { ca: certificateAuthorities }),
-  };
 }
 
 function hasSameKey(a: CompiledAccount, b: CompiledAccount): boolean {
@@ -319,7 +299,7 @@ function watchedAccount(
   config: CompiledConfig,
   client: ExchangeClient,
   sharing: ReadonlyMap<string, number>,
-): Omit<WatchedAccount, 'orderFault'> {
+): Omit<WatchedAccount, 'orderFault' | 'exchange'> {
   // Addresses are personal data; the decisions made from them are in the snapshot.
   const { marketSettings: _resolved, withdrawalAllowList: _personal, ...settings } = account.settings;
   return {
@@ -332,7 +312,6 @@ function watchedAccount(
       spotOrders: lookback(account, 'spotOrders'),
     },
     leastIntervalMs: leastInterval(account, config, sharing),
-    exchange: guard(client),
     prefetch: (call) => client.prefetch(call),
   };
 }
@@ -356,42 +335,4 @@ function windowsOf(condition: ConditionSpec): readonly number[] {
     case 'field':
       return condition.parameter?.windowMs === undefined ? [] : [condition.parameter.windowMs];
   }
-}
-
-const PATHS = { positions: ENDPOINTS.openPositions.path, creditLine: ENDPOINTS.creditLines.path } as const;
-
-type EveryPoll = keyof typeof PATHS;
-
-/** Number of accounts that read each source, by egress group. */
-export function countSharing({ accounts }: CompiledConfig): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const { egress, watch } of accounts) {
-    for (const source of watch.sources) {
-      const key = sharingKey(egress, source);
-      counts.set(key, (counts.get(key) ?? 0) + 1);
-    }
-  }
-  return counts;
-}
-
-function sharingKey(egress: string, source: string): string {
-  return `${source} ${egress}`;
-}
-
-/** Least polling interval, ms: from the tightest budget of the reads of every poll, shared by the egress group. */
-export function leastInterval(
-  account: CompiledAccount,
-  { egress, exchange }: CompiledConfig,
-  sharing: ReadonlyMap<string, number>,
-): number {
-  const { share, reservedShare } = egress[account.egress] ?? WHOLE;
-  const table = overrideLimits(exchange.limits);
-  const sources = account.watch.sources.filter((source): source is EveryPoll => source in PATHS);
-  const intervals = sources.flatMap((source) => {
-    const count = sharing.get(sharingKey(account.egress, source)) ?? 1;
-    return limitsOf(PATHS[source], table).map(([, { limit, periodMs }]) =>
-      leastIntervalMs({ requests: limit * share, perMs: periodMs, reserved: reservedShare }, count, 1),
-    );
-  });
-  return Math.max(0, ...intervals);
 }

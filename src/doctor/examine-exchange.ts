@@ -1,5 +1,7 @@
 import type { Redis } from 'ioredis';
-import { ConfiguredAccounts, countSharing, leastInterval, proxyOf } from '../app/configured-accounts.ts';
+import { proxyOf } from '../app/client-access.ts';
+import { ConfiguredAccounts } from '../app/configured-accounts.ts';
+import { countSharing, leastInterval } from '../app/least-interval.ts';
 import { DOCTOR_ORDINAL } from '../app/nonce-ordinals.ts';
 import { readVersion } from '../app/read-version.ts';
 import type { CompiledAccount, CompiledConfig } from '../config/compiled-config.ts';

@@ -28,6 +28,7 @@ import {
   type PlacedOrderReply,
   readCreditLines,
   readDepositLink,
+  readLastPrices,
   readMainBalance,
   readPing,
   readPlacedOrder,
@@ -64,6 +65,8 @@ const MAX_REACH: Readonly<Record<Dialect, number>> = { spec: 100_500, camel: 10_
 function createReads(caller: Caller, { dialect }: OperationSettings) {
   return {
     ping: (options) => caller.read({ endpoint: ENDPOINTS.ping, params: {}, options, read: readPing }),
+    lastPrices: (options) =>
+      caller.read({ endpoint: ENDPOINTS.lastPrices, params: {}, options, read: readLastPrices }),
     openPositions(query = {}, options) {
       const prepared = PREPARE.openPositions(query);
       if (!prepared.ok) return Promise.resolve(refusedRead(prepared.error));

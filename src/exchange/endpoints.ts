@@ -1,9 +1,10 @@
 /** Prefix of all endpoint paths. */
 export const API_ROOT = '/api/v4';
 
-/** The endpoints of specification 4 and the public liveness check of specification 1: kind, path, section. */
+/** The endpoints of specification 4, and of its section 1 the liveness check and market data: kind, path, section. */
 const ROWS = {
   ping: ['read', 'public/ping', '1'],
+  lastPrices: ['read', 'public/futures', '1'],
   fiatDeposit: ['command', 'main-account/fiat-deposit-url', '4.1'],
   transfers: ['read', 'main-account/history', '4.2'],
   openPositions: ['read', 'collateral-account/positions/open', '4.3'],
@@ -29,7 +30,7 @@ export interface Endpoint {
 export const ENDPOINTS = Object.fromEntries(
   Object.entries(ROWS).map(([id, [kind, path, section]]) => [
     id,
-    { id, method: id === 'ping' ? 'GET' : 'POST', path: `${API_ROOT}/${path}`, kind, section },
+    { id, method: path.startsWith('public/') ? 'GET' : 'POST', path: `${API_ROOT}/${path}`, kind, section },
   ]),
 ) as Readonly<Record<EndpointId, Endpoint>>;
 

@@ -309,7 +309,7 @@ describe('an endpoint', () => {
   it.each([
     ['postions', 'Did you mean positions?'],
     ['/api/v4/order/cancel/al', 'Did you mean /api/v4/order/cancel/all?'],
-    ['moon', 'There are ping, positions, '],
+    ['moon', 'There are ping, last-prices, positions, '],
   ])('is not found as %s', async (name, cure) => {
     const run = await call([name]);
     expect(run.exitCode).toBe(EXIT.usage);
@@ -329,7 +329,7 @@ describe('an endpoint', () => {
     expect(stdout).toMatch(/^ +amount +decimal +required +in the base currency/m);
     const lines = (await call(['--list', '--json'], { env: {} })).stdout.trimEnd().split('\n');
     const listed = lines.map((line) => JSON.parse(line) as { name: string; canOpenExposure: boolean });
-    expect(listed).toHaveLength(10);
+    expect(listed).toHaveLength(11);
     expect(listed.filter((one) => one.canOpenExposure).map(({ name }) => name)).toEqual([
       'stop-limit',
       'hedge-mode',

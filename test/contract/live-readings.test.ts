@@ -246,3 +246,25 @@ describe('replies', () => {
     expect(String(timestamp)).toMatch(/^\d{10}\.\d{4,6}$/);
   });
 });
+
+describe('the last prices of public data', () => {
+  it('are read without a key, for perpetual markets, up to a second old', async () => {
+    const exchange = await openExchange({ readings: { publicPrices: 'shown' } });
+    const { client, drift } = connect(exchange, 'long');
+    const read = async () => {
+      const outcome = await client.lastPrices();
+      return outcome.kind === 'ok' ? outcome.value['BTC_PERP'] : summary(outcome);
+    };
+    const before = await read();
+    exchange.setPrice('BTC_PERP', '59000');
+    expect(await read()).toBe(before);
+    exchange.advance(1_000);
+    expect(await read()).toBe('59000');
+    expect(drift).toEqual([]);
+  });
+
+  it('are absent as specified', async () => {
+    const { client } = connect(await openExchange(), 'long');
+    expect((await client.lastPrices()).kind).toBe('failed');
+  });
+});

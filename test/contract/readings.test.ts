@@ -411,6 +411,7 @@ describe('the readings', () => {
       'reduceOnlyAfterClose',
       'positionIds',
       'orderErrorCodes',
+      'publicPrices',
       'shortAmount',
       'loanReply',
       'ltvUnit',

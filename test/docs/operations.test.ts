@@ -31,6 +31,7 @@ test('every option of every example belongs to its command', async () => {
 
 test('names every endpoint that the daemon uses, and links only to existing files', () => {
   for (const id of [
+    'lastPrices',
     'openPositions',
     'creditLines',
     'mainBalance',

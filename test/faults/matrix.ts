@@ -97,7 +97,11 @@ export const READING_VALUES: readonly string[] = [
 ];
 
 /** Readings that worlds of small seeds do not have. */
-const NEWER_READINGS: ReadonlySet<string | undefined> = new Set(['profile', ...LIVE_READINGS]);
+const NEWER_READINGS: ReadonlySet<string | undefined> = new Set([
+  'profile',
+  'publicPrices',
+  ...LIVE_READINGS,
+]);
 
 export const OLDER_READING_VALUES = READING_VALUES.filter(
   (reading) => !NEWER_READINGS.has(reading.split('=')[0]) && reading !== 'unknownMarketCode=10',

@@ -294,6 +294,7 @@ function readingsOf(levels: Levels): Record<string, unknown> {
           maxTotal: 'none',
           priceBand: '10%',
           unknownFields: 'ignored',
+          publicPrices: 'shown',
           orderFieldSpelling: 'camel',
           orderErrorCodes: 'generic',
           validationStatus: '422',

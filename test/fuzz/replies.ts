@@ -68,6 +68,11 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     valid: [[POSITION, { ...POSITION, positionId: 2, market: 'ETH_PERP', amount: '-1' }], [], {}],
     call: (exchange) => exchange.openPositions(),
   },
+  lastPrices: {
+    id: 'lastPrices',
+    valid: [{ success: true, message: null, result: [{ ticker_id: 'BTC_PERP', last_price: '10000' }] }],
+    call: (exchange) => exchange.lastPrices(),
+  },
   creditLines: {
     id: 'creditLines',
     valid: [[CREDIT_LINE], CREDIT_LINE, [], { loans: [CREDIT_LINE] }],

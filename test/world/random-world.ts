@@ -45,6 +45,7 @@ export function randomWorld(seed: number, options: RandomWorldOptions = {}): Wor
   const depth = chance(random, 0.3) ? { depth: pick(random, ['0.05', '0.3', '3']) } : {};
   const readings = {
     ...(seed < LIVE_READINGS_FROM ? {} : liveReadingsOf(createRandom(seed * 6_007 + 5))),
+    ...(seed < PUBLIC_PRICES_FROM || seed % 2 === 0 ? {} : { publicPrices: 'shown' }),
     nonceRule,
     ...(chance(random, 0.4) ? readingsOf(random) : {}),
     ...people?.readings,
@@ -203,6 +204,9 @@ function readingsOf(random: SeededRandom): Record<string, unknown> {
 
 /** Worlds of smaller seeds never change: transcripts of some are kept. */
 const LIVE_READINGS_FROM = 10;
+
+/** Worlds that show last prices are younger still. */
+const PUBLIC_PRICES_FROM = 100_000;
 
 /** In one world of two some readings of the live service; its ids are read in both spellings. */
 function liveReadingsOf(random: SeededRandom): Record<string, unknown> {

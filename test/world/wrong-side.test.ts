@@ -21,14 +21,19 @@ const CALM_MS = 20_000;
  * The mark is 1 % above the last price, so the first order becomes the opposite trigger. No cancel removes it, and
  * further orders must fit beside it.
  */
-function fall(): WorldSpec {
+function fall(readings: Readonly<Record<string, string>> = {}): WorldSpec {
   return {
     seed: 5,
     durationMs: CALM_MS + 60_000,
     exchange: {
       accounts: [longAccount('2100', { leverage: 20 })],
       markets: { BTC_PERP: { basis: String(START * 0.01) } },
-      readings: { cancelCoversStops: 'no', wrongSideActivation: 'opposite', reduceOnlyRoom: 'refused' },
+      readings: {
+        cancelCoversStops: 'no',
+        wrongSideActivation: 'opposite',
+        reduceOnlyRoom: 'refused',
+        ...readings,
+      },
     },
     prices: [
       {
@@ -58,3 +63,19 @@ test('an order on the wrong side is remembered after a cancel that does not reac
   expect(amountsOf(world, 'fill')).toEqual([0.1]);
   expect(amountsOf(world, 'order_rejected').length).toBeLessThan(20);
 });
+
+test.each([
+  ['below the mark', 0.01],
+  ['0.3 % below the mark', 0.003],
+])(
+  'where the exchange shows a last price %s, the first order is on the right side of it',
+  async (_, share) => {
+    const spec = fall({ publicPrices: 'shown' });
+    const exchange = { ...spec.exchange, markets: { BTC_PERP: { basis: String(START * share) } } };
+    const world = openWorld({ ...spec, exchange });
+    await world.run();
+    expect(amountsOf(world, 'fill')[0]).toBe(0.4);
+    expect(amountsOf(world, 'order_placed')[0]).toBe(0.4);
+    expect(amountsOf(world, 'order_rejected')).toEqual([]);
+  },
+);

@@ -7,7 +7,7 @@ import { accountFromReply } from '../../replay/positions/call-output.ts';
 import type { StartingBook } from '../../replay/positions/starting-account.ts';
 import { createMemoryRateLimitStore } from '../../state/limits/limiter-memory.ts';
 import { createMemoryNonceStore } from '../../state/nonce/nonce-memory.ts';
-import { clientAccess } from '../configured-accounts.ts';
+import { clientAccess } from '../client-access.ts';
 import { LIVE_POSITIONS } from '../nonce-ordinals.ts';
 
 /** Present holdings of the accounts. */

@@ -53,6 +53,17 @@ const TABLE: { readonly [Id in EndpointId]: Endpoint<RequestOf<Id>, ReplyOf<Id>>
     send: (exchange, _none, options) => exchange.ping(options),
     view: () => ({ lines: () => ['pong'] }),
   },
+  lastPrices: {
+    name: 'last-prices',
+    summary: 'last price of each perpetual market; needs no credentials',
+    parameters: {},
+    send: (exchange, _none, options) => exchange.lastPrices(options),
+    view: (prices) => {
+      const records = Object.entries(prices).map(([market, lastPrice]) => ({ market, lastPrice }));
+      const list = { records, setAside: [], complete: true };
+      return { ...listView(list, 'No markets.', ['market >lastPrice']), json: { prices } };
+    },
+  },
   openPositions: {
     name: 'positions',
     summary: 'open collateral positions; amounts in the base currency, pnl and margin in the quote currency',

@@ -68,7 +68,7 @@ export function observeRead(
   return changeLane(state, settings, nowMs, (scene) => {
     const { audit } = scene;
     const read = marketRead(observation, state.market);
-    const seen = withMarks(state, read, observation);
+    const seen = withPrices(state, read, observation);
     const known = isAfterOutage(state.latestRead, read, settings)
       ? suspectStops(seen, 'outage', audit)
       : seen;
@@ -137,6 +137,15 @@ function jointLimitsOf(
     if (isNearer && partial !== undefined) return known;
     return { positionId, liquidationPrice, atMs: sentAtMs };
   });
+}
+
+function withPrices(state: LaneState, read: MarketRead, observation: ReadObservation): LaneState {
+  const { sentBeforeMs = 0, prices = {} } = observation.lastPrices ?? {};
+  const [atMs, price] = [read.sentAtMs - sentBeforeMs, Number(prices[state.market] ?? 0)];
+  const seen = withMarks(state, read, observation);
+  return price > 0 && atMs >= (state.lastPrice?.atMs ?? atMs)
+    ? { ...seen, lastPrice: { atMs, price } }
+    : seen;
 }
 
 /** Adds the mark of a read, and the marks of earlier reads that the lane missed while it had nothing to do. */

@@ -66,6 +66,8 @@ export interface LaneState {
   };
   /** Mark prices of the last seconds, oldest first; absent: none is known. */
   readonly marks?: readonly MarkSample[];
+  /** The newest last price that was shown, and when it was asked for. Absent: none. */
+  readonly lastPrice?: { readonly atMs: number; readonly price: number };
   /** What refusals, fills and reads have taught of the market. Absent: nothing. */
   readonly learned?: Learned;
   /** How long requests in this market take at present. Absent: none was answered yet. */

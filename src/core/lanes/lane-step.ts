@@ -39,7 +39,8 @@ export function begin(state: LaneState, step: RequestStep, nowMs: number): LaneC
 function beginPlace(state: LaneState, step: PlaceStep, audit: Recorder): LaneState {
   const { order } = step;
   const { side, amount, activationPrice, price, clientOrderId } = order.request;
-  const words = `${side} ${amount}, activates at ${activationPrice}, limit ${price}`;
+  const last = state.lastPrice === undefined ? '' : ` (last price ${state.lastPrice.price})`;
+  const words = `${side} ${amount}, activates at ${activationPrice}${last}, limit ${price}`;
   audit.emit({
     ...aboutOrder(order),
     kind: 'placing',

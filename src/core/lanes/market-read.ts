@@ -1,4 +1,5 @@
 import { fenceDurationMs } from '../orders/fence.ts';
+import type { PositionList } from '../ports/exchange.ts';
 import {
   type DecimalString,
   decimalFromNumber,
@@ -33,6 +34,8 @@ export interface ReadObservation {
   readonly byMarket: ReadonlyMap<string, readonly ReadPosition[]>;
   /** Sizes by position before unseen other processes reduced them a moment ago. Absent: processes see one another. */
   readonly sizesBefore?: ReadonlyMap<string, DecimalString>;
+  /** Last prices that were shown, from a request sent `sentBeforeMs` before this one. Absent: none. */
+  readonly lastPrices?: PositionList['lastPrices'];
   /** Returns mark prices of earlier reads for the times that are missing, oldest first. Absent: none is known. */
   readonly earlierMarks?: (market: string, isMissing: (sentAtMs: number) => boolean) => readonly MarkSample[];
 }

@@ -46,6 +46,7 @@ export function rebase(state: LaneState, settings: AccountSettings, nowMs: numbe
     roomTakenMs: ___,
     coverRoomTakenMs: ____,
     cancelPendingUntilMs: pendingMs,
+    lastPrice: _____,
     ...kept
   } = state;
   return {

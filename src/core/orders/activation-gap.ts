@@ -49,19 +49,46 @@ export function speedTowards(direction: Direction, { marks = [] }: LaneState): n
   return adverseSpeed(marks, direction, HORIZONS_MS);
 }
 
-type Taught = Pick<LaneState, 'learned'>;
+/** A reply with last prices may be older than it looks by so much. */
+const SHOWN_AGE_MS = 1_000;
+/** Requests sent so closely show the market at the same time. */
+const SAME_TIME_MS = 250;
 
-/** Returns the market with the allowance between mark and last price that our orders have taught. */
-export function asLearned(market: MarketSettings, { learned }: Taught): MarketSettings {
-  return withAllowance(market, Math.min(learned?.basis ?? 0, LARGEST_BASIS));
+type Taught = Pick<LaneState, 'learned' | 'marks' | 'lastPrice'>;
+
+/** How far the last price lay below the mark, a share of the mark; negative: above it. 0 if none was shown. */
+function shownBasis({ marks = [], lastPrice }: Taught): number {
+  if (lastPrice === undefined) return 0;
+  const { atMs, price } = lastPrice;
+  const shares = marks
+    .filter((mark) => mark.atMs >= atMs - SHOWN_AGE_MS - SAME_TIME_MS && mark.atMs <= atMs + SAME_TIME_MS)
+    .map(({ mark }) => (mark - price) / mark);
+  if (shares.length === 0) return 0;
+  const [least, most] = [Math.min(...shares), Math.max(...shares)];
+  // A distance that not every mark of that time shows may be a move of the market.
+  const basis = least > 0 ? least : Math.min(0, most);
+  // Farther away it is the price of something else.
+  return Math.abs(basis) <= LARGEST_BASIS ? basis : 0;
+}
+
+/** Returns the market with the allowance between mark and last price that our orders, or what was shown, have taught. */
+export function asLearned(market: MarketSettings, state: Taught): MarketSettings {
+  return allowing(market, state.learned?.basis, Math.abs(shownBasis(state)));
 }
 
 /**
  * The same for the second stop of an urgent close. What the first stop taught does not apply to the other side: it
  * shows by how much the last price ran ahead of the mark, or how far the market moved between two reads.
  */
-export function asLearnedInFavour(market: MarketSettings, { learned }: Taught): MarketSettings {
-  return withAllowance(market, Math.min(learned?.basisInFavour ?? 0, LARGEST_BASIS));
+export function asLearnedInFavour(market: MarketSettings, state: Taught): MarketSettings {
+  return allowing(market, state.learned?.basisInFavour, Math.abs(shownBasis(state)));
+}
+
+/** `beyond`: how far the last price lies beyond the mark, as was shown. */
+function allowing(market: MarketSettings, learned = 0, beyond = 0): MarketSettings {
+  const allowed = Math.max(learned, market.basisAllowance) + Math.max(0, beyond);
+  const basisAllowance = Math.max(market.basisAllowance, Math.min(allowed, LARGEST_BASIS));
+  return basisAllowance > market.basisAllowance ? { ...market, basisAllowance } : market;
 }
 
 /** Factor by which an allowance grows if an order placed with it was still inverted, up to `LARGEST_BASIS`. */
@@ -69,18 +96,17 @@ const BASIS_GROWTH = 4;
 /** Least allowance after the first inversion; it covers the usual gap in a crash. */
 const FIRST_LEARNED = 0.012;
 
-export function grownBasis(market: MarketSettings, state: LaneState): number {
-  return grown(asLearned(market, state), state.learned?.basis);
+export function grownBasis(market: MarketSettings, { learned }: Taught): number {
+  return grown(market, learned?.basis);
 }
 
-export function grownInFavour(market: MarketSettings, state: LaneState): number {
-  return grown(asLearnedInFavour(market, state), state.learned?.basisInFavour);
+export function grownInFavour(market: MarketSettings, { learned }: Taught): number {
+  return grown(market, learned?.basisInFavour);
 }
 
-function grown({ basisAllowance }: MarketSettings, learned: number | undefined): number {
-  const isFirst = learned === undefined || learned === 0;
-  const basis = basisAllowance * BASIS_GROWTH;
-  return Math.min(isFirst ? Math.max(basis, FIRST_LEARNED) : basis, LARGEST_BASIS);
+function grown(market: MarketSettings, learned = 0): number {
+  const basis = Math.max(market.basisAllowance, learned) * BASIS_GROWTH;
+  return Math.min(learned === 0 ? Math.max(basis, FIRST_LEARNED) : basis, LARGEST_BASIS);
 }
 
 /** The allowance that an order was placed with, as far as is known now. */
@@ -112,30 +138,35 @@ const SUSPECTED_SHARE = 0.9;
  */
 export function placingGap(position: Priced, direction: Direction, scene: SetScene): Decimal {
   const { market, state } = scene;
-  const { marks = [], learned: { basis = 0 } = {} } = state;
+  const { marks = [], learned: { basis } = {} } = state;
   const run = runOf(position, travelMs(scene), adverseSpeed(marks, direction, HORIZONS_MS));
-  const gap = activationGap(position, asLearned(market, state)).plus(run);
+  const shown = shownBasis(state);
+  const standing = activationGap(position, allowing(market, basis, direction === 'long' ? shown : -shown));
+  const gap = standing.plus(run);
   const left = distanceOf(position, direction);
   if (left === undefined) return gap;
-  const share = basis > 0 ? SUSPECTED_SHARE : GAP_SHARE;
-  return maxDecimal(minDecimal(gap, left.times(decimalFromNumber(share))), activationGap(position, market));
+  const part = (share: number) => left.times(decimalFromNumber(share));
+  const most = maxDecimal(
+    minDecimal(standing, part(SUSPECTED_SHARE)),
+    part(basis ? SUSPECTED_SHARE : GAP_SHARE),
+  );
+  return maxDecimal(minDecimal(gap, most), activationGap(position, market));
 }
 
 /** The same on the other side of the market, where no liquidation bounds the gap: a single one. */
 export function gapInFavour(position: Priced, direction: Direction, scene: SetScene): Decimal {
   const { marks = [] } = scene.state;
   const speed = adverseSpeed(marks, opposite(direction), HORIZONS_MS);
-  const standing = activationGap(position, asLearnedInFavour(scene.market, scene.state));
+  const shown = shownBasis(scene.state);
+  const beyond = direction === 'long' ? -shown : shown;
+  const allowed = allowing(scene.market, scene.state.learned?.basisInFavour, beyond);
+  const standing = activationGap(position, allowed);
   return standing.plus(runOf(position, travelMs(scene), speed));
 }
 
 /** The direction of a position against which a market moves on its way to an activation. */
 function runsTowards({ inFavour }: OwnOrder['request'], direction: Direction): Direction {
   return inFavour === true ? opposite(direction) : direction;
-}
-
-function withAllowance(market: MarketSettings, basisAllowance: number): MarketSettings {
-  return basisAllowance > market.basisAllowance ? { ...market, basisAllowance } : market;
 }
 
 /** The allowance between mark and last price takes at most this share of the distance to liquidation. */

@@ -155,7 +155,12 @@ export interface OpeningPosition {
 export interface PositionList extends RecordList<PositionRecord> {
   /** Listed without an amount yet: neither a record nor a fault, and no proof that a position of this id closed. */
   readonly notOpenYet?: readonly OpeningPosition[];
+  /** Last prices of its markets, as far as they are shown, from a request sent `sentBeforeMs` before the list's. */
+  readonly lastPrices?: { readonly sentBeforeMs: number; readonly prices: LastPrices };
 }
+
+/** The last price of each market, from public data that the specification does not have: never relied upon. */
+export type LastPrices = Readonly<Record<string, DecimalString>>;
 
 /** Specification 2.2, as confirmed by the exchange. */
 export interface PlacedOrder {
@@ -368,6 +373,8 @@ export interface FiatDeposit {
 
 /** Every endpoint of specification 4, for operators. */
 export interface FullExchange extends GuardedExchange, CallPrefetch {
+  /** Public data without a key; the reply may be a second old. */
+  lastPrices(options?: CallOptions): Promise<ReadOutcome<LastPrices>>;
   stopLimit(request: StopLimitRequest, options?: CallOptions): Promise<CommandOutcome<PlacedOrder>>;
   /** Specification 4.7: true allows long and short positions at once, false is one-way mode. */
   setHedgeMode(hedgeMode: boolean, options?: CallOptions): Promise<CommandOutcome<null>>;

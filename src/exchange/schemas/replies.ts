@@ -1,5 +1,6 @@
 import type {
   CreditLineRecord,
+  LastPrices,
   MainBalance,
   OpeningPosition,
   PositionList,
@@ -145,6 +146,18 @@ export const NO_RECORDS: RecordList<never> = { records: [], setAside: [], comple
 export function readPing(value: unknown): Parsed<true> {
   if (Array.isArray(value) && value.length === 1 && value[0] === 'pong') return ok(true);
   return invalid('', '["pong"]', value);
+}
+
+/** Public data of the live service: markets under `result`. One without a name or a price is left out. */
+export function readLastPrices(value: unknown): Parsed<LastPrices> {
+  const { result } = isObject(value) ? value : {};
+  if (!Array.isArray(result)) return invalid('.result', 'an array of markets', value);
+  const prices = result.flatMap((item: unknown) => {
+    const { ticker_id: market, last_price: last } = isObject(item) ? item : {};
+    const price = asDecimal(last);
+    return typeof market === 'string' && price !== undefined && Number(price) > 0 ? [[market, price]] : [];
+  });
+  return ok(Object.fromEntries(prices) as LastPrices);
 }
 
 /** Specification 4.3; an empty list may come as `[]` or `{}`. */

@@ -24,6 +24,10 @@ function howComplete(
   return { complete: complete && !isHidden, ...(ids.length > 0 && { notOpenYet: ids }) };
 }
 
+function lastPricesOf({ lastPrices }: PositionList): Pick<ReadObservation, 'lastPrices'> {
+  return lastPrices === undefined ? {} : { lastPrices };
+}
+
 /** Reads the positions of a lane's market; null: the read failed. */
 export async function readMarket(
   { clock, telemetry, time, memory, turns }: PipelineContext,
@@ -58,6 +62,7 @@ export async function readMarket(
       ofMarket: true,
       sizesBefore: turns.sizesBefore(account.id),
       ...howComplete(value, evaluation),
+      ...lastPricesOf(value),
       byMarket: readPositions(snapshot, evaluation ?? emptyAccountState(account.id), account.rules, true),
     }),
   };
@@ -99,6 +104,7 @@ export function readOf(
     receivedAtMs,
     sizesBefore,
     ...howComplete(list, evaluated),
+    ...lastPricesOf(list),
     byMarket,
     earlierMarks: marksOf(positions, byMarket, rules.settings),
   };

@@ -1,6 +1,6 @@
 import { formatDecimal } from '../../core/quantities/decimal.ts';
 import type { ServedEndpoint } from '../http/dispatch.ts';
-import { emptyBody, success } from '../http/reply.ts';
+import { apiError, emptyBody, type Reply, success } from '../http/reply.ts';
 import { ORDER_CLASS, type OrderClass } from '../model/types.ts';
 import { creditLineEndpoint } from './credit-line.ts';
 import { fiatDepositEndpoint } from './fiat-deposit.ts';
@@ -16,6 +16,7 @@ export function allEndpoints(parts: EndpointParts): ReadonlyMap<string, ServedEn
   const endpoints = [
     PING,
     assetsEndpoint(parts),
+    futuresEndpoint(parts),
     fiatDepositEndpoint(parts),
     transferHistoryEndpoint(parts),
     openPositionsEndpoint(parts),
@@ -55,6 +56,40 @@ function assetsEndpoint({ model }: EndpointParts): ServedEndpoint {
         },
       ]);
       return success(Object.fromEntries(records));
+    },
+  };
+}
+
+/** The live service keeps a reply for so long. */
+const FUTURES_CACHE_MS = 1_000;
+
+/** Public data that the specification does not have. */
+function futuresEndpoint({ model }: EndpointParts): ServedEndpoint {
+  const path = '/api/v4/public/futures';
+  let kept: { readonly reply: Reply; readonly sinceMs: number } | undefined;
+  return {
+    name: 'futures',
+    path,
+    handle: () => {
+      if (model.readings().publicPrices === 'absent') return apiError(path, 404, 'Endpoint does not exist.');
+      const ageMs = model.nowMs() - (kept?.sinceMs ?? Number.NEGATIVE_INFINITY);
+      if (kept !== undefined && ageMs >= 0 && ageMs < FUTURES_CACHE_MS) return kept.reply;
+      const futures = model.markets().filter(({ spec }) => spec.kind === 'perpetual');
+      const result = futures.map(({ spec, last, bid, ask }) => ({
+        ticker_id: spec.name,
+        stock_currency: spec.base,
+        money_currency: spec.quote,
+        last_price: formatDecimal(last),
+        bid: formatDecimal(bid),
+        ask: formatDecimal(ask),
+        product_type: 'Perpetual',
+        index_price: formatDecimal(last),
+        index_currency: spec.base,
+        funding_rate: formatDecimal(spec.fundingRate),
+      }));
+      const reply = success({ success: true, message: null, result });
+      kept = { reply, sinceMs: model.nowMs() };
+      return reply;
     },
   };
 }

@@ -120,6 +120,11 @@ export const READING_CHOICES = {
     'order history: everything; or the last month, else startDate to endDate: at most 31 days, six months back',
     'month',
   ),
+  publicPrices: choice(
+    ['absent', 'shown'],
+    'GET /api/v4/public/futures, with the last price of each perpetual market, up to a second old',
+    'shown',
+  ),
   rateLimitReply: choice(
     ['json', 'html', 'empty'],
     'body of HTTP 429 above a rate limit: of the API, or of a gateway before it',

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
+import { observeRead } from '../../../src/core/lanes/lane-observe.ts';
 import type { ReadPosition } from '../../../src/core/lanes/lane-state.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
 import { at, Driver } from './driver.ts';
-import { action, all, half, protect, readPositionOf } from './fixtures.ts';
+import { action, all, half, MARKET, protect, readAt, readPositionOf } from './fixtures.ts';
 
 test('an order that was put off for a while is sent only after a new read', () => {
   const driver = new Driver().read(at({})).ask(action(half));
@@ -364,4 +365,67 @@ test('after refusals of the price the gap alternates between wider and nearer', 
   const nearer = gaps.filter((gap, index) => index > 0 && gap < (gaps[index - 1] ?? 0));
   expect(nearer.length).toBeGreaterThan(1);
   expect(Math.max(...gaps)).toBeGreaterThan(10 * Math.min(...gaps));
+});
+
+interface Shown {
+  readonly last: string;
+  readonly sentBeforeMs?: number;
+}
+
+/** Reads a position together with a last price of another request. */
+function readBeside(driver: Driver, position: ReadPosition, { last, sentBeforeMs = 0 }: Shown): Driver {
+  driver.nowMs += 10;
+  const prices = { [MARKET]: last as DecimalString };
+  const observation = { ...readAt(driver.nowMs, position), lastPrices: { sentBeforeMs, prices } };
+  driver.apply(observeRead(driver.state, observation, driver.context.settings, driver.nowMs));
+  return driver;
+}
+
+/** The first order of a fresh lane at a mark of 1000. */
+function firstActivation(shown: Shown, direction: 'long' | 'short' = 'long'): number {
+  const position = direction === 'long' ? at({}) : { ...at({ liquidation: '1100' }), direction };
+  return Number(readBeside(new Driver(), position, shown).ask(action(half)).place().request.activationPrice);
+}
+
+test('an order activates beyond the last price, where it is shown', () => {
+  expect(firstActivation({ last: '990' })).toBeCloseTo(988.9, 0);
+  expect(firstActivation({ last: '1010' }, 'short')).toBeCloseTo(1011.1, 0);
+});
+
+test('a last price on the other side of the mark moves no order', () => {
+  const usual = firstActivation({ last: '1000' });
+  expect(firstActivation({ last: '1010' })).toBe(usual);
+  expect(firstActivation({ last: '990' }, 'short')).toBe(firstActivation({ last: '1000' }, 'short'));
+});
+
+test('a last price of another time, or of something else, moves no order', () => {
+  const usual = firstActivation({ last: '1000' });
+  expect(firstActivation({ last: '990', sentBeforeMs: 5_000 })).toBe(usual);
+  expect(firstActivation({ last: '500' })).toBe(usual);
+  expect(firstActivation({ last: '0' })).toBe(usual);
+});
+
+test('a fall within the second for which an exchange keeps its last prices is no distance between mark and last', () => {
+  const fallen = (shown?: Shown): number => {
+    const driver = new Driver().read(at({}));
+    driver.later(990);
+    if (shown === undefined) driver.read(at({ mark: '990' }));
+    else readBeside(driver, at({ mark: '990' }), shown);
+    return Number(driver.ask(action(half)).place().request.activationPrice);
+  };
+  expect(fallen({ last: '990' })).toBe(fallen());
+  expect(fallen({ last: '995' })).toBe(fallen());
+});
+
+test('an order beyond the last price stands while the market stands, and is known by its fill', () => {
+  const shown = { last: '990' };
+  const driver = readBeside(new Driver(), at({}), shown).ask(action(half));
+  const { request } = driver.place();
+  for (let second = 0; second < 20; second++) {
+    readBeside(driver.later(990), at({}), shown);
+    expect(driver.next().kind).toBe('idle');
+  }
+  readBeside(driver.later(990), at({ mark: '998', size: '0.5' }), { last: '988' });
+  expect(driver.events.find(({ kind }) => kind === 'filled')?.order).toEqual(request);
+  expect(driver.reasons('ambiguousMove')).toEqual([]);
 });
