@@ -1,6 +1,8 @@
 import { Redis } from 'ioredis';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
+import { within } from '../core/ports/within.ts';
+import { systemTimers } from '../exchange/system-clock.ts';
 import type { SharedTime } from '../pipeline/shared-time.ts';
 import {
   promptConnection,
@@ -8,7 +10,6 @@ import {
   type RedisTarget,
   reconnectPause,
 } from '../queues/connection.ts';
-import { inTime } from '../web/in-time.ts';
 import { makeContact } from './first-contact.ts';
 import { InstanceTakenError } from './instance-claim.ts';
 
@@ -88,7 +89,7 @@ const PROBE_MS = 1_000;
 /** Does not count a replica as lost: it works, but the config must name another server. */
 async function refusedWrite(redis: Redis, prefix: string): Promise<string | undefined> {
   try {
-    await inTime(probeRedis(redis, prefix), PROBE_MS);
+    await within(systemTimers, PROBE_MS, probeRedis(redis, prefix));
     return undefined;
   } catch (error) {
     const { message } = error as Error;

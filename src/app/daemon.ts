@@ -4,12 +4,12 @@ import type { Clock, Random } from '../core/ports/clock.ts';
 import type { Deliverer } from '../core/ports/delivery.ts';
 import type { Notifier } from '../core/ports/notifier.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
+import { within } from '../core/ports/within.ts';
 import { currentConcealer } from '../core/redaction/conceal.ts';
 import { systemClock, systemTimers } from '../exchange/system-clock.ts';
 import type { LaneTime } from '../pipeline/shared-time.ts';
 import type { RunningWorker } from '../queues/worker.ts';
 import { createRedisStressStore } from '../state/stress/stress-store.ts';
-import { inTime } from '../web/in-time.ts';
 import { auditConfig } from './audit-config.ts';
 import { ConfigWatch, loadOrThrow, markOf, problemWords, type ReloadResult } from './config-watch.ts';
 import { lostBy } from './connect-redis.ts';
@@ -249,7 +249,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
   );
   // If Redis is lost, the watchdog does it when Redis is back.
   if (state.standby?.isAlone !== true) {
-    await inTime(setUpSchedules(base, schedules, 'start'), SET_UP_MS).catch((error: unknown) =>
+    await within(systemTimers, SET_UP_MS, setUpSchedules(base, schedules, 'start')).catch((error: unknown) =>
       telemetry.emit({ kind: 'workerError', queue: 'poll', error }),
     );
   }
@@ -356,18 +356,11 @@ async function stop(running: Running, why: string, withinMs: number): Promise<bo
   const { telemetry, clock } = running.base;
   const startedMs = clock.monotonicMs();
   telemetry.emit({ kind: 'stopping', why });
-  const bound = new AbortController();
-  const tooLong = clock.sleep(withinMs, bound.signal).then(
-    () => false,
-    () => true,
-  );
   const giveUp = new AbortController();
-  clock.sleep(withinMs * WAITED_FOR_REDIS, bound.signal).then(
-    () => giveUp.abort(),
-    () => undefined,
-  );
-  const inTime = await Promise.race([end(running, giveUp.signal).then(() => true), tooLong]);
-  bound.abort();
+  const callOff = systemTimers.after(withinMs * WAITED_FOR_REDIS, () => giveUp.abort());
+  const ended = end(running, giveUp.signal).then(() => true);
+  const inTime = await within(systemTimers, withinMs, ended, () => false);
+  callOff();
   telemetry.emit({ kind: 'stopped', inTime, durationMs: clock.monotonicMs() - startedMs });
   await running.base.process.flush();
   return inTime;

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
+import { within } from '../core/ports/within.ts';
+import { systemTimers } from '../exchange/system-clock.ts';
 import type { RedisTarget } from '../queues/connection.ts';
-import { inTime } from '../web/in-time.ts';
 import { NoClusterNodeError } from './cluster-connector.ts';
 import { type ContactProblem, contactProblem } from './contact-problem.ts';
 
@@ -21,10 +22,11 @@ export async function makeContact(redis: Redis, target: RedisTarget): Promise<Co
   redis.on('sentinelError', noteSentinel);
   try {
     // A server that is loading its data may take long to be ready.
-    await inTime(redis.connect(), CONNECT_MS);
+    await within(systemTimers, CONNECT_MS, redis.connect());
     // A server that accepts connections but never answers cannot be used.
-    await inTime(redis.ping(), ANSWER_MS);
-    if (target.kind !== undefined || !(await inTime(isOfCluster(redis), ANSWER_MS))) return undefined;
+    await within(systemTimers, ANSWER_MS, redis.ping());
+    if (target.kind !== undefined || !(await within(systemTimers, ANSWER_MS, isOfCluster(redis))))
+      return undefined;
     redis.disconnect();
     return { why: OF_CLUSTER, isAway: false };
   } catch (error) {

@@ -2,6 +2,7 @@ import type { Clock, Timers } from '../core/ports/clock.ts';
 import type { LaneDispatcher, LaneRef } from '../core/ports/lane-dispatcher.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
+import { within } from '../core/ports/within.ts';
 import { DirectLanes } from '../pipeline/act/direct-lanes.ts';
 import { LaneTurns } from '../pipeline/act/lane-turns.ts';
 import type { PipelineContext } from '../pipeline/pipeline-context.ts';
@@ -168,37 +169,28 @@ export class Standby {
   }
 
   async #problemOfStore(): Promise<{ readonly error: unknown } | undefined> {
-    const late = { error: new Error('no answer in time') };
     const answer = this.#parts.probe().then(
       () => undefined,
       (error: unknown) => ({ error }),
     );
-    return await this.#within(PROBE_TIMEOUT_MS, answer, late);
+    return await within(this.#parts.timers, PROBE_TIMEOUT_MS, answer, () => ({
+      error: new Error('no answer in time'),
+    }));
   }
 
   /** Waits until the next probe at most, which asks again. */
   async #haveLanesEnded(): Promise<boolean> {
     const ended = Promise.all([this.#parts.lanesSettled(), this.#direct.settled()]).then(() => true);
-    return await this.#within(PROBE_EVERY_MS, ended, false);
-  }
-
-  async #within<T>(timeoutMs: number, asked: Promise<T>, late: T): Promise<T> {
-    const { promise: tooLong, resolve } = Promise.withResolvers<T>();
-    const callOff = this.#parts.timers.after(timeoutMs, () => resolve(late));
-    try {
-      return await Promise.race([asked, tooLong]);
-    } finally {
-      callOff();
-    }
+    return await within(this.#parts.timers, PROBE_EVERY_MS, ended, () => false);
   }
 
   async #handBack(): Promise<void> {
-    const { backend, store, telemetry, ticks, join, handBackOthers } = this.#parts;
+    const { backend, store, telemetry, ticks, timers, join, handBackOthers } = this.#parts;
     this.turns.isSettling = true;
     try {
       await join();
       ticks.isHeld = true;
-      await this.#within(POLLS_END_MS, ticks.settled(), undefined);
+      await within(timers, POLLS_END_MS, ticks.settled(), () => undefined);
       this.turns.handBack();
       const accounts = await backend.handBack(() => store.forgetAll());
       ticks.isHeld = false;

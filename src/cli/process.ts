@@ -1,6 +1,7 @@
 import process from 'node:process';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isatty } from 'node:tty';
+import { within } from '../core/ports/within.ts';
+import { systemTimers } from '../exchange/system-clock.ts';
 import type { RegisterCommand } from './commands.ts';
 import { EXIT } from './exit-codes.ts';
 import { type CliSurroundings, reportCrash, runCli } from './run.ts';
@@ -54,7 +55,7 @@ export async function runProcess(commands?: readonly RegisterCommand[]): Promise
   if (leavesOpen) process.exit();
   if (outlivesOutputs && outputs.some(({ writableLength }) => writableLength > 0)) process.exit();
   const interrupted = stopReason(controller.signal)?.exitCode === EXIT.interrupted;
-  if (interrupted && isEchoed) await orAfter(NPM_ECHO_MS, echo);
+  if (interrupted && isEchoed) await within(systemTimers, NPM_ECHO_MS, echo, () => undefined);
 }
 
 /** A diagnostic report requested by NODE_OPTIONS would contain the environment, and with it keys and tokens. */
@@ -62,10 +63,4 @@ function keepSecretsOutOfReports(): void {
   process.report.excludeEnv = true;
   process.report.reportOnFatalError = false;
   process.report.reportOnUncaughtException = false;
-}
-
-async function orAfter(ms: number, event: Promise<void>): Promise<void> {
-  const timer = new AbortController();
-  await Promise.race([event, sleep(ms, undefined, { signal: timer.signal }).catch(() => undefined)]);
-  timer.abort();
 }

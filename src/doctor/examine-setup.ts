@@ -7,6 +7,7 @@ import { formatProblem, type Problem } from '../config/problem.ts';
 import { readRedisAddress, showRedisAddress } from '../config/redis-address.ts';
 import { openRedisLevel } from '../config/warnings/exposure.ts';
 import { StoreLostError } from '../core/ports/state-store.ts';
+import { unlessAborted } from '../core/ports/within.ts';
 import { systemClock } from '../exchange/system-clock.ts';
 import { examineRedis, pausedQueues, type RedisFinding } from '../queues/redis-sanity.ts';
 import { createRedisState } from '../state/state.ts';
@@ -101,7 +102,7 @@ async function openRedis({ redis: place }: CompiledConfig, signal: AbortSignal):
   }
   const about = showRedisAddress(reading.address);
   try {
-    const redis = await inTime(connectRedisOnce(redisTarget(place)), signal);
+    const redis = await unlessAborted(signal, connectRedisOnce(redisTarget(place)));
     return { redis, checks: [{ name: 'redis', status: 'passed', about, why: 'it answers' }] };
   } catch (error) {
     const cure = 'Start it, or correct `redis` in the config.';
@@ -118,7 +119,7 @@ async function examineServer(
 ): Promise<readonly DoctorCheck[]> {
   if (redis === undefined) return [examineOperators(config)];
   try {
-    const { findings, isGuarded } = await inTime(examineRedis(redis, openRedisLevel(config)), signal);
+    const { findings, isGuarded } = await unlessAborted(signal, examineRedis(redis, openRedisLevel(config)));
     return [examineOperators(config, isGuarded), ...findings.map(checkOf)];
   } catch (error) {
     const why = (error as Error).message;
@@ -182,21 +183,6 @@ async function examineState(redis: Connection, config: CompiledConfig): Promise<
     return [{ name: 'state', status: 'failed', why: error.message }];
   } finally {
     state.close();
-  }
-}
-
-async function inTime<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  work.catch(() => undefined);
-  let stop: (() => void) | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    stop = () => reject(new Error('no answer in time'));
-    if (signal.aborted) stop();
-    else signal.addEventListener('abort', stop, { once: true });
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    if (stop !== undefined) signal.removeEventListener('abort', stop);
   }
 }
 

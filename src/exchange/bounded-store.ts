@@ -1,9 +1,5 @@
 import type { Clock, Timers } from '../core/ports/clock.ts';
-
-/** A shared store that did not answer in time or answered with an error. */
-class StoreLost extends Error {
-  readonly code = 'STORE_LOST';
-}
+import { within } from '../core/ports/within.ts';
 
 /** How long a store is not asked after a failure. */
 const PAUSE_MS = 1000;
@@ -28,10 +24,10 @@ export class BoundedStore<S> {
   }
 
   async use<T>(action: (store: S) => Promise<T>): Promise<T | undefined> {
-    const { clock } = this.#options;
+    const { clock, timers, timeoutMs } = this.#options;
     if (clock.monotonicMs() < this.#pausedUntilMs) return undefined;
     try {
-      const result = await this.#within(action(this.#store));
+      const result = await within(timers, timeoutMs, action(this.#store));
       this.#report(true);
       return result;
     } catch {
@@ -39,15 +35,6 @@ export class BoundedStore<S> {
       this.#report(false);
       return undefined;
     }
-  }
-
-  #within<T>(promise: Promise<T>): Promise<T> {
-    const { timers, timeoutMs } = this.#options;
-    return new Promise((resolve, reject) => {
-      const late = () => reject(new StoreLost(`no answer within ${timeoutMs} ms`));
-      const callOff = timers.after(timeoutMs, late);
-      promise.then(resolve, reject).finally(callOff);
-    });
   }
 
   #report(available: boolean): void {

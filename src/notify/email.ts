@@ -1,5 +1,6 @@
 import type { NodemailerError, SendMailOptions, Transporter } from 'nodemailer';
 import type { DeliveryFailure } from '../core/ports/delivery.ts';
+import { unlessAborted } from '../core/ports/within.ts';
 import { isLoopback } from '../core/text/loopback.ts';
 import { type Channel, type DeliveryAttempt, firstReference, type Outgoing } from './channel.ts';
 import { type ChannelParts, failed, safeWords } from './http-sender.ts';
@@ -74,22 +75,12 @@ async function openTransport({
 }
 
 /** Bounds the whole sending: a mail takes several round trips, and nodemailer bounds each of them separately. */
-async function inTime<T>(
-  sending: Promise<T>,
-  timeoutMs: number,
-  signal: AbortSignal | undefined,
-): Promise<T> {
+function inTime<T>(sending: Promise<T>, timeoutMs: number, signal: AbortSignal | undefined): Promise<T> {
   const timeout = AbortSignal.timeout(timeoutMs);
   const stopped = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
-  const { promise, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => reject(Object.assign(new Error('no reply in time'), { code: 'ETIMEDOUT' }));
-  stopped.addEventListener('abort', onAbort, { once: true });
-  sending.catch(() => undefined);
-  try {
-    return await Promise.race([sending, promise]);
-  } finally {
-    stopped.removeEventListener('abort', onAbort);
-  }
+  return unlessAborted(stopped, sending, () => {
+    throw Object.assign(new Error('no reply in time'), { code: 'ETIMEDOUT' });
+  });
 }
 
 const MAX_SUBJECT = 200;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RedisClient, Worker } from 'bullmq';
+import { unlessAborted } from '../core/ports/within.ts';
 import { reconnectPause } from './connection.ts';
 
 /** Decides whether lost connections reconnect. Shared by the connections of one worker. */
@@ -43,11 +44,7 @@ export async function closeWorker<T>(
 /** Returns both connections of a worker, or none if they were not established before `giveUp`. */
 async function clientsOf<T>({ backend }: Worker<T>, giveUp: AbortSignal): Promise<readonly RedisClient[]> {
   const clients = Promise.all([backend.client, backend.blockingClient ?? backend.client]).catch(() => []);
-  const over = new Promise<undefined>((resolve) => {
-    giveUp.addEventListener('abort', () => resolve(undefined), { once: true });
-    if (giveUp.aborted) resolve(undefined);
-  });
-  return (await Promise.race([clients, over])) ?? [];
+  return await unlessAborted(giveUp, clients, () => []);
 }
 
 /** 4 s: longer than the connect timeout. Without this bound, a server that is still loading would block the close. */

@@ -5,6 +5,8 @@ import type { LaneDispatcher, LaneRef } from '../core/ports/lane-dispatcher.ts';
 import type { Notice, Notifier } from '../core/ports/notifier.ts';
 import { StoreLostError } from '../core/ports/state-store.ts';
 import type { QueueName } from '../core/ports/telemetry.ts';
+import { within } from '../core/ports/within.ts';
+import { systemTimers } from '../exchange/system-clock.ts';
 import { promptConnection, type RedisTarget } from './connection.ts';
 import { laneJobKey, queuePrefix } from './names.ts';
 import type { ActJob, NotifyJob, PollJob } from './payloads.ts';
@@ -45,10 +47,8 @@ export function openQueues({ target, prefix, sealOf = () => undefined, onError }
   const all: readonly Queue[] = [poll, act, notify];
   return {
     poll,
-    lanes: { dispatch: (lanes) => withinTime('queueing lanes', () => dispatch(act, lanes)) },
-    notifier: {
-      hand: (notices) => withinTime('queueing notices', () => hand(notify, notices, sealOf)),
-    },
+    lanes: { dispatch: (lanes) => bounded('queueing lanes', dispatch(act, lanes)) },
+    notifier: { hand: (notices) => bounded('queueing notices', hand(notify, notices, sealOf)) },
     all,
     async close() {
       await Promise.all(all.map(closeQueue));
@@ -63,17 +63,10 @@ const ANSWER_MS = 1_000;
  * Bounds the wait of a poll for what it queues: otherwise a silent server would stop the polls of the account. A call
  * that succeeds late does no harm, because a repeat finds its job by id.
  */
-async function withinTime(doing: string, call: () => Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    const error = new Error(`no answer within ${ANSWER_MS} ms`);
-    timer = setTimeout(() => reject(new StoreLostError(doing, error)), ANSWER_MS);
+function bounded(doing: string, work: Promise<void>): Promise<void> {
+  return within(systemTimers, ANSWER_MS, work, () => {
+    throw new StoreLostError(doing, new Error(`no answer within ${ANSWER_MS} ms`));
   });
-  try {
-    await Promise.race([call(), late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** Closes a queue. Without a connection it drops the client instead, so that it does not reconnect. */

@@ -1,8 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { within } from '../core/ports/within.ts';
+import { systemTimers } from '../exchange/system-clock.ts';
 import { boundConnections } from './connections.ts';
 import { SECURITY_HEADERS } from './headers.ts';
-import { inTime } from './in-time.ts';
 import { listenError } from './listen-error.ts';
 import type { Readiness } from './sources.ts';
 
@@ -35,7 +36,7 @@ export async function readinessInTime({
   readiness,
   onError,
 }: Pick<HealthOptions, 'readiness' | 'onError'>): Promise<Readiness> {
-  return await inTime(readiness(), READINESS_TIMEOUT_MS).catch((error: unknown) => {
+  return await within(systemTimers, READINESS_TIMEOUT_MS, readiness()).catch((error: unknown) => {
     onError(error);
     return UNKNOWN_READINESS;
   });

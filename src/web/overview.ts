@@ -1,12 +1,13 @@
 import type { Control } from '../core/controls/controls.ts';
 import { exchangeLinkOf } from '../core/lines/exchange-link.ts';
 import { degradedWords } from '../core/lines/process-troubles.ts';
+import { within } from '../core/ports/within.ts';
 import type { AccountView } from '../core/view/account-view.ts';
 import { headlineOf } from '../core/view/state-line.ts';
+import { systemTimers } from '../exchange/system-clock.ts';
 import type { Scope } from './access.ts';
 import type { Immutable, OverviewReply } from './api/schemas.ts';
 import { UNKNOWN_READINESS } from './health.ts';
-import { inTime } from './in-time.ts';
 import type { WebSources } from './sources.ts';
 
 /** Maximum age of cached figures. */
@@ -27,10 +28,11 @@ export function createOverview(
   can: (scope: Scope) => boolean,
   views: () => Promise<readonly AccountView[]>,
 ): OverviewSource {
-  const queues = kept(QUEUES_MS, sources.nowMs, () => inTime(sources.process.queues(), ANSWER_MS));
-  const health = kept(HEALTH_MS, sources.nowMs, () => inTime(sources.process.readiness(), ANSWER_MS));
-  const quietHours = kept(QUEUES_MS, sources.nowMs, () => inTime(sources.process.quietHours(), ANSWER_MS));
-  const controls = kept(0, sources.nowMs, () => inTime(sources.controls.list(), ANSWER_MS));
+  const inTime = <T>(work: Promise<T>): Promise<T> => within(systemTimers, ANSWER_MS, work);
+  const queues = kept(QUEUES_MS, sources.nowMs, () => inTime(sources.process.queues()));
+  const health = kept(HEALTH_MS, sources.nowMs, () => inTime(sources.process.readiness()));
+  const quietHours = kept(QUEUES_MS, sources.nowMs, () => inTime(sources.process.quietHours()));
+  const controls = kept(0, sources.nowMs, () => inTime(sources.controls.list()));
   return {
     async now() {
       const { process, deposits } = sources;

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { createGzip, type Gzip } from 'node:zlib';
-import { inTime } from './in-time.ts';
+import { within } from '../core/ports/within.ts';
+import { systemTimers } from '../exchange/system-clock.ts';
 
 /** Returns the text of one scrape in parts; each is valid until the next one is requested. */
 export type Scrape = () => Promise<Iterable<Uint8Array>>;
@@ -61,7 +62,7 @@ export class SharedScrapes {
     const restMs = this.#restUntilMs - performance.now();
     if (restMs > 0) await new Promise((resolve) => setTimeout(resolve, restMs).unref());
     const beganMs = performance.now();
-    const parts = await inTime(this.#scrape(), TIMEOUT_MS);
+    const parts = await within(systemTimers, TIMEOUT_MS, this.#scrape());
     const text = new SharedText(compressed(parts, this.#onError), () => {
       const endedMs = performance.now();
       this.#restUntilMs = endedMs + Math.min(LONGEST_REST_MS, REST_FACTOR * (endedMs - beganMs));

@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
-import { inTime } from '../../src/web/in-time.ts';
+import { within } from '../../src/core/ports/within.ts';
+import { systemTimers } from '../../src/exchange/system-clock.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { startPrivateRedis } from '../support/redis.ts';
 import { sliceOf } from '../support/slice.ts';
@@ -98,7 +99,7 @@ test.each(['dies', 'hangs'] as const)(
         { redis: { url: dying.url, prefix } },
       );
       try {
-        await inTime(world.start(), 40_000);
+        await within(systemTimers, 40_000, world.start());
         await polls(world, 'long', 3);
         dying.comeBack();
         const said = (state: string) => world.events.some((e) => e.kind === 'standby' && e.state === state);

@@ -48,8 +48,8 @@ type Layer = (typeof LAYERS)[number];
 const MAY_IMPORT: Readonly<Record<Layer, readonly string[]>> = {
   core: [],
   exchange: ['core/quantities/decimal.ts', 'core/ports/clock.ts'],
-  state: ['core/quantities/decimal.ts', 'core/ports/clock.ts'],
-  queues: ['core/quantities/decimal.ts'],
+  state: ['core/quantities/decimal.ts', 'core/ports/clock.ts', 'exchange/system-clock.ts'],
+  queues: ['core/quantities/decimal.ts', 'exchange/system-clock.ts'],
   notify: ['core/quantities/decimal.ts'],
   telemetry: ['core/quantities/decimal.ts'],
   config: ['core/quantities/decimal.ts'],
@@ -66,7 +66,7 @@ const MAY_IMPORT: Readonly<Record<Layer, readonly string[]>> = {
     'app/configured-accounts.ts',
     'app/pipeline.ts',
   ],
-  web: ['core/quantities/decimal.ts', 'app.ts'],
+  web: ['core/quantities/decimal.ts', 'exchange/system-clock.ts', 'app.ts'],
   replay: ['core/quantities/decimal.ts', 'simulator/thing.ts', 'world/thing.ts', 'config/thing.ts'],
   'redis-server': [],
   demo: [
@@ -84,7 +84,7 @@ const MAY_IMPORT: Readonly<Record<Layer, readonly string[]>> = {
     'queues/thing.ts',
     'app/thing.ts',
   ],
-  cli: ['core/quantities/decimal.ts', 'app.ts', 'demo/thing.ts'],
+  cli: ['core/quantities/decimal.ts', 'exchange/system-clock.ts', 'app.ts', 'demo/thing.ts'],
   package: [
     'core/quantities/decimal.ts',
     'exchange/thing.ts',

@@ -2,6 +2,7 @@ import { type ScheduledTask, schedule } from 'node-cron';
 import type { CompiledDigest } from '../../config/digest.ts';
 import type { Digest, Period } from '../../core/digest/digest.ts';
 import type { Notifier } from '../../core/ports/notifier.ts';
+import { unlessAborted } from '../../core/ports/within.ts';
 import { MS_PER_DAY } from '../../core/quantities/units.ts';
 import type { DigestClaims } from '../../state/digest/digest-claims.ts';
 import type { Base } from '../open-base.ts';
@@ -100,16 +101,11 @@ export class DigestSchedule {
 
   /** Makes one bounded attempt, as a lost store may never answer. */
   async #bounded(due: DueDigest, settings: CompiledDigest, signal: AbortSignal): Promise<boolean> {
-    const ended = new AbortController();
-    const bound = AbortSignal.any([signal, ended.signal]);
-    const tooLong = this.#parts.clock.sleep(LONGEST_MS, bound).then(() => {
-      throw new Error('it took longer than five minutes');
+    const late = AbortSignal.timeout(LONGEST_MS);
+    const bound = AbortSignal.any([signal, late]);
+    return await unlessAborted(bound, this.#attempt(due, settings, bound), () => {
+      throw late.aborted ? new Error('it took longer than five minutes') : signal.reason;
     });
-    try {
-      return await Promise.race([this.#attempt(due, settings, bound), tooLong]);
-    } finally {
-      ended.abort(new Error('the attempt has ended'));
-    }
   }
 
   /** Resolves to true if nothing is left to do. */

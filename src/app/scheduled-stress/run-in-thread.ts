@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { unlessAborted } from '../../core/ports/within.ts';
 import type { StressCase } from '../../replay/stress/stress.ts';
 import { threadProgram } from '../thread-program.ts';
 import type { StressThreadInput, StressThreadWord } from './play-held-book.ts';
@@ -50,16 +51,13 @@ export async function runInThread(
     resourceLimits: LIMITS,
   });
   const cases: StressCase[] = [];
-  const over = new AbortController();
+  const bound = AbortSignal.any([signal, AbortSignal.timeout(timeLimitMs)]);
   try {
-    const end = await Promise.race([
-      played(worker, cases),
-      ended(AbortSignal.timeout(timeLimitMs), over.signal, 'late'),
-      ended(signal, over.signal, 'stopped'),
-    ]);
+    const end = await unlessAborted(bound, played(worker, cases), () =>
+      signal.aborted ? 'stopped' : 'late',
+    );
     return { end, cases };
   } finally {
-    over.abort();
     await worker.terminate();
   }
 }
@@ -75,11 +73,5 @@ function played(worker: Worker, cases: StressCase[]): Promise<'finished'> {
       if (code === 0) resolve('finished');
       else reject(new Error(`the thread of the stress test ended with ${code}`));
     });
-  });
-}
-
-function ended<E extends string>(signal: AbortSignal, over: AbortSignal, end: E): Promise<E> {
-  return new Promise((resolve) => {
-    signal.addEventListener('abort', () => resolve(end), { once: true, signal: over });
   });
 }

@@ -1,8 +1,9 @@
 import { EVERY_POLL } from '../../core/fields/field-catalogue.ts';
 import type { StoredAccount } from '../../core/ports/state-store.ts';
+import { within } from '../../core/ports/within.ts';
 import { isInPart } from '../../core/view/blindness.ts';
+import { systemTimers } from '../../exchange/system-clock.ts';
 import type { WatchedAccount } from '../../pipeline/pipeline-context.ts';
-import { inTime } from '../../web/in-time.ts';
 import type { Readiness } from '../../web/sources.ts';
 import type { Base } from '../open-base.ts';
 import { JudgedClocks, readSharedView, remembering, type SharedAccount } from './shared-view.ts';
@@ -69,7 +70,7 @@ async function askRedis({ ping, isAlone, watchesOnly }: ReadinessParts): Promise
     return { name: 'redis', ok: false, why: `it is not in use: this process does not act: ${why}` };
   if (isAlone()) return { name: 'redis', ok: true, why: ALONE };
   try {
-    await inTime(ping(), REDIS_TIMEOUT_MS);
+    await within(systemTimers, REDIS_TIMEOUT_MS, ping());
     return { name: 'redis', ok: true, why: 'it answers' };
   } catch {
     return { name: 'redis', ok: false, why: 'it does not answer' };
@@ -79,7 +80,7 @@ async function askRedis({ ping, isAlone, watchesOnly }: ReadinessParts): Promise
 async function examineAccounts(parts: ReadinessParts): Promise<readonly Check[]> {
   let view: readonly SharedAccount[];
   try {
-    view = await inTime(parts.view(), VIEW_TIMEOUT_MS);
+    view = await within(systemTimers, VIEW_TIMEOUT_MS, parts.view());
   } catch {
     return UNKNOWN;
   }

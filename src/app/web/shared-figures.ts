@@ -3,14 +3,15 @@ import type { Queue } from 'bullmq';
 import { type Controls, hasExpired } from '../../core/controls/controls.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { StateStore } from '../../core/ports/state-store.ts';
+import { within } from '../../core/ports/within.ts';
 import type { StoredStress } from '../../core/view/stress-result.ts';
 import { accountFigures, lostView } from '../../core/view/view-account.ts';
+import { systemTimers } from '../../exchange/system-clock.ts';
 import type { WatchedAccount } from '../../pipeline/pipeline-context.ts';
 import type { LaneTime } from '../../pipeline/shared-time.ts';
 import { meantAt } from '../../queues/schedules.ts';
 import { StateSeries } from '../../telemetry/metrics/state-gauges.ts';
 import type { QueueFigures, SharedFigures } from '../../telemetry/record.ts';
-import { inTime } from '../../web/in-time.ts';
 import { type JudgedClocks, readBuckets } from './shared-view.ts';
 
 export interface FigureParts {
@@ -34,7 +35,7 @@ export async function readSharedFigures(parts: FigureParts): Promise<SharedFigur
   const late = new AbortController();
   const read = Promise.all([readState(parts, late.signal), readQueues(queues, clock), stress()]);
   try {
-    const [state, depths, stressed] = await inTime(read, TIMEOUT_MS);
+    const [state, depths, stressed] = await within(systemTimers, TIMEOUT_MS, read);
     return { state, queues: Object.fromEntries(depths), stress: stressed };
   } finally {
     late.abort();

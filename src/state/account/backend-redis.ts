@@ -1,5 +1,7 @@
 import type { Redis } from 'ioredis';
 import { BUCKETS, StoreLostError } from '../../core/ports/state-store.ts';
+import { within } from '../../core/ports/within.ts';
+import { systemTimers } from '../../exchange/system-clock.ts';
 import { createRedisLeases, leaseField, type Within } from '../leases/leases-redis.ts';
 import {
   pairsOf,
@@ -60,7 +62,13 @@ export class RedisBackend implements Backend {
     this.#historySamples = historySamples;
     this.#keys = Array.from({ length: BUCKETS }, (_, bucket) => bucketKeys(prefix, bucket));
     this.#run = prepareScripts(redis, [VIEW, COMMIT, REPLACE, MAKE_DUE, HOLD_DUE]);
-    this.#within = (doing, call) => withinTime(doing, timeoutMs, call);
+    this.#within = async (doing, call) => {
+      try {
+        return await within(systemTimers, timeoutMs, call());
+      } catch (error) {
+        throw new StoreLostError(doing, error);
+      }
+    };
     this.leases = createRedisLeases(redis, (bucket) => this.#of(bucket), this.#within);
     redis.on('close', this.#onClose);
   }
@@ -227,20 +235,6 @@ function runIdOf(info: string): string {
   const run = /^run_id:(\w+)/m.exec(info)?.[1];
   if (run === undefined) throw new Error('Redis did not tell its run id (INFO server)');
   return run;
-}
-
-async function withinTime<T>(doing: string, timeoutMs: number, call: () => Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
-  });
-  try {
-    return await Promise.race([call(), late]);
-  } catch (error) {
-    throw new StoreLostError(doing, error);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 function readView(reply: readonly unknown[], accountIds: readonly string[], run: string): RawView {

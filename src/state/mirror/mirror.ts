@@ -1,4 +1,5 @@
 import type { Timers } from '../../core/ports/clock.ts';
+import { within } from '../../core/ports/within.ts';
 import type { MirrorPlace } from './mirror-place.ts';
 import {
   accountFile,
@@ -146,11 +147,8 @@ export class Mirror {
   }
 
   async #inTime(written: Promise<void>): Promise<boolean> {
-    const { promise: late, resolve } = Promise.withResolvers<'late'>();
-    const callOff = this.#parts.timers.after(WAIT_MS, () => resolve('late'));
-    const end = await Promise.race([written, late]);
-    callOff();
-    return end !== 'late';
+    const inTime = written.then(() => true);
+    return await within(this.#parts.timers, WAIT_MS, inTime, () => false);
   }
 
   #write(): void {

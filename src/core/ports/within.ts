@@ -1,0 +1,47 @@
+import type { Timers } from './clock.ts';
+
+/**
+ * Settles like the work, or with the outcome of `late` if the work takes longer than `limitMs`. By default that rejects.
+ * What the work does afterwards has no effect; a late rejection is not unhandled.
+ */
+export function within<T, L = never>(
+  timers: Pick<Timers, 'after'>,
+  limitMs: number,
+  work: Promise<T>,
+  late: () => L = () => {
+    throw new Error(`no answer within ${limitMs} ms`);
+  },
+): Promise<T | L> {
+  return unless((call) => timers.after(limitMs, call), work, late);
+}
+
+/** The same, with a signal as the limit. */
+export function unlessAborted<T, L = never>(
+  signal: AbortSignal,
+  work: Promise<T>,
+  late: () => L = () => {
+    throw new Error('no answer in time');
+  },
+): Promise<T | L> {
+  const onAbort = (call: () => void): (() => void) => {
+    if (signal.aborted) call();
+    else signal.addEventListener('abort', call, { once: true });
+    return () => signal.removeEventListener('abort', call);
+  };
+  return unless(onAbort, work, late);
+}
+
+/** `end` arranges for a call, and returns a function that calls it off. */
+async function unless<T, L>(
+  end: (call: () => void) => () => void,
+  work: Promise<T>,
+  late: () => L,
+): Promise<T | L> {
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  const callOff = end(resolve);
+  try {
+    return await Promise.race([work, ended.then(late)]);
+  } finally {
+    callOff();
+  }
+}
