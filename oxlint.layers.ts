@@ -19,8 +19,8 @@ const REAL_TIME = 'exchange/system-clock.ts';
 const LAYERS: Readonly<Record<string, Layer>> = {
   'src/core': {
     imports: [],
-    packages: ['node:crypto'],
-    rule: 'src/core is pure: it imports nothing but itself, node:crypto (and the decimal library, in quantities/decimal.ts).',
+    packages: ['node:crypto', 'zod'],
+    rule: 'src/core is pure: it imports nothing but itself, zod, node:crypto (and the decimal library, in quantities/decimal.ts).',
   },
   'src/exchange': coreOnly('src/exchange'),
   'src/state': coreOnly('src/state', REAL_TIME),
@@ -216,6 +216,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'view-account',
   ],
   redaction: ['conceal', 'foreign-words', 'redactor'],
+  schema: ['parts'],
   text: 'all',
   ports: 'all',
 };

@@ -1,11 +1,11 @@
 import { isIPv6 } from 'node:net';
 import { z } from 'zod';
 import type { WebSettings } from '../config/web.ts';
-import type { Control } from '../core/controls/controls.ts';
+import { type Control, pauseSchema, silenceSchema } from '../core/controls/controls.ts';
 import { processTroubles } from '../core/lines/process-troubles.ts';
 import type { ControlDraft, ControlSelector, OperatorControls } from '../core/ports/operator-controls.ts';
-import { account, rowsReply } from '../web/api/account-schema.ts';
-import { acknowledgedReply, liftedReply, overview, pause, silence } from '../web/api/schemas.ts';
+import { accountSchema } from '../core/view/account-view.ts';
+import { acknowledgedReply, liftedReply, overview, rowsReply } from '../web/api/schemas.ts';
 import { type Desk, type DeskReason, idsOf, knownAccount } from './operations.ts';
 import { type PlaceConfig, problem } from './place-config.ts';
 
@@ -83,7 +83,7 @@ export async function openDaemonDesk(
     wasWatched: async (accountId) => accountIds?.includes(accountId) ?? true,
     reachesAll: async () => (await ask('overview', overview)).reachesAll,
     obedience: async () => TAKEN,
-    view: async (accountId) => await ask(`accounts/${encodeURIComponent(accountId)}`, account),
+    view: async (accountId) => await ask(`accounts/${encodeURIComponent(accountId)}`, accountSchema),
     close: async () => undefined,
   };
 }
@@ -190,7 +190,7 @@ function controlsOver(ask: Ask): Pick<OperatorControls, 'put' | 'lift' | 'list'>
         return put;
       }
       const path = kind === 'pause' ? 'pauses' : 'silences';
-      return await ask(path, kind === 'pause' ? pause : silence, { method: 'POST', body });
+      return await ask(path, kind === 'pause' ? pauseSchema : silenceSchema, { method: 'POST', body });
     },
     async lift(selector, { author, reason }) {
       const lifted: Control[] = [];

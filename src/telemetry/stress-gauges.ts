@@ -1,4 +1,4 @@
-import type { StoredStress, StressEffect } from '../core/view/stress-result.ts';
+import type { StoredStress, StressedAccountCase, StressedCase } from '../core/view/stress-result.ts';
 import { EVENT_GROUPS } from './metrics/event-metrics.ts';
 import type { Metrics } from './metrics/registry.ts';
 
@@ -38,10 +38,10 @@ export function setStress(metrics: Metrics, stored: StoredStress | undefined, no
   }
 }
 
-interface Effect extends StressEffect {
-  readonly liquidatedWithout: number | boolean;
-  readonly liquidatedWith: number | boolean;
-}
+type Effect = Pick<
+  StressedCase | StressedAccountCase,
+  'liquidatedWithout' | 'liquidatedWith' | 'keptWithout' | 'keptWith'
+>;
 
 function bothOf({ liquidatedWithout, liquidatedWith, keptWithout, keptWith }: Effect) {
   return [

@@ -2,11 +2,12 @@ import type { Control } from '../core/controls/controls.ts';
 import { exchangeLinkOf } from '../core/lines/exchange-link.ts';
 import { degradedWords } from '../core/lines/process-troubles.ts';
 import { within } from '../core/ports/within.ts';
+import type { OutputOf } from '../core/schema/parts.ts';
 import type { AccountView } from '../core/view/account-view.ts';
 import { headlineOf } from '../core/view/state-line.ts';
 import { systemTimers } from '../exchange/system-clock.ts';
 import type { Scope } from './access.ts';
-import type { Immutable, OverviewReply } from './api/schemas.ts';
+import type { overview } from './api/schemas.ts';
 import { UNKNOWN_READINESS } from './health.ts';
 import type { WebSources } from './sources.ts';
 
@@ -16,7 +17,7 @@ const HEALTH_MS = 1000;
 /** A source without an answer in this time counts as unknown: a hung Redis must not hold back what is known. */
 const ANSWER_MS = 3000;
 
-export type Overview = Immutable<OverviewReply>;
+export type Overview = OutputOf<typeof overview>;
 
 /** The overview of all accounts; concurrent callers share its queries. */
 export interface OverviewSource {

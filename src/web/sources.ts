@@ -1,4 +1,3 @@
-import type { z } from 'zod';
 import type { OrderProof } from '../core/controls/order-plan.ts';
 import type { QuietHoursLine } from '../core/lines/quiet-hours.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
@@ -6,9 +5,9 @@ import type { HistoryReader } from '../core/ports/history-reader.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import type { DecimalString } from '../core/quantities/decimal.ts';
 import type { SubjectKey } from '../core/rules/subject.ts';
+import type { OutputOf } from '../core/schema/parts.ts';
 import type { AccountView } from '../core/view/account-view.ts';
-import type { Immutable, queueLine, readiness, topUpOffer } from './api/schemas.ts';
-import type { stressReply } from './api/stress-schema.ts';
+import type { queueLine, readiness, stressReply, topUpOffer } from './api/schemas.ts';
 
 /** Everything that the API shows and does. */
 export interface WebSources {
@@ -58,11 +57,11 @@ export interface ProcessSource {
 }
 
 /** The checks are `redis`, `firstEvaluation` and `dataFresh`. */
-export type Readiness = Immutable<z.output<typeof readiness>>;
+export type Readiness = OutputOf<typeof readiness>;
 
-export type QueueLine = Immutable<z.output<typeof queueLine>>;
+export type QueueLine = OutputOf<typeof queueLine>;
 
-export type StressStatus = Immutable<z.output<typeof stressReply>>;
+export type StressStatus = OutputOf<typeof stressReply>;
 
 /** What must be known about an operator order before it is submitted. */
 export interface OrderDesk {
@@ -82,7 +81,7 @@ export interface DepositDesk {
   link(order: TopUpOrder): Promise<TopUpOutcome>;
 }
 
-export type TopUpOffer = Immutable<z.output<typeof topUpOffer>>;
+export type TopUpOffer = OutputOf<typeof topUpOffer>;
 
 export interface TopUpOrder {
   readonly accountId: string;

@@ -245,7 +245,8 @@ plant(
   "import { readFileSync } from 'node:fs';\nexport { readFileSync };\n",
 );
 plant(refused, 'core', 0, 'bareNodeModule', "import { readFileSync } from 'fs';\nexport { readFileSync };\n");
-plant(refused, 'core', 0, 'npmPackage', "export { z } from 'zod';\n");
+plant(refused, 'core', 0, 'npmPackage', "export { Pool } from 'undici';\n");
+plant(accepted, 'core', 0, 'schema', "export { z } from 'zod';\n");
 plant(refused, 'core', 0, 'decimalLibraryElsewhere', "export { Big } from 'big.js';\n");
 for (const use of [
   'Math.random()',

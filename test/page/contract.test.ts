@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { account as accountSchema } from '../../src/web/api/account-schema.ts';
-import { actionLine, overview as overviewSchema, storyEntry } from '../../src/web/api/schemas.ts';
+import { accountSchema } from '../../src/core/view/account-view.ts';
+import { actionLineSchema } from '../../src/core/view/action-log.ts';
+import { storyEntrySchema } from '../../src/core/view/story.ts';
+import { overview as overviewSchema } from '../../src/web/api/schemas.ts';
 import type { PageAction, PageOverview, PageStoryEntry } from '../../src/web/page/contract.d.ts';
 import { account, creditLine } from '../support/account-view.ts';
 import { endangered, overview } from './fixture.ts';
@@ -12,8 +14,8 @@ type Output<T extends { readonly _output: unknown }> = T['_output'];
 /** Compiles only while the API's answers contain everything that the page reads. */
 const READ: {
   overview: (from: Output<typeof overviewSchema>) => PageOverview;
-  action: (from: Output<typeof actionLine>) => PageAction;
-  story: (from: Output<typeof storyEntry>) => PageStoryEntry;
+  action: (from: Output<typeof actionLineSchema>) => PageAction;
+  story: (from: Output<typeof storyEntrySchema>) => PageStoryEntry;
 } = {
   overview: (from) => from,
   action: (from) => from,
@@ -44,8 +46,8 @@ describe('the scripted API', () => {
       tookMs: 48,
       words: 'sell 0.88',
     } as const;
-    expect(READ.action(actionLine.parse(action))).toEqual(action);
+    expect(READ.action(actionLineSchema.parse(action))).toEqual(action);
     const told = { seq: 1, part: 0, atMs: 1, kind: 'transition', words: 'fires', detail: {} } as const;
-    expect(READ.story(storyEntry.parse(told))).toEqual(told);
+    expect(READ.story(storyEntrySchema.parse(told))).toEqual(told);
   });
 });

@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { stressReply } from '../../src/web/api/stress-schema.ts';
+import { stressReply } from '../../src/web/api/schemas.ts';
 import type { PageStress } from '../../src/web/page/contract.d.ts';
 import { account } from '../support/account-view.ts';
 import { hasBrowser, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';

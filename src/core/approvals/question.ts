@@ -1,9 +1,11 @@
+import { z } from 'zod';
 import type { GateReason } from '../audit/audit-event.ts';
 import { sha256Hex } from '../audit/sha256.ts';
 import type { ReadPosition } from '../lanes/lane-state.ts';
 import { isSameHolding } from '../lanes/market-read.ts';
-import { type DecimalString, decimalFromNumber, toDecimal } from '../quantities/decimal.ts';
+import { decimalFromNumber, toDecimal } from '../quantities/decimal.ts';
 import type { ActionRequest, SubjectKey } from '../rules/subject.ts';
+import { decimal, type OutputOf, timeMs } from '../schema/parts.ts';
 
 /** Questions to people: one document per account. Plain JSON; times are on the lanes' clock. */
 export interface Approvals {
@@ -42,21 +44,23 @@ export interface ApprovalQuestion {
   readonly distance?: number;
 }
 
-/**
- * `released`: acts without an answer. `unanswered`: does not act, but can still be approved. Only `approved` is bound
- * to the targets that were shown.
- */
-export type QuestionState = 'waiting' | 'approved' | 'vetoed' | 'unanswered' | 'released';
+/** Only `approved` is bound to the targets that were shown. */
+export const questionState = z
+  .enum(['waiting', 'approved', 'vetoed', 'unanswered', 'released'])
+  .describe('released: it acts without an answer. unanswered: it does not, and can still be approved.');
+export type QuestionState = z.output<typeof questionState>;
 
 /** Why a question stopped waiting. Closed list. `notNeeded`: the rule no longer fires. */
-export type SettledBy =
-  | 'approved'
-  | 'vetoed'
-  | 'deadline'
-  | 'timeTooShort'
-  | 'notDelivered'
-  | 'unanswered'
-  | 'notNeeded';
+export const settledBy = z.enum([
+  'approved',
+  'vetoed',
+  'deadline',
+  'timeTooShort',
+  'notDelivered',
+  'unanswered',
+  'notNeeded',
+]);
+export type SettledBy = z.output<typeof settledBy>;
 
 export interface Asked {
   /** From 1. */
@@ -66,23 +70,27 @@ export interface Asked {
   readonly targets: readonly AskedTarget[];
 }
 
-/** `openDate` and `direction` distinguish positions that share an id. */
-export interface AskedTarget extends Partial<Pick<ReadPosition, 'openDate' | 'direction'>> {
-  readonly positionId: string;
-  readonly market: string;
+export const askedTargetSchema = z.strictObject({
+  positionId: z.string(),
+  market: z.string(),
   /** The most that may remain open. */
-  readonly targetBase: DecimalString;
+  targetBase: decimal(),
   /** The size when it was asked. */
-  readonly sizeBase: DecimalString;
-}
+  sizeBase: decimal(),
+});
 
-export interface Answered {
-  readonly decision: 'approve' | 'veto';
-  readonly author: string;
-  readonly reason: string;
-  readonly atMs: number;
-  readonly revision: number;
-}
+/** `openDate` and `direction` distinguish positions that share an id. */
+export type AskedTarget = OutputOf<typeof askedTargetSchema> &
+  Partial<Pick<ReadPosition, 'openDate' | 'direction'>>;
+
+export const answeredSchema = z.strictObject({
+  decision: z.enum(['approve', 'veto']),
+  author: z.string(),
+  reason: z.string(),
+  atMs: timeMs(),
+  revision: z.number().int(),
+});
+export type Answered = OutputOf<typeof answeredSchema>;
 
 /** Key of a stage: rule, rule checksum, subject, episode, stage. */
 export function stageKeyOf(

@@ -1,51 +1,67 @@
+import { z } from 'zod';
 import { figure } from '../fields/field-words.ts';
 import type { ReduceTarget } from '../rules/rule.ts';
 import type { SubjectKey } from '../rules/subject.ts';
+import { type Immutable, named, type OutputOf, timeMs } from '../schema/parts.ts';
 
 /** Controls and orders of operators. Every read of a bucket includes its controls, and commits can depend on them. */
 
 /** Author, reason and time of something done by hand (Unix milliseconds). */
-export interface Authored {
-  readonly author: string;
-  readonly reason: string;
-  readonly atMs: number;
+const authored = {
+  author: z.string(),
+  reason: z.string(),
+  atMs: timeMs(),
   /** Proves that the author had the operators' key; see `OperatorTrust`. */
-  readonly seal?: string;
-}
+  seal: z.string().exactOptional().describe('Where there is an `operators.key`: made with it.'),
+};
+export type Authored = Immutable<z.output<z.ZodObject<typeof authored>>>;
 
-/** Stops all actions; `accountId: null` means all accounts. */
-export interface Pause extends Authored {
-  readonly kind: 'pause';
-  readonly id: string;
-  readonly accountId: string | null;
-  /** Unix milliseconds; null: until it is lifted. */
-  readonly expiresAtMs: number | null;
-}
+/** Stops all actions. */
+export const pauseSchema = named({ id: 'Pause', description: 'No actions.' }, () => ({
+  kind: z.literal('pause'),
+  id: z.string(),
+  accountId: z.string().nullable().describe('null: everywhere.'),
+  expiresAtMs: timeMs().nullable().describe('Unix milliseconds; null: until it is lifted.'),
+  ...authored,
+}));
+export type Pause = OutputOf<typeof pauseSchema>;
 
-/** Stops actions and notices of one rule, for all its subjects (`subject: null`) or for one. */
-export interface Silence extends Authored {
-  readonly kind: 'silence';
-  readonly id: string;
-  readonly accountId: string | null;
-  readonly ruleId: string;
-  readonly subject: SubjectKey | null;
-  readonly expiresAtMs: number;
-}
+/** Stops actions and notices of one rule. */
+export const silenceSchema = named(
+  { id: 'Silence', description: 'No actions and no notifications of one rule.' },
+  () => ({
+    kind: z.literal('silence'),
+    id: z.string(),
+    accountId: z.string().nullable().describe('null: everywhere.'),
+    ruleId: z.string(),
+    subject: z.string().nullable().describe('null: all subjects of the rule.'),
+    expiresAtMs: timeMs(),
+    ...authored,
+  }),
+);
+export type Silence = OutputOf<typeof silenceSchema>;
 
-/** Somebody handles the episode: no reminders and no escalation until it ends or gets worse. Actions continue. */
-export interface Acknowledgement extends Authored {
-  readonly kind: 'acknowledgement';
-  readonly id: string;
-  /** null: the episode concerns no single account. */
-  readonly accountId: string | null;
-  readonly ruleId: string;
-  readonly subject: SubjectKey;
-  /** See `episodeOf`. */
-  readonly episode: number;
-  /** Highest stage reached by then; a higher one counts as worse. */
-  readonly stage: number;
-  readonly expiresAtMs: number;
-}
+/** Somebody handles the episode. Actions continue. */
+export const acknowledgementSchema = named(
+  {
+    id: 'Acknowledgement',
+    description: 'Somebody sees to it: no reminders and no escalation, until it is over or gets worse.',
+  },
+  () => ({
+    kind: z.literal('acknowledgement'),
+    id: z.string(),
+    accountId: z.string().nullable().describe('null: it is about no account.'),
+    ruleId: z.string(),
+    subject: z.string(),
+    /** See `episodeOf`. */
+    episode: z.number(),
+    /** Highest stage reached by then. */
+    stage: z.number().int().describe('A higher one is worse, and is told.'),
+    expiresAtMs: timeMs(),
+    ...authored,
+  }),
+);
+export type Acknowledgement = OutputOf<typeof acknowledgementSchema>;
 
 export type Control = Pause | Silence | Acknowledgement;
 
@@ -164,6 +180,18 @@ export type OperatorOrder = Authored & {
         readonly revision: number;
       }
   );
+
+/** What the API says of every kind of operator order. */
+export const operatorOrderReply = z
+  .looseObject({
+    kind: z.enum(['reduce', 'withdraw', 'answer']),
+    id: z.string(),
+    author: z.string(),
+    reason: z.string(),
+    atMs: timeMs(),
+    expiresAtMs: timeMs(),
+  })
+  .meta({ id: 'OperatorOrder' }) as unknown as z.ZodType<OperatorOrder>;
 
 /** Audit words for an operator order that matches no open position. */
 export const NOTHING_MEANT = 'no open position is meant by the order';

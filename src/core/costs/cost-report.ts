@@ -1,5 +1,7 @@
+import { z } from 'zod';
 import type { AuditRecord } from '../audit/audit-record.ts';
 import type { DecimalString } from '../quantities/decimal.ts';
+import { named, type OutputOf } from '../schema/parts.ts';
 import { type ActionCost, costFigures } from './action-cost.ts';
 
 /** An order that closed something, with the newest cost that the audit has of it. */
@@ -11,27 +13,25 @@ export interface PricedAction {
   readonly cost: ActionCost;
 }
 
-/** Sum of the known figures, and the number of orders whose figure is unknown. */
-export interface KnownSum {
-  readonly known: number;
-  readonly unknown: number;
-}
+/** Sum of the known figures. */
+const knownSumSchema = named('KnownSum', () => ({
+  known: z.number(),
+  unknown: z.number().int().describe('Orders of which the figure is not known; they are not in the sum.'),
+}));
+export type KnownSum = OutputOf<typeof knownSumSchema>;
 
-interface Sums {
-  readonly orders: number;
-  readonly slippage: KnownSum;
-  readonly fees: KnownSum;
-  /** How far the price moved on against the closed positions within the hour; negative: it came back. */
-  readonly kept: KnownSum;
-  /** Upper bound of the slippage: known fills, else limit prices. */
-  readonly slippageAtMost: KnownSum;
-  /** Number of orders after which the price passed the former liquidation price. */
-  readonly averted: number;
-}
-
-export interface CostTotal extends Sums {
-  readonly money: string;
-}
+export const costTotalSchema = named('CostTotal', () => ({
+  money: z.string(),
+  orders: z.number().int(),
+  slippage: knownSumSchema,
+  fees: knownSumSchema,
+  kept: knownSumSchema.describe('By what the price went on within the hour after; negative: it came back.'),
+  /** Known fills, else limit prices. */
+  slippageAtMost: knownSumSchema,
+  averted: z.number().int().describe('Orders after which the price passed the liquidation price.'),
+}));
+export type CostTotal = OutputOf<typeof costTotalSchema>;
+type Sums = Omit<CostTotal, 'money'>;
 
 export interface CostRow extends CostTotal {
   readonly ruleId: string;

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { ChainedRecord } from '../audit/audit-record.ts';
 import { waitsForFall } from '../orders/outstanding.ts';
 import type { ReduceOnlyStopRequest } from '../ports/exchange.ts';
@@ -5,6 +6,7 @@ import type { HistoryPoint } from '../ports/history-reader.ts';
 import { stockOf } from '../quantities/units.ts';
 import type { SubjectKey } from '../rules/subject.ts';
 import { positionKey } from '../rules/subjects.ts';
+import { type OutputOf, timeMs } from '../schema/parts.ts';
 import { moneyText } from './cost-words.ts';
 
 /** An order that observe mode held back, from the audit. */
@@ -18,22 +20,21 @@ export interface WouldBeOrder {
   readonly order: ReduceOnlyStopRequest;
 }
 
-/**
- * What an order would have done, estimated from the marks recorded since. `gained`: what closing then would have been
- * worth by now, in the market's money; negative: what it would have cost.
- */
-export type WouldHave =
-  | { readonly kind: 'unknown' }
-  | { readonly kind: 'notReached'; readonly mark: number }
+/** What an order would have done, estimated from the marks recorded since. */
+export const wouldHaveSchema = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('unknown') }),
+  z.strictObject({ kind: z.literal('notReached'), mark: z.number() }),
   /** Activated, but the market has been past its limit ever since. */
-  | { readonly kind: 'notFilled'; readonly mark: number }
-  | {
-      readonly kind: 'closed';
-      readonly atMs: number;
-      readonly price: number;
-      readonly mark: number;
-      readonly gained: number;
-    };
+  z.strictObject({ kind: z.literal('notFilled'), mark: z.number() }),
+  z.strictObject({
+    kind: z.literal('closed'),
+    atMs: timeMs(),
+    price: z.number(),
+    mark: z.number(),
+    gained: z.number().describe('In money; below 0: it would have cost as much.'),
+  }),
+]);
+export type WouldHave = OutputOf<typeof wouldHaveSchema>;
 
 /** Orders that observe mode held back. Those that awaited approval are omitted: they are reported with their answer. */
 export function wouldBeOrders(records: readonly ChainedRecord[]): readonly WouldBeOrder[] {

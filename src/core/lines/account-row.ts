@@ -1,35 +1,40 @@
-import type { AccountView, Figure, WorthLine } from '../view/account-view.ts';
-import { rankOf } from '../view/state-line.ts';
+import { z } from 'zod';
+import { modeSchema, severitySchema } from '../rules/rule.ts';
+import { figure, named, type OutputOf } from '../schema/parts.ts';
+import { type AccountView, worthSchema } from '../view/account-view.ts';
+import { rankOf, stateSchema } from '../view/state-line.ts';
 
 /**
  * One account as a row in the list of all: enough to sort, group and find it, and to see whether it needs a person.
  * Figures are rounded, so that a row changes only when the change is visible.
  */
-export interface AccountRow extends Pick<AccountView, 'accountId' | 'state' | 'labels' | 'mode' | 'worst'> {
-  /** How far prices may move before the first liquidation or margin call, a fraction. */
-  readonly nearest: Figure;
-  readonly atRisk: readonly WorthLine[];
-  /** Distinct markets of positions and assets of credit lines, sorted. */
-  readonly holds: readonly string[];
-  /** Distinct ids of the firing rules, sorted. */
-  readonly firing: readonly string[];
-  readonly doing: Doing;
-  readonly silences: number;
-  /** Sort key: smaller is more urgent. */
-  readonly rank: number;
-}
-
-/** Current work, as counts. */
-export interface Doing {
-  /** Reductions in progress. */
-  readonly reductions: number;
-  /** Orders of reductions, at the exchange or being sent. */
-  readonly orders: number;
-  /** Standing stops. */
-  readonly stops: number;
-  /** Operator orders that have not started. */
-  readonly byHand: number;
-}
+export const accountRowSchema = named(
+  { id: 'Row', description: 'One account in one line; figures are rounded.' },
+  () => ({
+    accountId: z.string(),
+    state: stateSchema,
+    labels: z.record(z.string(), z.string()),
+    mode: modeSchema.nullable(),
+    worst: severitySchema.nullable(),
+    /** How far prices may move before the first liquidation or margin call, a fraction. */
+    nearest: figure(),
+    atRisk: z.array(worthSchema),
+    /** Distinct and sorted, as the ids below. */
+    holds: z.array(z.string()).describe('Markets of positions and assets of credit lines.'),
+    firing: z.array(z.string()).describe('Ids of the rules that fire.'),
+    doing: z.strictObject({
+      /** In progress. */
+      reductions: z.number().int(),
+      /** Of reductions. */
+      orders: z.number().int().describe('At the exchange, or on their way.'),
+      stops: z.number().int().describe('Standing ones.'),
+      byHand: z.number().int().describe('Orders by hand that have not begun.'),
+    }),
+    silences: z.number().int(),
+    rank: z.number().int().describe('Smaller matters more to a person.'),
+  }),
+);
+export type AccountRow = OutputOf<typeof accountRowSchema>;
 
 const DISTANCE_DIGITS = 4;
 const WORTH_DIGITS = 3;

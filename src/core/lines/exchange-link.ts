@@ -1,12 +1,11 @@
+import { z } from 'zod';
+import type { OutputOf } from '../schema/parts.ts';
 import type { AccountView } from '../view/account-view.ts';
 import { causeWords, type StateCause } from '../view/state-line.ts';
 
-/** Whether the exchange answers, according to the newest polls of all accounts. */
-export interface ExchangeLink {
-  /** null: unknown. */
-  readonly ok: boolean | null;
-  readonly words: string;
-}
+/** Whether the exchange answers, according to the newest polls of all accounts; null: unknown. */
+export const exchangeLinkSchema = z.strictObject({ ok: z.boolean().nullable(), words: z.string() });
+export type ExchangeLink = OutputOf<typeof exchangeLinkSchema>;
 
 const CAUSES: ReadonlySet<StateCause> = new Set<StateCause>([
   'keyRefused',

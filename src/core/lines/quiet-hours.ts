@@ -1,11 +1,16 @@
-export interface QuietHoursLine {
-  /** When they end, Unix milliseconds; null: they are over, and the held notices are being delivered. */
-  readonly untilMs: number | null;
-  /** Distinct notices held back; null: unknown, because Redis does not answer. */
-  readonly held: number | null;
-  /** The same in one sentence. */
-  readonly words: string;
-}
+import { z } from 'zod';
+import { type OutputOf, timeMs } from '../schema/parts.ts';
+
+/** The same in one sentence in `words`. */
+export const quietHoursSchema = z.strictObject({
+  untilMs: timeMs()
+    .nullable()
+    .describe('When they end; null: they are over, and what they held back is being told.'),
+  /** Distinct ones; not known because Redis does not answer. */
+  held: z.number().int().nullable().describe('Notices that wait; null: not known.'),
+  words: z.string(),
+});
+export type QuietHoursLine = OutputOf<typeof quietHoursSchema>;
 
 type Known = Pick<QuietHoursLine, 'untilMs' | 'held'>;
 

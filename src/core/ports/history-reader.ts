@@ -1,15 +1,16 @@
+import { z } from 'zod';
 import type { SubjectKey } from '../rules/subject.ts';
+import { type OutputOf, timeMs } from '../schema/parts.ts';
 
-/** Figures of one subject at one time, by name; prices and amounts as decimal texts. Keep it small. */
-export interface HistorySample {
+/** Figures of one subject by the store's clock, by name; prices and amounts as decimal texts. Keep it small. */
+export const historyPointSchema = z.strictObject({
+  atMs: timeMs(),
+  values: z.record(z.string(), z.union([z.number(), z.string()])),
+});
+export type HistoryPoint = OutputOf<typeof historyPointSchema>;
+
+export interface HistorySample extends Pick<HistoryPoint, 'values'> {
   readonly subject: SubjectKey;
-  readonly values: Readonly<Record<string, number | string>>;
-}
-
-export interface HistoryPoint {
-  /** Unix milliseconds, by the store's clock. */
-  readonly atMs: number;
-  readonly values: HistorySample['values'];
 }
 
 export interface HistoryQuery {

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { Approvals } from '../approvals/question.ts';
 import type { AuditEvent } from '../audit/audit-event.ts';
 import type { AuditDraft } from '../audit/audit-record.ts';
@@ -9,6 +10,7 @@ import type { RouteState } from '../lanes/route-requests.ts';
 import type { Instant, SnapshotSources } from '../quantities/snapshot.ts';
 import type { AccountState } from '../rules/account-state.ts';
 import type { ActionRequest } from '../rules/subject.ts';
+import { type OutputOf, timeMs } from '../schema/parts.ts';
 import type { StoredFigures } from '../view/stored-figures.ts';
 import type { HistorySample } from './history-reader.ts';
 
@@ -31,15 +33,15 @@ export function bucketOf(accountId: string): number {
 }
 
 /** One uninterrupted history of a bucket; a new one starts if the store is empty, was replaced, or lost data. */
-export interface StoreEpoch {
+export const epochSchema = z.strictObject({
   /** Letters and digits, never reused: part of client order ids. */
-  readonly id: string;
-  readonly why: EpochStart;
-  /** Unix milliseconds, by the process that noticed. */
-  readonly sinceMs: number;
-}
-
-export type EpochStart = 'empty' | 'serverChanged' | 'rolledBack';
+  id: z.string(),
+  why: z.enum(['empty', 'serverChanged', 'rolledBack']),
+  /** By the process that noticed. */
+  sinceMs: timeMs(),
+});
+export type StoreEpoch = OutputOf<typeof epochSchema>;
+export type EpochStart = StoreEpoch['why'];
 
 /** The parts of an account's state other than its lanes; absent until first committed. */
 export interface AccountDocuments {

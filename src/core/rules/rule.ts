@@ -1,13 +1,17 @@
+import { z } from 'zod';
+
 /** The kinds of things that rules are about. */
 export type SubjectKind = 'position' | 'creditLine' | 'account';
 
-export type Severity = 'info' | 'warning' | 'critical';
+export const severitySchema = z.enum(['info', 'warning', 'critical']);
+export type Severity = z.output<typeof severitySchema>;
 
 /** Larger is more severe. */
 export const SEVERITY_RANKS: Readonly<Record<Severity, number>> = { info: 1, warning: 2, critical: 3 };
 
 /** `approve`: a person is asked before a rule acts; actions that need no approval act as in `enforce`. */
-export type Mode = 'observe' | 'approve' | 'enforce';
+export const modeSchema = z.enum(['observe', 'approve', 'enforce']);
+export type Mode = z.output<typeof modeSchema>;
 
 /** The mode of actions without approval, such as standing stops and operator orders. */
 export function unaskedMode(mode: Mode): Exclude<Mode, 'approve'> {

@@ -1,28 +1,28 @@
+import { z } from 'zod';
 import { type AuditEvent, showsOrderStands } from '../audit/audit-event.ts';
 import type { AuditContent } from '../audit/audit-record.ts';
+import { named, type OutputOf, timeMs } from '../schema/parts.ts';
 import { actionWords } from './record-words.ts';
 
 /** A request and its outcome, from the audit: recorded before it is sent, the outcome afterwards. */
-export interface ActionLine {
-  /** The same in every state of one request. */
-  readonly id: string;
-  readonly accountId: string;
-  /** Null: all markets of the account. */
-  readonly market: string | null;
+export const actionLineSchema = named('Action', () => ({
+  id: z.string().describe('The same for every state of one request.'),
+  accountId: z.string(),
+  market: z.string().nullable().describe('null: all markets of the account.'),
   /** Null for a cancel, which concerns all positions of its market. */
-  readonly positionId: string | null;
-  readonly kind: 'place' | 'cancelAll';
-  readonly outcome: ActionOutcome;
-  readonly reason: string;
-  /** Start, Unix milliseconds. */
-  readonly atMs: number;
+  positionId: z.string().nullable(),
+  kind: z.enum(['place', 'cancelAll']),
+  /** `pending`: being sent. `observed`: would have been sent, in observe mode. */
+  outcome: z.enum(['pending', 'accepted', 'rejected', 'unknown', 'observed']),
+  reason: z.string(),
+  /** Start. */
+  atMs: timeMs(),
   /** From the record of the request to that of its outcome; null while pending and for requests that are not sent. */
-  readonly tookMs: number | null;
-  readonly words: string;
-}
-
-/** `pending`: being sent. `observed`: would have been sent, in observe mode. */
-export type ActionOutcome = 'pending' | 'accepted' | 'rejected' | 'unknown' | 'observed';
+  tookMs: z.number().nullable(),
+  words: z.string(),
+}));
+export type ActionLine = OutputOf<typeof actionLineSchema>;
+export type ActionOutcome = ActionLine['outcome'];
 
 /** An audit record; only actions of lanes count. */
 export interface LoggedRecord {

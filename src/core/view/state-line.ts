@@ -1,7 +1,9 @@
+import { z } from 'zod';
 import type { BlockReason, GateReason } from '../audit/audit-event.ts';
 import { GATE_WORDS } from '../intents/gate.ts';
 import { BLOCK_WORDS } from '../intents/intent.ts';
-import type { Severity } from '../rules/rule.ts';
+import { type Severity, severitySchema } from '../rules/rule.ts';
+import { named, type OutputOf } from '../schema/parts.ts';
 
 /** States of an account, worst first. Closed list, also a metric label. */
 export const STATE_KINDS = [
@@ -55,16 +57,15 @@ export const STATE_CAUSES = [
 ] as readonly StateCause[];
 
 /** The state of an account, in the same words wherever it is shown. */
-export interface StateLine {
-  readonly kind: StateKind;
-  readonly cause: StateCause;
+export const stateSchema = named('State', () => ({
+  kind: z.enum(STATE_KINDS),
+  cause: z.enum(STATE_CAUSES).describe('What accounts are counted by.'),
   /** With the account's own figures: `blind: the exchange refuses the key (401 ...)`. */
-  readonly words: string;
-  /** How urgent it is for a person; null: not at all. */
-  readonly severity: Severity | null;
-  /** Unix milliseconds; null: unknown. */
-  readonly sinceMs: number | null;
-}
+  words: z.string(),
+  severity: severitySchema.nullable().describe('How much it matters to a person; null: not at all.'),
+  sinceMs: z.number().nullable().describe('Unix milliseconds; null: not known.'),
+}));
+export type StateLine = OutputOf<typeof stateSchema>;
 
 /** Words for a cause that fit every account in it. */
 export function causeWords(cause: StateCause): string {
@@ -108,25 +109,27 @@ function kindWordsOfMany(kind: StateKind): string {
   return kind === 'waiting' ? 'waiting for their trigger' : KIND_WORDS[kind];
 }
 
-/** Accounts in the same state for the same cause. */
-export interface StateGroup {
-  readonly kind: StateKind;
-  readonly cause: StateCause;
-  /** Severity of the worst account. */
-  readonly severity: Severity | null;
-  readonly words: string;
-  readonly count: number;
-  /** The first few of them. */
-  readonly accountIds: readonly string[];
-}
-
-/** Summary of all accounts: worst state first, counted by cause. */
-export interface Headline {
-  readonly kind: StateKind;
-  readonly severity: Severity | null;
-  readonly words: string;
-  readonly groups: readonly StateGroup[];
-}
+/** Summary of all accounts. A group: accounts in the same state for the same cause. */
+export const headlineSchema = named(
+  { id: 'Headline', description: 'How all accounts are: the worst state first, with a count by cause.' },
+  () => ({
+    kind: z.enum(STATE_KINDS),
+    severity: severitySchema.nullable(),
+    words: z.string(),
+    groups: z.array(
+      z.strictObject({
+        kind: z.enum(STATE_KINDS),
+        cause: z.enum(STATE_CAUSES),
+        severity: severitySchema.nullable().describe('Of the worst of them.'),
+        words: z.string(),
+        count: z.number().int(),
+        accountIds: z.array(z.string()).describe('The first of them.'),
+      }),
+    ),
+  }),
+);
+export type Headline = OutputOf<typeof headlineSchema>;
+export type StateGroup = Headline['groups'][number];
 
 const MOST_NAMED = 5;
 const MOST_GROUPS = 4;

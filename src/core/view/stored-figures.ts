@@ -1,9 +1,11 @@
-import type { SourceName } from '../fields/field-catalogue.ts';
+import { z } from 'zod';
+import { SOURCE_NAMES } from '../fields/field-catalogue.ts';
 import type { CreditLineRecord, PositionList, RecordList } from '../ports/exchange.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { Instant, Snapshot, SourceReading } from '../quantities/snapshot.ts';
 import type { Evaluation } from '../rules/evaluate.ts';
 import { creditLineKey } from '../rules/memory.ts';
+import { named, type OutputOf, timeMs } from '../schema/parts.ts';
 
 /**
  * The last read of positions and credit lines, unprocessed: polls compute nothing for pages that are not open, and
@@ -21,16 +23,17 @@ export interface StoredFigures {
 }
 
 /** Why the newest read of a source failed, or what rules need that it does not show. */
-export interface ReadFailure {
-  readonly source: SourceName;
-  /** Name in the exchange's error catalogue, `noReply` while the reply is outstanding, or see `isInPart`. */
-  readonly error: string;
-  readonly httpStatus?: number;
+export const failureSchema = named('ReadFailure', () => ({
+  source: z.enum(SOURCE_NAMES),
+  /** Or `noReply` while the reply is outstanding, or see `isInPart`. */
+  error: z.string().describe('Name in the error catalogue of the client.'),
+  httpStatus: z.number().int().exactOptional(),
   /** Contains no secrets or personal data. */
-  readonly words: string;
-  /** Since when reads have failed this way, Unix milliseconds. */
-  readonly sinceMs: number;
-}
+  words: z.string(),
+  /** Since when reads have failed this way. */
+  sinceMs: timeMs(),
+}));
+export type ReadFailure = OutputOf<typeof failureSchema>;
 
 export type FigureSettings = Pick<AccountSettings, 'mode' | 'bothSign' | 'ltvUnit' | 'maxSnapshotAgeMs'>;
 

@@ -1,32 +1,33 @@
+import { z } from 'zod';
 import type { AuditEvent } from '../audit/audit-event.ts';
 import type { AuditContent, ChainedRecord, StoredDecision } from '../audit/audit-record.ts';
 import type { ActionRequest, SubjectKey } from '../rules/subject.ts';
 import { positionKey } from '../rules/subjects.ts';
+import { named, type OutputOf, timeMs } from '../schema/parts.ts';
 import { actionWords, contentWords, transitionWords } from './record-words.ts';
 
 /** An event for people; one audit record may give several. */
-export interface StoryEntry {
-  /** Record number; its inputs are at `/audit/:seq`. */
-  readonly seq: number;
-  /** Index among the entries of one record, from 0. */
-  readonly part: number;
-  readonly atMs: number;
-  readonly kind: StoryKind;
-  readonly words: string;
-  readonly ruleId?: string;
-  readonly subject?: SubjectKey;
-  readonly market?: string;
+export const storyEntrySchema = named('StoryEntry', () => ({
+  /** Its inputs are at `/audit/:seq`. */
+  seq: z.number().int().describe('Of the audit record.'),
+  /** From 0. */
+  part: z.number().int().describe('Tells the entries of one record apart.'),
+  atMs: timeMs(),
+  kind: z.enum(['transition', 'decision', 'order', 'cancel', 'intent', 'operator', 'other']),
+  words: z.string(),
+  ruleId: z.string().exactOptional(),
+  subject: z.string().exactOptional(),
+  market: z.string().exactOptional(),
   /** New phase of a rule, or outcome of a request. */
-  readonly outcome?: string;
-  readonly reason?: string;
-  /** For an outcome: time since its request was recorded. */
-  readonly tookMs?: number;
+  outcome: z.string().exactOptional(),
+  reason: z.string().exactOptional(),
+  tookMs: z.number().exactOptional().describe('Of an outcome: since its request was recorded.'),
   /** A person should know. */
-  readonly alarm?: boolean;
-  readonly detail: Readonly<Record<string, unknown>>;
-}
-
-export type StoryKind = 'transition' | 'decision' | 'order' | 'cancel' | 'intent' | 'operator' | 'other';
+  alarm: z.boolean().exactOptional(),
+  detail: z.record(z.string(), z.unknown()),
+}));
+export type StoryEntry = OutputOf<typeof storyEntrySchema>;
+type StoryKind = StoryEntry['kind'];
 
 export interface StoryScope {
   /** Absent: the whole account. */

@@ -1,58 +1,67 @@
-/** Result of the scheduled stress tests, stored for all processes. */
-export interface StoredStress {
-  readonly version: 1;
-  /** The newest run that finished at least one scenario; null: none yet. */
-  readonly result: StressResult | null;
-  readonly lastRun: StressRun;
-  readonly nextAtMs: number;
-}
+import { z } from 'zod';
+import { named, type OutputOf, timeMs } from '../schema/parts.ts';
 
 /** `partial`: stopped by its time limit. `failed`: no result. */
-export type StressOutcome = 'complete' | 'partial' | 'failed';
+const run = {
+  atMs: timeMs(),
+  durationMs: z.number(),
+  outcome: z.enum(['complete', 'partial', 'failed']),
+  words: z.string().describe('Why it is not complete; empty when it is.'),
+};
 
-export interface StressRun {
-  readonly atMs: number;
-  readonly durationMs: number;
-  readonly outcome: StressOutcome;
-  /** Why it is incomplete; empty if complete. */
-  readonly words: string;
-}
-
-export interface StressResult extends StressRun {
-  readonly accounts: number;
-  /** Why accounts with holdings were left out, in whole sentences; the first few. */
-  readonly leftOut: readonly string[];
-  readonly leftOutCount: number;
-  /** In the order of the config. */
-  readonly cases: readonly StressedCase[];
-  /** Largest losses first, at most `MOST_STRESSED_ACCOUNTS`. */
-  readonly accountCases: readonly StressedAccountCase[];
-}
-
-/** Effect of a crash without protection (`...Without`) and with the rules (`...With`). */
-export interface StressEffect {
-  /** Fractions of the initial equity that remain. */
-  readonly keptWithout: number;
-  readonly keptWith: number;
-}
+/** Effect of a crash without protection and with the rules, as fractions of the initial equity. */
+const effect = {
+  keptWithout: z.number().describe('Share of the equity that is left without protection.'),
+  keptWith: z.number().describe('Share of the equity that is left with the rules.'),
+};
 
 /** One scenario under one set of conditions, all accounts together. */
-export interface StressedCase extends StressEffect {
-  readonly scenario: string;
-  readonly title: string;
-  readonly about: string;
-  readonly conditions: string;
-  readonly liquidatedWithout: number;
-  readonly liquidatedWith: number;
-}
+const caseSchema = named('StressCase', () => ({
+  scenario: z.string(),
+  title: z.string(),
+  about: z.string(),
+  conditions: z.string(),
+  liquidatedWithout: z.number().int().describe('Accounts.'),
+  liquidatedWith: z.number().int().describe('Accounts.'),
+  ...effect,
+}));
+export type StressedCase = OutputOf<typeof caseSchema>;
 
-export interface StressedAccountCase extends StressEffect {
-  readonly accountId: string;
-  readonly scenario: string;
-  readonly conditions: string;
-  readonly liquidatedWithout: boolean;
-  readonly liquidatedWith: boolean;
-}
+const accountCaseSchema = named('StressAccountCase', () => ({
+  accountId: z.string(),
+  scenario: z.string(),
+  conditions: z.string(),
+  liquidatedWithout: z.boolean(),
+  liquidatedWith: z.boolean(),
+  ...effect,
+}));
+export type StressedAccountCase = OutputOf<typeof accountCaseSchema>;
+
+/** Result of the scheduled stress tests, stored for all processes. */
+export const storedStressSchema = named('Stress', () => ({
+  version: z.literal(1),
+  /** The newest run that finished at least one scenario. */
+  result: z
+    .strictObject({
+      ...run,
+      accounts: z.number().int().describe('Accounts that were played.'),
+      /** Of those with holdings, in whole sentences. */
+      leftOut: z.array(z.string()).describe('Why others were not; the first of them.'),
+      leftOutCount: z.number().int(),
+      /** In the order of the config. */
+      cases: z.array(caseSchema),
+      /** At most `MOST_STRESSED_ACCOUNTS`. */
+      accountCases: z.array(accountCaseSchema).describe('Accounts that lost most first.'),
+    })
+    .nullable()
+    .describe('null: no run has finished a scenario yet.'),
+  lastRun: z.strictObject(run),
+  nextAtMs: timeMs(),
+}));
+export type StoredStress = OutputOf<typeof storedStressSchema>;
+export type StressResult = NonNullable<StoredStress['result']>;
+export type StressRun = StoredStress['lastRun'];
+export type StressOutcome = StressRun['outcome'];
 
 /** Number of accounts with their own metric series; thousands would fill the memory of the scraper. */
 export const MOST_STRESSED_ACCOUNTS = 100;

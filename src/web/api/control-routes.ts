@@ -5,7 +5,9 @@ import {
   type Control,
   LONGEST_ACKNOWLEDGED_MS,
   type Pause,
+  pauseSchema,
   type Silence,
+  silenceSchema,
 } from '../../core/controls/controls.ts';
 import type { AnswerReply } from '../../core/ports/operator-controls.ts';
 import { isDecimalString, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
@@ -13,15 +15,7 @@ import { authorOf, by, inForce, line } from './authored.ts';
 import { ApiError } from './errors.ts';
 import { accountId, byAccount, requireAccount } from './read-routes.ts';
 import { type ApiContext, type ApiRoute, route } from './route.ts';
-import {
-  acknowledgedReply,
-  answerReply,
-  liftedReply,
-  pause,
-  silence,
-  subjectKey,
-  topUpReply,
-} from './schemas.ts';
+import { acknowledgedReply, answerReply, liftedReply, subjectKey, topUpReply } from './schemas.ts';
 
 const LONGEST_MS = 366 * 86_400_000;
 const forMs = () => z.number().int().min(1000).max(LONGEST_MS);
@@ -37,7 +31,7 @@ const putPause = route({
     ...by,
     forMs: forMs().nullable().describe('Ends by itself after this time; null: when it is lifted.'),
   }),
-  reply: pause,
+  reply: pauseSchema,
   async answer({ views, controls, nowMs }, { body: { forMs: duration, author: said, ...draft }, caller }) {
     const author = authorOf(caller, said);
     if (draft.accountId !== null) requireAccount(views, draft.accountId);
@@ -58,7 +52,7 @@ const putSilence = route({
     ...by,
     forMs: forMs(),
   }),
-  reply: silence,
+  reply: silenceSchema,
   async answer({ views, controls, nowMs }, { body: { forMs: duration, author: said, ...draft }, caller }) {
     const author = authorOf(caller, said);
     const { accountId: id, ruleId } = draft;

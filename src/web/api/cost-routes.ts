@@ -1,36 +1,21 @@
 import { z } from 'zod';
 import {
-  type CostTotal,
+  costTotalSchema,
   costTotals,
   type PricedAction,
   pricedActions,
 } from '../../core/costs/cost-report.ts';
 import { MS_PER_DAY } from '../../core/quantities/units.ts';
+import { named, timeMs } from '../../core/schema/parts.ts';
 import { byAccount, requireAccount } from './read-routes.ts';
 import { type ApiContext, type ApiRoute, route } from './route.ts';
-import { named, timeMs } from './schemas.ts';
 
 // What protection cost and kept, with the same sums as `breakwater report`; see docs/protection-cost.md.
-
-const knownSum = named('KnownSum', () => ({
-  known: z.number(),
-  unknown: z.number().int().describe('Orders of which the figure is not known; they are not in the sum.'),
-}));
 
 export const costsReply = named('Costs', () => ({
   fromMs: timeMs(),
   isComplete: z.boolean().describe('false: older orders of the time were not looked at.'),
-  totals: z.array(
-    named('CostTotal', () => ({
-      money: z.string(),
-      orders: z.number().int(),
-      slippage: knownSum,
-      fees: knownSum,
-      kept: knownSum.describe('By what the price went on within the hour after; negative: it came back.'),
-      slippageAtMost: knownSum,
-      averted: z.number().int().describe('Orders after which the price passed the liquidation price.'),
-    })) satisfies z.ZodType<CostTotal>,
-  ),
+  totals: z.array(costTotalSchema),
 }));
 
 /** Bounds the records read for one request. */

@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { actionLineSchema } from '../../core/view/action-log.ts';
 import { CONTROL_ROUTES } from './control-routes.ts';
 import { COST_ROUTES } from './cost-routes.ts';
 import { ORDER_ROUTES } from './order-routes.ts';
 import { READ_ROUTES } from './read-routes.ts';
 import type { ApiRoute } from './route.ts';
-import { actionLine, errorReply } from './schemas.ts';
+import { errorReply } from './schemas.ts';
 
 /** Every operation of the API that answers with one JSON document. */
 export const API_ROUTES: readonly ApiRoute[] = [
@@ -97,7 +98,7 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
 }
 
 function components(): Json {
-  const replies = [...API_ROUTES.map(({ reply }) => reply), errorReply, actionLine];
+  const replies = [...API_ROUTES.map(({ reply }) => reply), errorReply, actionLineSchema];
   const all = z.object(Object.fromEntries(replies.map((reply, index) => [`reply${index}`, reply])));
   const { $defs = {} } = z.toJSONSchema(all, { io: 'output', unrepresentable: 'any' });
   return Object.fromEntries(

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { slippageFault } from '../../core/controls/controls.ts';
+import { operatorOrderReply, slippageFault } from '../../core/controls/controls.ts';
 import { missingOrder, openOrders } from '../../core/controls/open-orders.ts';
 import {
   closesWhen,
@@ -12,13 +12,12 @@ import type { OperatorOrderDraft } from '../../core/ports/operator-controls.ts';
 import { isDecimalString, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import { MS_PER_MINUTE } from '../../core/quantities/units.ts';
 import type { ReduceTarget } from '../../core/rules/rule.ts';
+import { named } from '../../core/schema/parts.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
-import { operatorOrder } from './account-schema.ts';
 import { authorOf, by, inForce } from './authored.ts';
 import { ApiError } from './errors.ts';
 import { byAccount, viewOf } from './read-routes.ts';
 import { type ApiContext, type ApiRoute, route } from './route.ts';
-import { named } from './schemas.ts';
 
 // Operator orders, like `breakwater reduce` and `breakwater flatten`: a preview first, then the order.
 
@@ -113,7 +112,7 @@ const submit = route({
       .regex(/^[\w.-]{6,64}$/)
       .describe('Names this order: sent again with the same key, it is not done twice.'),
   }),
-  reply: named('OrderMade', () => ({ order: operatorOrder, ...shown })),
+  reply: named('OrderMade', () => ({ order: operatorOrderReply, ...shown })),
   async answer(context, { params: { id }, body, caller }) {
     const { order, reason, author: said, withinMs, key } = body;
     const author = authorOf(caller, said);
@@ -144,7 +143,7 @@ const withdraw = route({
   }),
   body: z.strictObject(by),
   reply: named('OrderWithdrawn', () => ({
-    order: operatorOrder,
+    order: operatorOrderReply,
     isSeen: z
       .boolean()
       .describe(

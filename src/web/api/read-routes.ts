@@ -2,23 +2,24 @@ import { z } from 'zod';
 import type { ChainedRecord } from '../../core/audit/audit-record.ts';
 import { outcomesBy, type WouldBeOrder, wouldBeOrders, wouldHaveWords } from '../../core/costs/would-have.ts';
 import { accountRow } from '../../core/lines/account-row.ts';
-import type { AccountView } from '../../core/view/account-view.ts';
+import { type AccountView, accountSchema } from '../../core/view/account-view.ts';
 import { storyOf } from '../../core/view/story.ts';
-import { account, accountsReply, rowsReply } from './account-schema.ts';
 import { ApiError } from './errors.ts';
 import { type ApiContext, type ApiRoute, route } from './route.ts';
 import {
+  accountsReply,
   actionsReply,
   auditReply,
   historyReply,
   me,
   observedReply,
   overview,
+  rowsReply,
   storyReply,
+  stressReply,
   subjectKey,
   topUpOfferReply,
 } from './schemas.ts';
-import { stressReply } from './stress-schema.ts';
 
 export const accountId = () => z.string().min(1).max(100);
 export const byAccount = z.strictObject({ id: accountId().describe('Id of the account.') });
@@ -110,7 +111,7 @@ const getAccount = route({
   path: '/api/v1/accounts/:id',
   summary: 'One account.',
   params: byAccount,
-  reply: account,
+  reply: accountSchema,
   answer: async (context, { params: { id } }) => await viewOf(context, id),
 });
 

@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import type { Immutable } from '../../core/schema/parts.ts';
 import type { Asker, Scope } from '../access.ts';
 import type { ActionFeed } from '../events/action-feed.ts';
 import type { OverviewSource } from '../overview.ts';
 import type { WebSources } from '../sources.ts';
-import type { Immutable } from './schemas.ts';
 
 export interface ApiContext extends WebSources {
   readonly overview: OverviewSource;

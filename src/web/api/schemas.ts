@@ -1,88 +1,24 @@
 import { z } from 'zod';
-import type { Acknowledgement, Pause, Silence } from '../../core/controls/controls.ts';
-import type { DecimalString } from '../../core/quantities/decimal.ts';
-import type { ActionLine } from '../../core/view/action-log.ts';
-import { STATE_CAUSES, STATE_KINDS } from '../../core/view/state-line.ts';
-import type { StoryEntry } from '../../core/view/story.ts';
+import { acknowledgementSchema, pauseSchema, silenceSchema } from '../../core/controls/controls.ts';
+import { wouldHaveSchema } from '../../core/costs/would-have.ts';
+import { accountRowSchema } from '../../core/lines/account-row.ts';
+import { exchangeLinkSchema } from '../../core/lines/exchange-link.ts';
+import { quietHoursSchema } from '../../core/lines/quiet-hours.ts';
+import { historyPointSchema } from '../../core/ports/history-reader.ts';
+import { modeSchema } from '../../core/rules/rule.ts';
+import { decimal, named, timeMs } from '../../core/schema/parts.ts';
+import { accountSchema } from '../../core/view/account-view.ts';
+import { actionLineSchema } from '../../core/view/action-log.ts';
+import { headlineSchema } from '../../core/view/state-line.ts';
+import { storyEntrySchema } from '../../core/view/story.ts';
+import { storedStressSchema } from '../../core/view/stress-result.ts';
 import { SCOPES } from '../access.ts';
 import { API_ERROR_CODES } from './errors.ts';
 
-// Schemas of the API. They validate requests, and the description is generated from them.
+// Replies of the API that are more than one of the things that core defines.
 
-export const decimal = (): z.ZodType<DecimalString> =>
-  z.string().regex(/^-?\d+(\.\d+)?$/) as unknown as z.ZodType<DecimalString>;
-export const timeMs = () => z.number().int().describe('Unix milliseconds.');
-export const severity = () => z.enum(['info', 'warning', 'critical']);
-export const mode = () => z.enum(['observe', 'approve', 'enforce']);
 export const subjectKey = () =>
   z.string().min(1).max(200).describe('`position:42`, `creditLine:BTC@1700000000` or `account`.');
-
-/**
- * A strict object schema with a name in the description of the API. Its keys are built on first use: replies are not
- * validated, only described.
- */
-export const named = <S extends z.ZodRawShape>(
-  meta: string | { id: string; description: string },
-  shape: () => S,
-): z.ZodObject<S, z.core.$strict> => {
-  let made: S | undefined;
-  const schema = new z.ZodObject({
-    type: 'object',
-    get shape() {
-      return (made ??= shape());
-    },
-    catchall: NO_MORE,
-  }) as unknown as z.ZodObject<S, z.core.$strict>;
-  return schema.meta(typeof meta === 'string' ? { id: meta } : meta);
-};
-
-const NO_MORE = z.never();
-
-const authored = {
-  author: z.string(),
-  reason: z.string(),
-  atMs: timeMs(),
-  seal: z.string().exactOptional().describe('Where there is an `operators.key`: made with it.'),
-};
-
-export const pause = named({ id: 'Pause', description: 'No actions.' }, () => ({
-  kind: z.literal('pause'),
-  id: z.string(),
-  accountId: z.string().nullable().describe('null: everywhere.'),
-  expiresAtMs: timeMs().nullable().describe('Unix milliseconds; null: until it is lifted.'),
-  ...authored,
-})) satisfies z.ZodType<Pause>;
-
-export const silence = named(
-  { id: 'Silence', description: 'No actions and no notifications of one rule.' },
-  () => ({
-    kind: z.literal('silence'),
-    id: z.string(),
-    accountId: z.string().nullable().describe('null: everywhere.'),
-    ruleId: z.string(),
-    subject: z.string().nullable().describe('null: all subjects of the rule.'),
-    expiresAtMs: timeMs(),
-    ...authored,
-  }),
-) satisfies z.ZodType<Silence>;
-
-export const acknowledgement = named(
-  {
-    id: 'Acknowledgement',
-    description: 'Somebody sees to it: no reminders and no escalation, until it is over or gets worse.',
-  },
-  () => ({
-    kind: z.literal('acknowledgement'),
-    id: z.string(),
-    accountId: z.string().nullable().describe('null: it is about no account.'),
-    ruleId: z.string(),
-    subject: z.string(),
-    episode: z.number(),
-    stage: z.number().int().describe('A higher one is worse, and is told.'),
-    expiresAtMs: timeMs(),
-    ...authored,
-  }),
-) satisfies z.ZodType<Acknowledgement>;
 
 export const queueLine = named('Queue', () => ({
   queue: z.string(),
@@ -110,32 +46,15 @@ export const overview = named('Overview', () => ({
   instance: z.string().describe('The process that answers.'),
   atMs: timeMs(),
   startedAtMs: timeMs(),
-  mode: z.enum(['observe', 'approve', 'enforce', 'mixed']).describe('Of the accounts.'),
+  mode: z.enum([...modeSchema.options, 'mixed']).describe('Of the accounts.'),
   accounts: z.number().int(),
   firing: z
     .strictObject({ critical: z.number().int(), warning: z.number().int(), info: z.number().int() })
     .describe('Rules that fire, once per subject.'),
-  headline: named(
-    { id: 'Headline', description: 'How all accounts are: the worst state first, with a count by cause.' },
-    () => ({
-      kind: z.enum(STATE_KINDS),
-      severity: severity().nullable(),
-      words: z.string(),
-      groups: z.array(
-        z.strictObject({
-          kind: z.enum(STATE_KINDS),
-          cause: z.enum(STATE_CAUSES),
-          severity: severity().nullable().describe('Of the worst of them.'),
-          words: z.string(),
-          count: z.number().int(),
-          accountIds: z.array(z.string()).describe('The first of them.'),
-        }),
-      ),
-    }),
-  ),
-  pauses: z.array(pause),
-  silences: z.array(silence),
-  acknowledgements: z.array(acknowledgement),
+  headline: headlineSchema,
+  pauses: z.array(pauseSchema),
+  silences: z.array(silenceSchema),
+  acknowledgements: z.array(acknowledgementSchema),
   health: readiness,
   degraded: z.array(z.string()).describe('What works only in part.'),
   reachesAll: z
@@ -144,19 +63,12 @@ export const overview = named('Overview', () => ({
       'Whether every process hears of a pause, silence or acknowledgement that is put or lifted here. `false`: Redis is lost, and others may run, which go on as before.',
     ),
   degradedWords: z.record(z.string(), z.string()).describe('Each of `degraded`, in words.'),
-  quietHours: z
-    .strictObject({
-      untilMs: timeMs()
-        .nullable()
-        .describe('When they end; null: they are over, and what they held back is being told.'),
-      held: z.number().int().nullable().describe('Notices that wait; null: not known.'),
-      words: z.string(),
-    })
+  quietHours: quietHoursSchema
     .nullable()
     .describe('What quiet hours hold back; null: they are not on, and nothing waits.'),
-  exchange: z
-    .strictObject({ ok: z.boolean().nullable(), words: z.string() })
-    .describe('Whether the exchange answers, as the newest polls found; null: not known.'),
+  exchange: exchangeLinkSchema.describe(
+    'Whether the exchange answers, as the newest polls found; null: not known.',
+  ),
   oldestJudgedAtMs: timeMs()
     .nullable()
     .describe('Of the account that was judged longest ago; null: none was.'),
@@ -165,8 +77,6 @@ export const overview = named('Overview', () => ({
     .strictObject({ control: z.boolean(), operate: z.boolean(), topUp: z.boolean() })
     .describe('What this server is set up to do for those who have the scope or the control token.'),
 }));
-
-export type OverviewReply = z.output<typeof overview>;
 
 export const observedReply = named('Observed', () => ({
   orders: z.array(
@@ -181,18 +91,7 @@ export const observedReply = named('Observed', () => ({
       activationPrice: decimal(),
       price: decimal(),
       money: z.string(),
-      outcome: z.discriminatedUnion('kind', [
-        z.strictObject({ kind: z.literal('unknown') }),
-        z.strictObject({ kind: z.literal('notReached'), mark: z.number() }),
-        z.strictObject({ kind: z.literal('notFilled'), mark: z.number() }),
-        z.strictObject({
-          kind: z.literal('closed'),
-          atMs: timeMs(),
-          price: z.number(),
-          mark: z.number(),
-          gained: z.number().describe('In money; below 0: it would have cost as much.'),
-        }),
-      ]),
+      outcome: wouldHaveSchema,
       words: z.string(),
     }),
   ),
@@ -200,32 +99,11 @@ export const observedReply = named('Observed', () => ({
 
 export const historyReply = named('History', () => ({
   subject: z.string(),
-  points: z.array(
-    z.strictObject({
-      atMs: timeMs(),
-      values: z.record(z.string(), z.union([z.number(), z.string()])),
-    }),
-  ),
+  points: z.array(historyPointSchema),
 }));
 
-export const storyEntry = named('StoryEntry', () => ({
-  seq: z.number().int().describe('Of the audit record.'),
-  part: z.number().int().describe('Tells the entries of one record apart.'),
-  atMs: timeMs(),
-  kind: z.enum(['transition', 'decision', 'order', 'cancel', 'intent', 'operator', 'other']),
-  words: z.string(),
-  ruleId: z.string().exactOptional(),
-  subject: z.string().exactOptional(),
-  market: z.string().exactOptional(),
-  outcome: z.string().exactOptional(),
-  reason: z.string().exactOptional(),
-  tookMs: z.number().exactOptional().describe('Of an outcome: since its request was recorded.'),
-  alarm: z.boolean().exactOptional(),
-  detail: z.record(z.string(), z.unknown()),
-})) satisfies z.ZodType<StoryEntry>;
-
 export const storyReply = named('Story', () => ({
-  entries: z.array(storyEntry),
+  entries: z.array(storyEntrySchema),
   nextBeforeSeq: z
     .number()
     .int()
@@ -248,20 +126,25 @@ export const auditReply = named(
   }),
 );
 
-export const actionLine = named('Action', () => ({
-  id: z.string().describe('The same for every state of one request.'),
-  accountId: z.string(),
-  market: z.string().nullable().describe('null: all markets of the account.'),
-  positionId: z.string().nullable(),
-  kind: z.enum(['place', 'cancelAll']),
-  outcome: z.enum(['pending', 'accepted', 'rejected', 'unknown', 'observed']),
-  reason: z.string(),
+export const rowsReply = named('Rows', () => ({
   atMs: timeMs(),
-  tookMs: z.number().nullable(),
-  words: z.string(),
-})) satisfies z.ZodType<ActionLine>;
+  rows: z.array(accountRowSchema).describe('Of every account, in no particular order.'),
+}));
 
-export const actionsReply = named('Actions', () => ({ actions: z.array(actionLine) }));
+export const accountsReply = named('Accounts', () => ({
+  atMs: timeMs(),
+  total: z.number().int().describe('Accounts that the query finds.'),
+  offset: z.number().int(),
+  limit: z.number().int(),
+  accounts: z.array(accountSchema).describe('Most endangered first.'),
+}));
+
+export const stressReply = named('StressStatus', () => ({
+  scheduled: z.boolean().describe('Whether the config has a schedule.'),
+  stored: storedStressSchema.nullable().describe('null: none is scheduled, or none has run yet.'),
+}));
+
+export const actionsReply = named('Actions', () => ({ actions: z.array(actionLineSchema) }));
 
 export const topUpOffer = named('TopUpOffer', () => ({
   tickers: z.array(z.string()).describe('The first one is the default.'),
@@ -292,22 +175,15 @@ export const answerReply = named('Answer', () => ({
 }));
 
 export const liftedReply = named('Lifted', () => ({
-  lifted: z.array(z.union([pause, silence, acknowledgement])),
+  lifted: z.array(z.union([pauseSchema, silenceSchema, acknowledgementSchema])),
 }));
 
 export const acknowledgedReply = named('Acknowledged', () => ({
   acknowledgements: z
-    .array(acknowledgement)
+    .array(acknowledgementSchema)
     .describe('In force now; where somebody had acknowledged it before, theirs.'),
 }));
 
 export const errorReply = named('Error', () => ({
   error: z.strictObject({ code: z.enum(API_ERROR_CODES), message: z.string() }),
 }));
-
-/** Replies are immutable: they are serialised, never changed. */
-export type Immutable<T> = unknown extends T
-  ? T
-  : T extends string | number | boolean | null | undefined
-    ? T
-    : { readonly [K in keyof T]: Immutable<T[K]> };

@@ -1,12 +1,11 @@
-import type { z } from 'zod';
 import type { AccountRow } from '../../core/lines/account-row.ts';
+import type { OutputOf } from '../../core/schema/parts.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import type { ActionLine } from '../../core/view/action-log.ts';
 import type { StoryEntry } from '../../core/view/story.ts';
-import type { rowsReply } from '../api/account-schema.ts';
 import type { costsReply } from '../api/cost-routes.ts';
 import type { orderPreview } from '../api/order-routes.ts';
-import type { historyReply, Immutable, OverviewReply, storyReply, topUpReply } from '../api/schemas.ts';
+import type { overview, rowsReply, storyReply, topUpReply } from '../api/schemas.ts';
 
 export type { QueueLine, StressStatus as PageStress, TopUpOffer } from '../sources.ts';
 
@@ -14,14 +13,14 @@ export type { QueueLine, StressStatus as PageStress, TopUpOffer } from '../sourc
 
 export type Level = 'critical' | 'warning' | 'info' | 'unknown' | 'pending' | 'ok';
 
-export type PageOverview = Immutable<OverviewReply>;
+export type PageOverview = OutputOf<typeof overview>;
 export type PauseLine = PageOverview['pauses'][number];
 export type SilenceLine = PageOverview['silences'][number];
 
 export type { AccountRow };
-export type RowsReply = Immutable<z.output<typeof rowsReply>>;
-export type CostsReply = Immutable<z.output<typeof costsReply>>;
-export type OrderPreview = Immutable<z.output<typeof orderPreview>>;
+export type RowsReply = OutputOf<typeof rowsReply>;
+export type CostsReply = OutputOf<typeof costsReply>;
+export type OrderPreview = OutputOf<typeof orderPreview>;
 
 /** `kind` and `outcome` are texts, because a newer daemon may have more of them. */
 export interface PageAction extends Omit<ActionLine, 'kind' | 'outcome'> {
@@ -33,13 +32,11 @@ export interface PageStoryEntry extends Omit<StoryEntry, 'kind'> {
   readonly kind: string;
 }
 
-export interface StoryReply extends Omit<Immutable<z.output<typeof storyReply>>, 'entries'> {
+export interface StoryReply extends Omit<OutputOf<typeof storyReply>, 'entries'> {
   readonly entries: readonly PageStoryEntry[];
 }
 
-export type HistoryPointLine = Immutable<z.output<typeof historyReply>>['points'][number];
-
-export type TopUpLink = Immutable<z.output<typeof topUpReply>>;
+export type TopUpLink = OutputOf<typeof topUpReply>;
 
 export type Connection =
   | { readonly kind: 'connecting'; readonly sinceMs: number }

@@ -91,7 +91,7 @@ export class Curve {
   async #read() {
     const { accountId, subject, field } = this.#options;
     try {
-      /** @type {{ points: readonly import('./contract.d.ts').HistoryPointLine[] }} */
+      /** @type {{ points: readonly import('../../core/ports/history-reader.ts').HistoryPoint[] }} */
       const history = await get(`/accounts/${segment(accountId)}/history`, {
         subject,
         fromMs: Math.round(nowMs() - HOUR_MS),

@@ -11,9 +11,9 @@ import type { PositionRecord } from '../../../src/core/ports/exchange.ts';
 import { AccountQuantities } from '../../../src/core/quantities/account.ts';
 import type { ConditionSpec } from '../../../src/core/rules/rule.ts';
 import { marketForecasts, subjectsOf } from '../../../src/core/rules/subjects.ts';
+import { accountSchema } from '../../../src/core/view/account-view.ts';
 import { FIGURES_EVERY_MS, figuresDue, figuresOf } from '../../../src/core/view/stored-figures.ts';
 import { viewAccount } from '../../../src/core/view/view-account.ts';
-import { account } from '../../../src/web/api/account-schema.ts';
 import {
   above,
   at,
@@ -439,7 +439,7 @@ describe('other parts of the view', () => {
       nowMs: SERVER_MS,
     });
     expect(shown.nextDueAtMs).toBe(passage.at.wallMs + 1_235);
-    expect(account.safeParse(JSON.parse(JSON.stringify(shown))).error?.issues).toBeUndefined();
+    expect(accountSchema.safeParse(JSON.parse(JSON.stringify(shown))).error?.issues).toBeUndefined();
   });
 
   test('an account that was never judged, and one whose state is refused, are shown', () => {

@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import type { DecimalString } from '../quantities/decimal.ts';
+
+// Common parts of the schemas of what the API and the page show. A schema is the one definition of such a thing: its
+// type is inferred, and the description of the API is generated from it. Our own values are never parsed with it.
+
+/** What a schema describes. Immutable: it is made anew and serialised, never changed. */
+export type OutputOf<S extends z.ZodType> = Immutable<z.output<S>>;
+
+export type Immutable<T> = unknown extends T
+  ? T
+  : T extends string | number | boolean | null | undefined
+    ? T
+    : { readonly [K in keyof T]: Immutable<T[K]> };
+
+/**
+ * A strict object schema with a name in the description of the API. Its keys are built on first use: replies are not
+ * validated, only described.
+ */
+export const named = <S extends z.ZodRawShape>(
+  meta: string | { id: string; description: string },
+  shape: () => S,
+): z.ZodObject<S, z.core.$strict> => {
+  let made: S | undefined;
+  const schema = new z.ZodObject({
+    type: 'object',
+    get shape() {
+      return (made ??= shape());
+    },
+    catchall: NO_MORE,
+  }) as unknown as z.ZodObject<S, z.core.$strict>;
+  return schema.meta(typeof meta === 'string' ? { id: meta } : meta);
+};
+
+const NO_MORE = z.never();
+
+export const timeMs = () => z.number().int().describe('Unix milliseconds.');
+export const decimal = (): z.ZodType<DecimalString> =>
+  z.string().regex(/^-?\d+(\.\d+)?$/) as unknown as z.ZodType<DecimalString>;
+/** A number that may be unknown (null), or of which there may be none. */
+export const figure = () =>
+  z.union([z.number(), z.literal('none'), z.null()]).describe('null: unknown; `none`: there is none.');
