@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { HeldNotice, HeldNotices } from '../core/ports/delivery.ts';
-import { asUnproven } from '../core/ports/notifier.ts';
+import { asUnproven, noticeSchema } from '../core/ports/notifier.ts';
 import type { OperatorTrust } from '../core/ports/operator-trust.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import { notifyJobSchema } from '../queues/payloads.ts';
@@ -16,7 +16,7 @@ interface HeldParts {
 const schema = z.object({
   held: z.object({
     channel: z.string(),
-    notice: notifyJobSchema.shape.notice,
+    notice: noticeSchema,
     insteadOf: z.array(z.object({ channel: z.string(), words: z.string() })),
   }),
   seal: notifyJobSchema.shape.seal,

@@ -1,3 +1,5 @@
+import { z } from 'zod';
+import type { OutputOf } from '../schema/parts.ts';
 import type { Notice } from './notifier.ts';
 
 /** A notice on its way to the channels. Deliveries are recorded so that any process delivers it once and in order. */
@@ -103,24 +105,27 @@ export interface HeldNotices {
   drop(told: readonly HeldNotice[]): Promise<void>;
 }
 
-export type Receipt =
-  | {
-      readonly kind: 'delivered';
-      readonly atMs: number;
-      /** `Notice.atMs`: older notices have nothing new to say. */
-      readonly saidAtMs: number;
-      /** The episode ended: no later notice of its kind is delivered. */
-      readonly final: boolean;
-      /** The receiver's own id of the message, for replies to it. */
-      readonly reference?: string;
-    }
-  | {
-      readonly kind: 'failed';
-      readonly atMs: number;
-      readonly final: boolean;
-      readonly reason: DeliveryFailure;
-      readonly words: string;
-    };
+const moment = z.number().min(0).max(8.64e15);
+export const receiptSchema = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('delivered'),
+    atMs: moment,
+    /** `Notice.atMs`: older notices have nothing new to say. */
+    saidAtMs: moment,
+    /** The episode ended: no later notice of its kind is delivered. */
+    final: z.boolean(),
+    /** The receiver's own id of the message, for replies to it. */
+    reference: z.string().max(1_000).exactOptional(),
+  }),
+  z.object({
+    kind: z.literal('failed'),
+    atMs: moment,
+    final: z.boolean(),
+    reason: z.enum(DELIVERY_FAILURES),
+    words: z.string().max(4_000),
+  }),
+]);
+export type Receipt = OutputOf<typeof receiptSchema>;
 
 /** Receipts by `Notice.id` of one thread: one episode (`Notice.key`) on one channel. */
 export type Receipts = Readonly<Record<string, Receipt>>;

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { DecimalString } from '../quantities/decimal.ts';
+import { type DecimalString, isDecimalString } from '../quantities/decimal.ts';
 
-// Common parts of the schemas of what the API and the page show. A schema is the one definition of such a thing: its
-// type is inferred, and the description of the API is generated from it. Our own values are never parsed with it.
+// Common parts of schemas. A schema is the one definition of a thing: its type is inferred, and the description of the API
+// is generated from it. Values that never left the process are not parsed with it.
 
 /** What a schema describes. Immutable: it is made anew and serialised, never changed. */
 export type OutputOf<S extends z.ZodType> = Immutable<z.output<S>>;
@@ -34,9 +34,20 @@ export const named = <S extends z.ZodRawShape>(
 
 const NO_MORE = z.never();
 
-export const timeMs = () => z.number().int().describe('Unix milliseconds.');
+/** Within the range of a `Date`, so that it can be written. */
+export const timeMs = () =>
+  z
+    .number()
+    .int()
+    .refine((unixMs) => Math.abs(unixMs) <= 8.64e15)
+    .describe('Unix milliseconds.');
 export const decimal = (): z.ZodType<DecimalString> =>
   z.string().regex(/^-?\d+(\.\d+)?$/) as unknown as z.ZodType<DecimalString>;
+/** A decimal as it is stored and queued: in any form that the exchange writes. */
+export const decimalText = z.custom<DecimalString>(
+  (value) => typeof value === 'string' && isDecimalString(value),
+  'expected a decimal number as a text',
+);
 /** A number that may be unknown (null), or of which there may be none. */
 export const figure = () =>
   z.union([z.number(), z.literal('none'), z.null()]).describe('null: unknown; `none`: there is none.');

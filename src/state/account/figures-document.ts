@@ -1,17 +1,17 @@
 import { z } from 'zod';
 import { SOURCE_NAMES } from '../../core/fields/field-catalogue.ts';
-import { type DecimalString, isDecimalString } from '../../core/quantities/decimal.ts';
+import { modeSchema } from '../../core/rules/rule.ts';
+import { decimalText } from '../../core/schema/parts.ts';
 import type { StoredFigures } from '../../core/view/stored-figures.ts';
 
-const decimal = z.custom<DecimalString>((value) => typeof value === 'string' && isDecimalString(value));
-const optional = decimal.exactOptional();
+const optional = decimalText.exactOptional();
 
 const position = z.object({
   positionId: z.string(),
   market: z.string(),
-  amount: decimal,
+  amount: decimalText,
   basePrice: optional,
-  liquidationPrice: decimal.nullable().exactOptional(),
+  liquidationPrice: decimalText.nullable().exactOptional(),
   pnl: optional,
   pnlPercent: optional,
   margin: optional,
@@ -25,7 +25,7 @@ const position = z.object({
 const creditLine = z.object({
   asset: z.string(),
   createdAt: z.number(),
-  amount: decimal,
+  amount: decimalText,
   totalFunding: optional,
   currentLtv: optional,
   initialLtv: optional,
@@ -54,7 +54,7 @@ const figuresSchema = z.object({
   version: z.literal(1),
   at: z.object({ wallMs: z.number(), monotonicMs: z.number(), clockId: z.string() }),
   settings: z.object({
-    mode: z.enum(['observe', 'approve', 'enforce']),
+    mode: modeSchema,
     bothSign: z.enum(['signed', 'unsigned']),
     ltvUnit: z.enum(['auto', 'percent', 'fraction']),
     maxSnapshotAgeMs: z.number(),

@@ -1,10 +1,9 @@
-import { z } from 'zod';
 import { sha256Hex } from '../../core/audit/sha256.ts';
 import {
-  DELIVERY_FAILURES,
   type Receipt,
   type ReceiptStore,
   type Receipts,
+  receiptSchema,
   type ThreadHold,
 } from '../../core/ports/delivery.ts';
 import { readJson } from '../read-json.ts';
@@ -89,21 +88,3 @@ function receiptsOf(fields: readonly (readonly [string, string])[]): Receipts {
   });
   return Object.fromEntries(found);
 }
-
-const moment = z.number().min(0).max(8.64e15);
-const receiptSchema = z.discriminatedUnion('kind', [
-  z.object({
-    kind: z.literal('delivered'),
-    atMs: moment,
-    saidAtMs: moment,
-    final: z.boolean(),
-    reference: z.string().max(1_000).exactOptional(),
-  }),
-  z.object({
-    kind: z.literal('failed'),
-    atMs: moment,
-    final: z.boolean(),
-    reason: z.enum(DELIVERY_FAILURES),
-    words: z.string().max(4_000),
-  }),
-]) satisfies z.ZodType<Receipt>;

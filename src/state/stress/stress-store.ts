@@ -1,5 +1,4 @@
-import { z } from 'zod';
-import type { StoredStress } from '../../core/view/stress-result.ts';
+import { type StoredStress, storedStressSchema } from '../../core/view/stress-result.ts';
 import { readJson } from '../read-json.ts';
 import type { StorePlace } from '../redis-scripts.ts';
 
@@ -24,7 +23,8 @@ export function createRedisStressStore({ redis, prefix }: StorePlace): StressSto
   return {
     async read() {
       const text = await redis.get(key);
-      return text === null ? undefined : readJson(storedSchema, text);
+      // Decides nothing: an unreadable result counts as absent until the next run.
+      return text === null ? undefined : readJson(storedStressSchema, text);
     },
     async write(stored) {
       await redis.set(key, JSON.stringify(stored));
@@ -37,50 +37,3 @@ export function createRedisStressStore({ redis, prefix }: StorePlace): StressSto
     },
   };
 }
-
-/** The range of a `Date`. */
-const moment = z.number().min(0).max(8.64e15);
-
-const run = {
-  atMs: moment,
-  durationMs: z.number(),
-  outcome: z.enum(['complete', 'partial', 'failed']),
-  words: z.string(),
-};
-const effect = { keptWithout: z.number(), keptWith: z.number() };
-
-/** Decides nothing: an unreadable result counts as absent until the next run. */
-const storedSchema = z.object({
-  version: z.literal(1),
-  result: z
-    .object({
-      ...run,
-      accounts: z.number(),
-      leftOut: z.array(z.string()),
-      leftOutCount: z.number(),
-      cases: z.array(
-        z.object({
-          scenario: z.string(),
-          title: z.string(),
-          about: z.string(),
-          conditions: z.string(),
-          liquidatedWithout: z.number(),
-          liquidatedWith: z.number(),
-          ...effect,
-        }),
-      ),
-      accountCases: z.array(
-        z.object({
-          accountId: z.string(),
-          scenario: z.string(),
-          conditions: z.string(),
-          liquidatedWithout: z.boolean(),
-          liquidatedWith: z.boolean(),
-          ...effect,
-        }),
-      ),
-    })
-    .nullable(),
-  lastRun: z.object(run),
-  nextAtMs: moment,
-}) satisfies z.ZodType<StoredStress>;
