@@ -181,7 +181,24 @@ function updateOf(value: unknown): readonly BotUpdate[] {
 type Read<K extends BotUpdate['kind']> = Omit<Extract<BotUpdate, { kind: K }>, 'updateId'>;
 const OTHER: Read<'other'> = { kind: 'other' };
 
-function commandOf({ chat, from, date, text }: JsonObject): Read<'command'> | Read<'other'> {
+/** Fields of a message whose text is not its sender's: forwarded, made by a bot, or posted for a channel or a group. */
+const NOT_OWN_WORDS = [
+  'forward_origin',
+  'forward_date',
+  'is_automatic_forward',
+  'via_bot',
+  'sender_chat',
+  'sender_business_bot',
+];
+
+/** Only what a person typed in the chat is a command. */
+function isTyped(message: JsonObject): boolean {
+  return objectOf(message['from'])['is_bot'] !== true && NOT_OWN_WORDS.every((field) => !message[field]);
+}
+
+function commandOf(message: JsonObject): Read<'command'> | Read<'other'> {
+  const { chat, from, date, text } = message;
+  if (!isTyped(message)) return OTHER;
   const [chatId, userId] = [objectOf(chat)['id'], objectOf(from)['id']];
   if (!isNumber(chatId) || !isNumber(userId) || !isNumber(date) || typeof text !== 'string') return OTHER;
   const [head = '', ...words] = text.slice(0, MAX_TEXT).trim().split(/\s+/, MAX_WORDS);
@@ -200,7 +217,8 @@ function commandOf({ chat, from, date, text }: JsonObject): Read<'command'> | Re
 
 function pressOf({ id, from, message, data }: JsonObject): Read<'press'> | Read<'other'> {
   const [chatId, userId] = [objectOf(objectOf(message)['chat'])['id'], objectOf(from)['id']];
-  if (!isNumber(chatId) || !isNumber(userId) || typeof id !== 'string' || typeof data !== 'string')
+  const isBot = objectOf(from)['is_bot'] === true;
+  if (isBot || !isNumber(chatId) || !isNumber(userId) || typeof id !== 'string' || typeof data !== 'string')
     return OTHER;
   const [pressId, own] = [id.slice(0, MAX_WORD), data.slice(0, MAX_WORD)];
   return { kind: 'press', chatId: String(chatId), userId: String(userId), pressId, data: own };

@@ -169,6 +169,43 @@ test('updates that are no command and no press are skipped, and later ones are h
   expect(told()).toEqual([...Array.from({ length: 7 }, () => 'ignored'), 'nothing']);
 });
 
+test('only what a person typed in the chat is carried out', async () => {
+  const { telegram, put, told, until } = await start();
+  const person = { id: 77, is_bot: false };
+  const message = (changes: object) => ({
+    message: {
+      chat: { id: 77, type: 'group' },
+      from: person,
+      date: Math.floor(Date.now() / 1000),
+      text: '/pause long 5m',
+      ...changes,
+    },
+  });
+  const foreign = [
+    message({ forward_origin: { type: 'user', sender_user: { id: 5 } } }),
+    message({ forward_date: 1 }),
+    message({ is_automatic_forward: true, sender_chat: { id: -100, type: 'channel' } }),
+    message({ sender_chat: { id: 77, type: 'group' } }),
+    message({ via_bot: { id: 9, is_bot: true } }),
+    message({ sender_business_bot: { id: 9, is_bot: true } }),
+    message({ from: { id: 9, is_bot: true } }),
+    {
+      callback_query: {
+        id: '1',
+        from: { id: 9, is_bot: true },
+        message: { chat: { id: 77 } },
+        data: 'y',
+      },
+    },
+  ];
+  for (const update of foreign) telegram.push(update);
+  telegram.push(message({}));
+  await until(() => telegram.pending() === 0, 'all confirmed');
+  await until(() => put.length > 0, 'the pause of the person');
+  expect(put).toHaveLength(1);
+  expect(told()).toEqual([...foreign.map(() => 'ignored'), 'done']);
+});
+
 test('an action that a lost store prevents is reported, and not done later', async () => {
   const { telegram, told, until } = await start({ lost: true });
   telegram.say(77, 77, '/pause long 5m');
