@@ -412,6 +412,7 @@ describe('the readings', () => {
       'positionIds',
       'orderErrorCodes',
       'publicPrices',
+      'liquidation',
       'shortAmount',
       'loanReply',
       'ltvUnit',

@@ -135,8 +135,8 @@ const NO_SUMS: MarginSums = { equity: ZERO, maintenance: ZERO };
 function liquidateOn(world: ExchangeState, unit: MarginUnit): readonly Threshold[] {
   if (world.nowMs >= unit.nextStepMs) {
     unit.nextStepMs = world.nowMs + world.config.liquidation.stepMs;
-    const target = nextTarget(world, unit);
-    if (target !== undefined) closePart(world, target);
+    if (world.readings.liquidation === 'atOnce') closeWhole(world, unit);
+    else closeNext(world, unit);
   }
   if (unit.isLive()) checkAgainAt(world, unit, unit.nextStepMs);
   else changeState(world, unit, { to: null, sums: NO_SUMS, reason: 'nothing left open' });
@@ -154,13 +154,39 @@ function nextTarget(world: ExchangeState, unit: MarginUnit): Position | undefine
   return positions[0];
 }
 
-function closePart(world: ExchangeState, position: Position): void {
+function closeNext(world: ExchangeState, unit: MarginUnit): void {
+  const position = nextTarget(world, unit);
+  if (position === undefined) return;
   const { amountStep, minAmount, liquidationFee } = position.market.spec;
   const part = (position.liquidationSize ?? position.size).times(world.config.liquidation.part);
   const wanted = maxDecimal(roundToStep(part, amountStep, 'up'), minAmount);
   const rest = position.size.minus(wanted);
   const amount = rest.lt(minAmount) ? position.size : wanted;
   closeAtMark(world, position, { kind: 'liquidation', amount, feeRate: liquidationFee });
+}
+
+/** Closes everything at mark; the exchange keeps what is left of the margin. */
+function closeWhole(world: ExchangeState, unit: MarginUnit): void {
+  const { account, position: isolated } = unit;
+  const before = marginSums(world, unit).equity;
+  const fees = [...unitPositions(unit)].map((position) => {
+    const { liquidationFee: feeRate } = position.market.spec;
+    const fee = position.size.times(position.market.mark).times(feeRate);
+    closeAtMark(world, position, { kind: 'liquidation', amount: position.size, feeRate });
+    return fee;
+  });
+  const book = collateralBook(account);
+  const money = world.config.referenceAsset;
+  const left = fees.reduce((rest, fee) => rest.minus(fee), before);
+  const kept: readonly (readonly [string, Decimal])[] =
+    isolated === null
+      ? [...world.ledger.balances(book)]
+      : [[money, minDecimal(left, world.ledger.balance(book, money))]];
+  const legs = kept.flatMap(([asset, amount]) =>
+    amount.gt(ZERO) ? transfer(book, BOOKS.insurance, asset, amount) : [],
+  );
+  if (legs.length > 0)
+    record(world, 'insurance', { accountId: account.id, reason: 'remaining margin' }, legs);
 }
 
 /** Repays a negative money balance by selling other collateral at mark. Returns whether it sold any. */

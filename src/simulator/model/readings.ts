@@ -42,6 +42,10 @@ export const READING_CHOICES = {
     ['cancelled', 'kept'],
     'what happens to reduce-only orders when their position is gone; kept ones are trimmed when they would fill',
   ),
+  liquidation: choice(
+    ['inParts', 'atOnce'],
+    'a liquidation closes parts until the margin suffices again, or everything at once and keeps the remaining margin',
+  ),
   positionIds: choice(['fresh', 'reused'], 'whether a position rebuilt in a market gets a new id'),
   orderErrorCodes: choice(
     ['specific', 'generic'],

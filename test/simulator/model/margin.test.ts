@@ -151,6 +151,30 @@ describe('liquidation', () => {
     expect(onlyPosition(model).liquidationState).toBe('margin_call');
   });
 
+  it('closes everything at once and keeps the remaining margin, if the reading says so', () => {
+    const readings = { liquidation: 'atOnce' } as const;
+    const model = withPositions([longOf('1'), longOf('0.4', 'BTC_USDT')], { readings });
+    model.setPrice('BTC_USDT', d('49000'));
+    model.advanceTo(START_MS + 10_000);
+    expect(
+      kinds(model, 'liquidation')
+        .map(({ amount }) => amount)
+        .toSorted(),
+    ).toEqual(['0.4', '1']);
+    expect(model.openPositions('a')).toEqual([]);
+    expect(model.account('a').collateral).toEqual({});
+  });
+
+  it('takes of an isolated position what is left of its margin, and nothing else', () => {
+    const readings = { liquidation: 'atOnce', marginModel: 'isolated' } as const;
+    const model = withPositions([longOf('1')], { readings }, { collateral: { USDT: d('20000') } });
+    const margin = Number(text(onlyPosition(model).margin));
+    model.setPrice('BTC_PERP', d('54000'));
+    model.advanceTo(START_MS + 10_000);
+    expect(model.openPositions('a')).toEqual([]);
+    expect(Number(text(model.account('a').collateral['USDT'] ?? ZERO))).toBeCloseTo(20_000 - margin, 1);
+  });
+
   it('takes margin positions first, then borrows, then futures', () => {
     const model = withPositions(
       [longOf('1'), longOf('0.4', 'BTC_USDT')],
