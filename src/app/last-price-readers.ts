@@ -62,7 +62,7 @@ export class LastPriceReaders {
     const client = createExchangeClient({
       ...clientAccess(account, config),
       credentials: NO_KEY,
-      nonce: { mode: 'unique', store: nonces },
+      nonce: { mode: 'unique', store: nonces, owner: 'public data' },
       limiter: { store, fallback: store, egress: `public data, ${account.egress}` },
       sharedConnections: this.#connections,
       retry: { maxAttempts: 1 },

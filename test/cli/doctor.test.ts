@@ -71,7 +71,7 @@ test('passes when everything is right, names every check, and changes nothing at
   expect(of('redis.persistence')).toMatchObject([{ status: 'warning', cure: 'set appendonly to yes.' }]);
   expect(of('redis.eviction')).toMatchObject([{ status: 'passed' }]);
   const asked = new Set(world.simulator.requestLog().map(({ endpoint }) => endpoint));
-  expect([...asked].sort()).toEqual(['openPositions', 'ping']);
+  expect([...asked].sort()).toEqual(['futures', 'openPositions', 'ping']);
   const shown = run.stdout + run.stderr;
   for (const secret of Object.values(world.env)) expect(shown).not.toContain(secret);
   const text = (await world.cli(['doctor'])).stdout;

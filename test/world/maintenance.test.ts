@@ -83,7 +83,9 @@ async function play(course: Course) {
 function ledgerOf(world: World) {
   const of = (kind: LedgerEntry['kind']) =>
     world.exchange.model.ledger({ kinds: [kind], accountId: 'desk-1' });
-  const requests = world.exchange.log.list().filter(({ endpoint }) => endpoint !== 'openPositions');
+  const requests = world.exchange.log
+    .list()
+    .filter(({ endpoint }) => !['openPositions', 'futures'].includes(String(endpoint)));
   return { of, requests };
 }
 

@@ -17,7 +17,7 @@ const SMALL: ReplyBounds = { bytes: MIB / 4, members: 1000, values: 2000 };
 /** Real replies stay far below: a position takes 600 bytes and 24 values, a history page has at most 500 records. */
 export const REPLY_BOUNDS: Readonly<Record<EndpointId, ReplyBounds>> = {
   ping: { ...SMALL, members: 100 },
-  lastPrices: { bytes: 2 * MIB, members: 3000, values: 90_000 },
+  lastPrices: { bytes: MIB, members: 1000, values: 29_000 },
   openPositions: { bytes: 2 * MIB, members: 1200, values: 29_000 },
   creditLines: { bytes: MIB / 2, members: 600, values: 12_000 },
   mainBalance: { bytes: MIB / 2, members: 5000, values: 15_000 },
