@@ -85,7 +85,7 @@ function ledgerOf(world: World) {
     world.exchange.model.ledger({ kinds: [kind], accountId: 'desk-1' });
   const requests = world.exchange.log
     .list()
-    .filter(({ endpoint }) => !['openPositions', 'futures'].includes(String(endpoint)));
+    .filter(({ endpoint }) => !['openPositions', 'futures'].includes(endpoint));
   return { of, requests };
 }
 
