@@ -46,7 +46,7 @@ export interface MetricsRecorder {
   degraded(): readonly (DegradedReason | 'mirror')[];
   /** Removes what is kept for accounts and channels that no longer exist. */
   retain(accountIds: readonly string[], channels: readonly string[]): void;
-  /** Returns the text of a scrape in lazy parts; each is valid until the next one is requested. */
+  /** Returns the text of a scrape in lazy parts. */
   scrape(): Promise<Iterable<Uint8Array>>;
   readonly contentType: string;
 }

@@ -3,7 +3,7 @@ import { createGzip, type Gzip } from 'node:zlib';
 import { within } from '../core/ports/within.ts';
 import { systemTimers } from '../exchange/system-clock.ts';
 
-/** Returns the text of one scrape in parts; each is valid until the next one is requested. */
+/** Returns the text of one scrape in parts. */
 export type Scrape = () => Promise<Iterable<Uint8Array>>;
 
 /** Maximum number of concurrent readers of metrics, per client and in all. */

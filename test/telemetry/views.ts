@@ -15,7 +15,7 @@ export function seriesOf(
   times: ViewTimes,
   places: readonly number[] = accounts.map((_, index) => index),
 ): StateSeries {
-  const series = new StateSeries(accounts.length);
+  const series = new StateSeries();
   for (const place of places) series.take(place, accounts[place]!, times);
   return series;
 }

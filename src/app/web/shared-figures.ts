@@ -44,7 +44,7 @@ export async function readSharedFigures(parts: FigureParts): Promise<SharedFigur
 
 /** The series while the shared state cannot be read: every account is blind. */
 export function lostSeries(accountIds: readonly string[]): StateSeries {
-  const series = new StateSeries(accountIds.length);
+  const series = new StateSeries();
   for (const [index, id] of accountIds.entries()) series.takeState(index, id, lostView(id).state);
   return series;
 }
@@ -57,7 +57,7 @@ async function readState(parts: FigureParts, signal: AbortSignal): Promise<State
   const { store, clocks, time } = parts;
   const watched = parts.accounts();
   const places = new Map(watched.map(({ id, rules }, index) => [id, { index, rules }]));
-  const series = new StateSeries(watched.length);
+  const series = new StateSeries();
   let count = 0;
   for await (const accounts of readBuckets(store, [...places.keys()], { remember: false })) {
     for (const shared of accounts) {
