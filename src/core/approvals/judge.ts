@@ -2,7 +2,6 @@ import { type AuditEvent, type Recorder, recorder } from '../audit/audit-event.t
 import type { ApprovalSettings } from '../quantities/settings.ts';
 import { type Margin, mayComeWithin } from '../risk/time-left.ts';
 import {
-  type Answered,
   type ApprovalQuestion,
   type Approvals,
   askedNow,
@@ -26,7 +25,9 @@ export interface AskingStage {
   readonly margins: readonly Margin[] | undefined;
 }
 
-export interface GivenAnswer extends Answered {
+type Answer = NonNullable<ApprovalQuestion['answer']>;
+
+export interface GivenAnswer extends Answer {
   readonly questionId: string;
 }
 

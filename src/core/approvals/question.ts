@@ -1,54 +1,14 @@
 import { z } from 'zod';
 import type { GateReason } from '../audit/audit-event.ts';
 import { sha256Hex } from '../audit/sha256.ts';
-import type { ReadPosition } from '../lanes/lane-state.ts';
 import { isSameHolding } from '../lanes/market-read.ts';
 import { decimalFromNumber, toDecimal } from '../quantities/decimal.ts';
 import type { ActionRequest, SubjectKey } from '../rules/subject.ts';
-import { decimal, type OutputOf, timeMs } from '../schema/parts.ts';
+import { decimalText, type OutputOf } from '../schema/parts.ts';
 
-/** Questions to people: one document per account. Plain JSON; times are on the lanes' clock. */
-export interface Approvals {
-  readonly version: 1;
-  readonly questions: readonly ApprovalQuestion[];
-  /** When its times were last shifted because the lanes' clock had jumped ahead; absent: never. */
-  readonly rebasedMs?: number;
-}
-
-export const NO_QUESTIONS: Approvals = { version: 1, questions: [] };
-
-/** One stage of one episode that needs approval to act. */
-export interface ApprovalQuestion {
-  /** Letters and digits, unique in the account. */
-  readonly id: string;
-  /** As `stageKeyOf` writes it. */
-  readonly stageKey: string;
-  /** When the present wait began and when it ends. */
-  readonly openedMs: number;
-  readonly untilMs: number;
-  readonly state: QuestionState;
-  /** Why it stopped waiting. */
-  readonly settledBy?: SettledBy;
-  /** All revisions that were asked, newest last; an answer names its revision. */
-  readonly asked: readonly Asked[];
-  /** When people were first asked in the present wait; absent: not yet. */
-  readonly askedMs?: number;
-  /** Another reason (a pause, say) holds the action back: nobody is asked meanwhile, and the wait restarts. */
-  readonly heldBack?: true;
-  /** The notice reached somebody. */
-  readonly delivered?: true;
-  /** Positions may be reduced down to these targets, even if a later revision asks for more. */
-  readonly approved?: readonly AskedTarget[];
-  readonly answer?: Answered;
-  /** Distance to liquidation at the answer or the deadline; a clearly smaller distance asks again. */
-  readonly distance?: number;
-}
-
-/** Only `approved` is bound to the targets that were shown. */
 export const questionState = z
   .enum(['waiting', 'approved', 'vetoed', 'unanswered', 'released'])
   .describe('released: it acts without an answer. unanswered: it does not, and can still be approved.');
-export type QuestionState = z.output<typeof questionState>;
 
 /** Why a question stopped waiting. Closed list. `notNeeded`: the rule no longer fires. */
 export const settledBy = z.enum([
@@ -62,35 +22,95 @@ export const settledBy = z.enum([
 ]);
 export type SettledBy = z.output<typeof settledBy>;
 
-export interface Asked {
-  /** From 1. */
-  readonly revision: number;
-  readonly atMs: number;
+/** A step of the lanes' clock may move a time to before 1970. */
+const moment = z.number().min(-8.64e15).max(8.64e15);
+const text = z.string().max(2_000);
+const revision = z.int().min(1).max(1_000_000);
+
+const target = z.object({
+  positionId: text,
+  market: text,
+  /** The most that may remain open. */
+  targetBase: decimalText,
+  /** The size when it was asked. */
+  sizeBase: decimalText,
+  /** Date and direction distinguish positions that share an id. */
+  openDate: z.number().nullable().exactOptional(),
+  direction: z.enum(['long', 'short']).nullable().exactOptional(),
+});
+export type AskedTarget = OutputOf<typeof target>;
+
+const asked = z.object({
+  revision,
+  atMs: moment,
   /** Empty: only cancels. */
-  readonly targets: readonly AskedTarget[];
+  targets: z.array(target).max(1_000),
+});
+export type Asked = OutputOf<typeof asked>;
+
+/** One stage of one episode that needs approval to act. */
+const question = z.object({
+  /** Letters and digits, unique in the account. */
+  id: z.string().regex(/^[0-9a-z]{1,40}$/),
+  /** As `stageKeyOf` writes it. */
+  stageKey: text.refine(isStageKey, 'expected rule, checksum, subject, episode and stage as JSON'),
+  /** When the present wait began and when it ends. */
+  openedMs: moment,
+  untilMs: moment,
+  /** Only `approved` is bound to the targets that were shown. */
+  state: questionState,
+  /** Why it stopped waiting; a later version may know more reasons. */
+  settledBy: (text as unknown as z.ZodType<SettledBy>).exactOptional(),
+  /** All revisions that were asked, newest last; an answer names its revision. */
+  asked: z.array(asked).max(1_000),
+  /** When people were first asked in the present wait; absent: not yet. */
+  askedMs: moment.exactOptional(),
+  /** Another reason (a pause, say) holds the action back: nobody is asked meanwhile, and the wait restarts. */
+  heldBack: z.literal(true).exactOptional(),
+  /** The notice reached somebody. */
+  delivered: z.literal(true).exactOptional(),
+  /** Positions may be reduced down to these targets, even if a later revision asks for more. */
+  approved: z.array(target).max(1_000).exactOptional(),
+  answer: z
+    .object({ decision: z.enum(['approve', 'veto']), author: text, reason: text, atMs: moment, revision })
+    .exactOptional(),
+  /** Distance to liquidation at the answer or the deadline; a clearly smaller distance asks again. */
+  distance: z.number().exactOptional(),
+});
+export type ApprovalQuestion = OutputOf<typeof question>;
+
+/** Questions to people: one document per account. Plain JSON; times are on the lanes' clock. */
+const approvals = z.object({
+  version: z.literal(1),
+  questions: z.array(question).max(1_000),
+  /** When its times were last shifted because the lanes' clock had jumped ahead; absent: never. */
+  rebasedMs: moment.exactOptional(),
+});
+export type Approvals = OutputOf<typeof approvals>;
+
+export const NO_QUESTIONS: Approvals = { version: 1, questions: [] };
+
+/**
+ * Checks what is stored, nested values too: others may write there. Fields that a later version adds are kept, and do not
+ * keep the account from being judged.
+ * @throws Error with what is wrong, and where
+ */
+export function parseApprovals(value: unknown): Approvals {
+  const [issue] = approvals.safeParse(value).error?.issues ?? [];
+  if (issue === undefined) return value as Approvals;
+  throw new Error(`${issue.path.join('.')}: ${issue.message}`);
 }
 
-export const askedTargetSchema = z.strictObject({
-  positionId: z.string(),
-  market: z.string(),
-  /** The most that may remain open. */
-  targetBase: decimal(),
-  /** The size when it was asked. */
-  sizeBase: decimal(),
-});
+function isStageKey(written: string): boolean {
+  try {
+    const parts: unknown = JSON.parse(written);
+    return Array.isArray(parts) && parts.map((part) => typeof part).join() === STAGE_KEY_PARTS;
+  } catch {
+    return false;
+  }
+}
 
-/** `openDate` and `direction` distinguish positions that share an id. */
-export type AskedTarget = OutputOf<typeof askedTargetSchema> &
-  Partial<Pick<ReadPosition, 'openDate' | 'direction'>>;
-
-export const answeredSchema = z.strictObject({
-  decision: z.enum(['approve', 'veto']),
-  author: z.string(),
-  reason: z.string(),
-  atMs: timeMs(),
-  revision: z.number().int(),
-});
-export type Answered = OutputOf<typeof answeredSchema>;
+const STAGE_KEY_PARTS = 'string,string,string,number,number';
 
 /** Key of a stage: rule, rule checksum, subject, episode, stage. */
 export function stageKeyOf(

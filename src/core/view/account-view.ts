@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { answeredSchema, askedTargetSchema, questionState, settledBy } from '../approvals/question.ts';
+import { questionState, settledBy } from '../approvals/question.ts';
 import {
   acknowledgementSchema,
   operatorOrderReply,
@@ -190,9 +190,26 @@ const questionSchema = named('Question', () => ({
   untilMs: timeMs(),
   withoutAnswer: z.enum(['act', 'hold']),
   delivered: z.boolean().describe('A notice of it has reached somebody.'),
-  targets: z.array(askedTargetSchema).describe('What is approved: at most targetBase of sizeBase is left.'),
+  targets: z
+    .array(
+      z.strictObject({
+        positionId: z.string(),
+        market: z.string(),
+        targetBase: decimal(),
+        sizeBase: decimal(),
+      }),
+    )
+    .describe('What is approved: at most targetBase of sizeBase is left.'),
   orders: z.array(orderSchema).describe('The exact orders, as they would be sent now.'),
-  answer: answeredSchema.nullable(),
+  answer: z
+    .strictObject({
+      decision: z.enum(['approve', 'veto']),
+      author: z.string(),
+      reason: z.string(),
+      atMs: timeMs(),
+      revision: z.number().int(),
+    })
+    .nullable(),
 }));
 export type QuestionLine = OutputOf<typeof questionSchema>;
 

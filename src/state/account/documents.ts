@@ -1,3 +1,4 @@
+import { parseApprovals } from '../../core/approvals/question.ts';
 import { type Inbox, MAX_INBOX_ORDERS, type OperatorOrder } from '../../core/controls/controls.ts';
 import { LANE_VERSION, type LaneState } from '../../core/lanes/lane-state.ts';
 import type {
@@ -9,7 +10,6 @@ import type {
 } from '../../core/ports/state-store.ts';
 import { operatorOrderSchema } from '../controls/operator-schemas.ts';
 import { parsedJson } from '../read-json.ts';
-import { parseApprovals } from './approvals-document.ts';
 import {
   EVALUATION_VERSION,
   type FirstEvaluation,

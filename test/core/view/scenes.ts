@@ -1,4 +1,4 @@
-import type { QuestionState } from '../../../src/core/approvals/question.ts';
+import type { ApprovalQuestion } from '../../../src/core/approvals/question.ts';
 import { GATE_WORDS } from '../../../src/core/intents/gate.ts';
 import { BLOCK_WORDS } from '../../../src/core/intents/intent.ts';
 import type { Intent, LaneState } from '../../../src/core/lanes/lane-state.ts';
@@ -119,7 +119,7 @@ function questionLine(dice: Dice, lanes: readonly LaneState[]): QuestionLine {
     ruleId: dice.of('near', 'far'),
     subject: 'position:41',
     stage: dice.of(0, 1),
-    state: dice.of<QuestionState>('waiting', 'waiting', 'vetoed', 'approved'),
+    state: dice.of<ApprovalQuestion['state']>('waiting', 'waiting', 'vetoed', 'approved'),
     answerable: true,
     settledBy: null,
     askedMs: dice.of(NOW_MS - 2_000, NOW_MS - 4_000, null),
