@@ -156,11 +156,7 @@ describe('liquidation', () => {
     const model = withPositions([longOf('1'), longOf('0.4', 'BTC_USDT')], { readings });
     model.setPrice('BTC_USDT', d('49000'));
     model.advanceTo(START_MS + 10_000);
-    expect(
-      kinds(model, 'liquidation')
-        .map(({ amount }) => amount)
-        .toSorted(),
-    ).toEqual(['0.4', '1']);
+    expect(new Set(kinds(model, 'liquidation').map(({ amount }) => amount))).toEqual(new Set(['0.4', '1']));
     expect(model.openPositions('a')).toEqual([]);
     expect(model.account('a').collateral).toEqual({});
   });
