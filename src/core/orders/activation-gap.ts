@@ -127,6 +127,12 @@ function afterPriceRefusal(state: LaneState, market: MarketSettings, isGivenUp: 
 
 type Priced = ReadPosition & { readonly markPrice: NonNullable<ReadPosition['markPrice']> };
 
+/** The same distance towards an activation, without the mark's error, which every gap covers. */
+function shownBeyond({ markPrice, markError }: Priced, towards: Direction, state: Taught): number {
+  const basis = shownBasis(state);
+  return (towards === 'long' ? basis : -basis) - markError / Number(markPrice);
+}
+
 /** Part of the distance to liquidation that a gap may take; more where a wider basis is only suspected. */
 const GAP_SHARE = 0.5;
 const SUSPECTED_SHARE = 0.9;
@@ -140,8 +146,7 @@ export function placingGap(position: Priced, direction: Direction, scene: SetSce
   const { market, state } = scene;
   const { marks = [], learned: { basis } = {} } = state;
   const run = runOf(position, travelMs(scene), adverseSpeed(marks, direction, HORIZONS_MS));
-  const shown = shownBasis(state);
-  const standing = activationGap(position, allowing(market, basis, direction === 'long' ? shown : -shown));
+  const standing = activationGap(position, allowing(market, basis, shownBeyond(position, direction, state)));
   const gap = standing.plus(run);
   const left = distanceOf(position, direction);
   if (left === undefined) return gap;
@@ -157,8 +162,7 @@ export function placingGap(position: Priced, direction: Direction, scene: SetSce
 export function gapInFavour(position: Priced, direction: Direction, scene: SetScene): Decimal {
   const { marks = [] } = scene.state;
   const speed = adverseSpeed(marks, opposite(direction), HORIZONS_MS);
-  const shown = shownBasis(scene.state);
-  const beyond = direction === 'long' ? -shown : shown;
+  const beyond = shownBeyond(position, opposite(direction), scene.state);
   const allowed = allowing(scene.market, scene.state.learned?.basisInFavour, beyond);
   const standing = activationGap(position, allowed);
   return standing.plus(runOf(position, travelMs(scene), speed));

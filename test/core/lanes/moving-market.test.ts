@@ -392,6 +392,12 @@ test('an order activates beyond the last price, where it is shown', () => {
   expect(firstActivation({ last: '1010' }, 'short')).toBeCloseTo(1011.1, 0);
 });
 
+test('the error of a mark does not count twice where the last price is shown', () => {
+  const coarse = { ...at({}), markError: 2 };
+  const driver = readBeside(new Driver(), coarse, { last: '990' }).ask(action(half));
+  expect(Number(driver.place().request.activationPrice)).toBeCloseTo(988.9, 0);
+});
+
 test('a last price on the other side of the mark moves no order', () => {
   const usual = firstActivation({ last: '1000' });
   expect(firstActivation({ last: '1010' })).toBe(usual);
