@@ -8,7 +8,6 @@ import type { MetricSpec } from './metrics/metric-spec.ts';
 import type { Metrics } from './metrics/registry.ts';
 import { type StateSeries, stateGaugesText } from './metrics/state-gauges.ts';
 import { setStress } from './stress-gauges.ts';
-import { Tally } from './tally.ts';
 
 type EventOf<K extends DaemonEvent['kind']> = Extract<DaemonEvent, { readonly kind: K }>;
 
@@ -58,7 +57,6 @@ const MS = 1000;
 
 interface Recording {
   readonly metrics: Metrics;
-  readonly tallies: ReturnType<typeof talliesOf>;
   /** By rule: when it began to fire, in Unix milliseconds. Only rules that have had no order accepted since. */
   readonly breachesOf: (accountId: string) => Map<string, number>;
   /** Bounds label values from outside, such as error names: the first distinct values stay, the rest become `other`. */
@@ -71,10 +69,8 @@ export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder 
   let shared: (() => Promise<SharedFigures>) | undefined;
   let lostState: (() => StateSeries) | undefined;
   let budgets: () => readonly BudgetUse[] = () => [];
-  const tallies = talliesOf(metrics);
   const recording: Recording = {
     metrics,
-    tallies,
     bounded: boundedValues(),
     breachesOf(accountId) {
       const known = breaches.get(accountId) ?? new Map<string, number>();
@@ -107,7 +103,6 @@ export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder 
     },
     async scrape() {
       const figures = await shared?.().catch(() => undefined);
-      for (const tally of Object.values(tallies)) tally.flush();
       // There is no other await before the text is made, so that concurrent scrapes do not mix.
       setQueues(metrics, figures?.queues ?? {});
       setStress(metrics, figures?.stress, clock.nowMs());
@@ -126,19 +121,6 @@ export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder 
 function* textOf(state: StateSeries | undefined, own: string): Generator<Uint8Array> {
   yield* stateGaugesText(state);
   yield Buffer.from(`\n${own}`);
-}
-
-/** Counters that every poll adds to. */
-function talliesOf(metrics: Metrics) {
-  const { exchange_requests_total: requests } = metrics;
-  return {
-    /** By endpoint and outcome; requests with an error go to the counter directly. */
-    requests: new Tally(requests, (endpoint, outcome) => ({ endpoint, outcome, error: '' })),
-    attempts: new Tally(metrics.exchange_attempts_total, (endpoint) => ({ endpoint })),
-    reads: new Tally(metrics.reads_total, (source, outcome) => ({ source, outcome })),
-    polls: new Tally(metrics.polls_total, (outcome) => ({ outcome })),
-    commits: new Tally(metrics.commits_total, (by, result) => ({ by, result })),
-  };
 }
 
 const LONGEST_VALUE = 80;
@@ -165,12 +147,12 @@ const HANDLERS: Handlers = {
     metrics.schedule_lag_seconds.observe(Math.max(0, lagMs) / MS);
     if (inFlight > 0) metrics.polls_skipped_in_flight_total.inc(inFlight);
   },
-  read({ source, outcome, setAside }, { metrics, tallies }) {
-    tallies.reads.add(source, outcome);
+  read({ source, outcome, setAside }, { metrics }) {
+    metrics.reads_total.inc({ source, outcome });
     if (setAside > 0) metrics.records_set_aside_total.inc({ source }, setAside);
   },
-  evaluated({ accountId, evaluation, durationMs }, { metrics, tallies, breachesOf }) {
-    tallies.polls.add('ok');
+  evaluated({ accountId, evaluation, durationMs }, { metrics, breachesOf }) {
+    metrics.polls_total.inc({ outcome: 'ok' });
     metrics.poll_duration_seconds.observe(durationMs / MS);
     for (const { ruleId, from, to, reason, atMs } of evaluation.transitions) {
       metrics.rule_transitions_total.inc({ to, reason });
@@ -178,8 +160,8 @@ const HANDLERS: Handlers = {
       else if (from !== 'firing') noteBreach(breachesOf(accountId), ruleId, atMs);
     }
   },
-  pollFailed: ({ why }, { tallies }) => tallies.polls.add(why),
-  commit: ({ by, result }, { tallies }) => tallies.commits.add(by, result),
+  pollFailed: ({ why }, { metrics }) => metrics.polls_total.inc({ outcome: why }),
+  commit: ({ by, result }, { metrics }) => metrics.commits_total.inc({ by, result }),
   accountRefused: ({ problem: { document } }, { metrics }) =>
     metrics.accounts_refused_total.inc({ document: document.startsWith('lane:') ? 'lane' : document }),
   epochStarted: ({ why }, { metrics }) => metrics.store_epochs_started_total.inc({ why }),
@@ -210,12 +192,11 @@ const HANDLERS: Handlers = {
     metrics.breach_to_order_seconds.observe(Math.max(0, atMs - sinceMs) / MS);
   },
 
-  call({ call }, { metrics, tallies, bounded }) {
+  call({ call }, { metrics, bounded }) {
     const { endpoint, outcome, error = '' } = call;
-    if (error === '') tallies.requests.add(endpoint, outcome);
-    else metrics.exchange_requests_total.inc({ endpoint, outcome, error: bounded(error) });
+    metrics.exchange_requests_total.inc({ endpoint, outcome, error: error === '' ? '' : bounded(error) });
     metrics.exchange_request_duration_seconds.observe({ endpoint }, call.durationMs / MS);
-    tallies.attempts.add(endpoint, '', call.attempts);
+    metrics.exchange_attempts_total.inc({ endpoint }, call.attempts);
     if (call.noncesRefused > 0) metrics.exchange_nonces_refused_total.inc({ endpoint }, call.noncesRefused);
     if (call.limitsHit > 0) metrics.exchange_limits_hit_total.inc({ endpoint }, call.limitsHit);
     if (call.budgetWaitMs > 0)
