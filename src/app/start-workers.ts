@@ -8,7 +8,6 @@ import { startBots } from './bot/open-bots.ts';
 import type { Base } from './open-base.ts';
 import type { Pipeline } from './pipeline.ts';
 import type { PollTicks } from './poll-ticks.ts';
-import { startReleasingHeld } from './release-held.ts';
 import type { Replaceable } from './replaceable.ts';
 
 /**
@@ -50,4 +49,31 @@ export function startWorkers(
         ]
       : []),
   ];
+}
+
+interface ReleaseParts extends Pick<Base, 'clock' | 'telemetry'> {
+  /** Another one may replace it when the config changes. */
+  readonly deliverer: () => Pick<Deliverer, 'releaseHeld'>;
+}
+
+const LOOK_EVERY_MS = 10_000;
+
+/** Checks until `signal` whether quiet hours have ended. If several processes do, receipts ensure that one delivers. */
+function startReleasingHeld(
+  { deliverer, clock, telemetry }: ReleaseParts,
+  signal: AbortSignal,
+): RunningWorker {
+  const look = async (): Promise<void> => {
+    while (!signal.aborted) {
+      try {
+        await deliverer().releaseHeld(signal);
+      } catch (error) {
+        // Undelivered notices are kept and delivered at the next look.
+        if (!signal.aborted) telemetry.emit({ kind: 'workerError', queue: 'notify', error });
+      }
+      await clock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined);
+    }
+  };
+  const ended = look();
+  return { close: () => ended };
 }

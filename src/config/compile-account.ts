@@ -1,15 +1,15 @@
 import type { z } from 'zod';
-import { SOURCE_NAMES, type SourceName } from '../core/fields/field-catalogue.ts';
+import { findField, SOURCE_NAMES, type SourceName } from '../core/fields/field-catalogue.ts';
 import type { AccountSettings, MarketSettings } from '../core/quantities/settings.ts';
 import { marketLookup } from '../core/rules/filter.ts';
 import type { Mode, RuleSpec } from '../core/rules/rule.ts';
+import { actionsOf, comparisonsOf } from '../core/rules/rule-parts.ts';
 import type { WrittenAccount } from './accounts.ts';
 import type { actingSchema, cadenceSchema } from './acting.ts';
 import type { approvalSchema } from './approval.ts';
 import type { WatchSettings } from './compiled-config.ts';
 import type { exchangeSchema } from './exchange.ts';
 import type { ActionDefaults } from './rules/compile-rule.ts';
-import { balancesOf, sourcesOf } from './sources.ts';
 
 /** Settings of the file that apply where an account has none. */
 export interface Defaults {
@@ -101,4 +101,29 @@ export function compileWatch(account: WrittenAccount, rules: readonly RuleSpec[]
       return asked[source] === false && ruleId !== undefined ? [{ source, ruleId }] : [];
     }),
   };
+}
+
+/** Returns the sources that must be read so that a rule can be judged and can act. */
+function sourcesOf(rule: RuleSpec): ReadonlySet<SourceName> {
+  const sources = new Set<SourceName>();
+  if (rule.on === 'position') sources.add('positions');
+  if (rule.on === 'creditLine') sources.add('creditLine');
+  for (const { field, parameter } of comparisonsOf(rule.when)) {
+    const source = parameter?.source ?? findField(rule.on, field)?.source;
+    const known = SOURCE_NAMES.find((name) => name === source);
+    const aboutReading = parameter?.source !== undefined || !ABOUT_ALL_READS.has(field);
+    if (known !== undefined && aboutReading) sources.add(known);
+  }
+  if (actionsOf(rule).some(({ kind }) => kind === 'reduce' || kind === 'protect')) sources.add('positions');
+  return sources;
+}
+
+/** Fields that are about all sources that are read, unless they name one. */
+const ABOUT_ALL_READS: ReadonlySet<string> = new Set(['dataAge', 'recordsSetAside']);
+
+/** Returns the tickers of the main balance that a rule uses. */
+function balancesOf(rule: RuleSpec): readonly string[] {
+  return [...comparisonsOf(rule.when)].flatMap(({ field, parameter }) =>
+    field === 'mainBalance' && parameter?.asset !== undefined ? [parameter.asset] : [],
+  );
 }

@@ -10,7 +10,7 @@ import type { Backend } from '../state/account/account-backend.ts';
 import type { StandbyBackend } from '../state/account/backend-standby.ts';
 import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
 import type { Mirror } from '../state/mirror/mirror.ts';
-import { diskOf } from './disk.ts';
+import type { MirrorPlace } from '../state/mirror/mirror-place.ts';
 import type { MachineProcess } from './machine.ts';
 
 /** The shared stores as one process reaches them. */
@@ -87,4 +87,27 @@ export async function lostAtStart({ probe }: Pick<LinkedStores, 'probe'>): Promi
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
+}
+
+/** Time of a small write; a process that ends earlier has not written. */
+const WRITE_MS = 2;
+
+/** The disk of a process's machine. Its files outlive the process. */
+function diskOf({ machine, timers }: MachineProcess): MirrorPlace {
+  const { files } = machine;
+  const written = (change: () => void): Promise<void> =>
+    new Promise((resolve) => {
+      timers.after(WRITE_MS, () => {
+        change();
+        resolve();
+      });
+    });
+  return {
+    write: (name, text) => written(() => files.set(name, text)),
+    append: (name, text) => written(() => files.set(name, (files.get(name) ?? '') + text)),
+    read: async (name) => files.get(name),
+    names: async () => [...files.keys()],
+    remove: (name) => written(() => files.delete(name)),
+    settle: async () => undefined,
+  };
 }

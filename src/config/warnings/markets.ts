@@ -1,11 +1,10 @@
 import { findField } from '../../core/fields/field-catalogue.ts';
 import { type Decimal, decimal, divide, formatDecimal, toDecimal } from '../../core/quantities/decimal.ts';
 import { NO_CURRENCY, quoteOf } from '../../core/quantities/units.ts';
-import { isGlob } from '../../core/rules/filter.ts';
+import { compileGlobs, isGlob } from '../../core/rules/filter.ts';
 import type { RuleSpec } from '../../core/rules/rule.ts';
 import { actionsOf, comparisonsOf } from '../../core/rules/rule-parts.ts';
 import type { UncheckedAccount, UncheckedConfig } from '../compile-config.ts';
-import { globCovers, globMatches } from '../glob.ts';
 import type { Problem } from '../problem.ts';
 import { warningAt } from '../shape/read.ts';
 import { percentInWords } from '../shape/units.ts';
@@ -136,4 +135,16 @@ function leastSlippage(market: string, { accounts }: UncheckedConfig): number | 
       }),
   );
   return slippages.length === 0 ? undefined : Math.min(...slippages);
+}
+
+function globMatches(glob: string, text: string): boolean {
+  return compileGlobs([glob])(text);
+}
+
+/** Reports whether `outer` certainly matches everything that `inner` matches. */
+function globCovers(outer: string, inner: string): boolean {
+  if (outer === inner) return true;
+  // Matches a pattern `inner` as text. Only a `*` of `outer` may cover a wildcard, so `?` becomes "!", which no
+  // pattern contains.
+  return globMatches(isGlob(inner) ? outer.replaceAll('?', '!') : outer, inner);
 }

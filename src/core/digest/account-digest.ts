@@ -1,24 +1,26 @@
 import type { AuditEvent } from '../audit/audit-event.ts';
 import type { AuditContent, StoredDecision } from '../audit/audit-record.ts';
 import { costRows, pricedActions } from '../costs/cost-report.ts';
+import type { ReduceOnlyStopRequest } from '../ports/exchange.ts';
+import { toDecimal } from '../quantities/decimal.ts';
 import type { Transition } from '../rules/decision.ts';
 import type { SubjectKey } from '../rules/subject.ts';
 import { positionKey } from '../rules/subjects.ts';
 import type { AccountView } from '../view/account-view.ts';
 import { ActionLog, type ActionOutcome } from '../view/action-log.ts';
 import { failureWords } from '../view/blindness.ts';
-import { answersIn } from './answers.ts';
 import {
   type AccountDigest,
+  type AnswerDigest,
+  type GoneDigest,
   NEAR,
+  type ObservedDigest,
   type OutcomeCounts,
   type Period,
   type RequestCounts,
   type UnreadDigest,
 } from './digest.ts';
-import { goneIn } from './gone.ts';
-import { observedIn } from './observed.ts';
-import { rulesIn } from './rules-fired.ts';
+import { rulesIn, subjectWords } from './rules-fired.ts';
 import type { Sighting } from './sighting.ts';
 import { troublesIn } from './troubles.ts';
 
@@ -132,4 +134,58 @@ function unreadOf({ sources, failures }: Pick<AccountView, 'sources' | 'failures
   const failure = failures.find(({ source }) => source === oldest.source) ?? failures[0];
   const why = failure === undefined ? null : failureWords(failure);
   return { source: oldest.source, sinceMs: oldest.readAtMs, why };
+}
+
+/** Outcomes of the questions to people, by rule and outcome. */
+function answersIn(events: readonly AuditEvent[]): readonly AnswerDigest[] {
+  const settled = events.filter(({ kind }) => kind === 'approvalSettled');
+  const groups = Map.groupBy(settled, ({ ruleId, reason }) => JSON.stringify([ruleId ?? '', reason]));
+  return [...groups.values()].flatMap((group) =>
+    group
+      .slice(-1)
+      .map(({ ruleId = '', reason, words }) => ({ ruleId, end: reason, times: group.length, words })),
+  );
+}
+
+/** Positions and credit lines that left the list while a rule fired for them, oldest first. */
+function goneIn(
+  transitions: readonly Transition[],
+  names: ReadonlyMap<SubjectKey, string>,
+): readonly GoneDigest[] {
+  const gone = transitions.filter(({ from, reason }) => from === 'firing' && reason === 'subjectGone');
+  const groups = Map.groupBy(gone, ({ subject, atMs }) => JSON.stringify([subject, atMs]));
+  return [...groups.values()].flatMap((group) =>
+    group.slice(0, 1).map(({ subject, atMs }) => ({
+      name: subjectWords(subject, names),
+      ruleIds: [...new Set(group.map(({ ruleId }) => ruleId))].toSorted(),
+      atMs,
+    })),
+  );
+}
+
+/** Orders and cancels that would have been sent, by rule and market. The audit has each order once. */
+function observedIn(events: readonly AuditEvent[]): readonly ObservedDigest[] {
+  // Questions to people are excluded: their orders are sent or vetoed.
+  const seen = events.filter(
+    ({ kind, reason }) => (kind === 'wouldPlace' || kind === 'wouldCancel') && reason !== 'awaitingApproval',
+  );
+  const groups = Map.groupBy(seen, ({ ruleId, market }) => JSON.stringify([ruleId ?? '', market ?? null]));
+  return [...groups].map(([key, group]) => {
+    const [ruleId, market] = JSON.parse(key) as [string, string | null];
+    const orders = group.flatMap(({ order }) => order ?? []);
+    return {
+      ruleId,
+      market,
+      orders: orders.length,
+      cancels: group.filter(({ kind }) => kind === 'wouldCancel').length,
+      largest: largestOf(orders),
+    };
+  });
+}
+
+function largestOf(orders: readonly ReduceOnlyStopRequest[]): ReduceOnlyStopRequest | null {
+  return orders.reduce<ReduceOnlyStopRequest | null>(
+    (most, one) => (most === null || toDecimal(one.amount).gt(toDecimal(most.amount)) ? one : most),
+    null,
+  );
 }

@@ -8,12 +8,13 @@ import type { Snapshot } from '../../core/quantities/snapshot.ts';
 import { emptyAccountState } from '../../core/rules/account-state.ts';
 import { type Evaluation, evaluate } from '../../core/rules/evaluate.ts';
 import { withoutOvertaken } from '../../core/rules/overtaken.ts';
+import type { AccountView } from '../../core/view/account-view.ts';
 import { blindSpots } from '../../core/view/blindness.ts';
 import { figuresDue, figuresOf } from '../../core/view/stored-figures.ts';
+import { viewAccount } from '../../core/view/view-account.ts';
 import { withCosts } from '../act/follow-lane-costs.ts';
 import type { ActingInputs } from '../act/lane-at-rest.ts';
 import { type Acted, routeDecisions } from '../act/route-decisions.ts';
-import { accountAfter } from '../alerts/account-after.ts';
 import { alertsDue } from '../alerts/alerts-due.ts';
 import { cureNote, depositCures } from '../alerts/deposit-cure.ts';
 import { historySamples } from './history-samples.ts';
@@ -123,4 +124,38 @@ function figuresToStore(
   const isBusy = lanes.size + toRun.length > 0;
   const scene = { before: stored.documents.figures, snapshot, failures, evaluation, isBusy };
   return figuresDue(scene) ? { figures: figuresOf(snapshot, account.rules.settings, failures) } : {};
+}
+
+/** The account as the page and `status` will show it once this evaluation is committed; computed at the first call. */
+function accountAfter(
+  { account, stored, observation, controls, now }: ActingInputs,
+  snapshot: Snapshot,
+  evaluation: Evaluation,
+  acted: Acted,
+): () => AccountView {
+  const made = (): AccountView => {
+    const documents = {
+      ...stored.documents,
+      evaluation: evaluation.state,
+      ...acted.documents,
+      ...(observation.readings === undefined ? {} : { readings: observation.readings }),
+      figures: figuresOf(snapshot, account.rules.settings, observation.failures),
+    };
+    const lanes = new Map(stored.lanes);
+    for (const [market, lane] of acted.lanes) {
+      if (lane === null) lanes.delete(market);
+      else lanes.set(market, lane);
+    }
+    return viewAccount({
+      load: { kind: 'loaded', account: { ...stored, documents, lanes } },
+      rules: account.rules,
+      controls,
+      nowMs: now.wallMs,
+    });
+  };
+  let view: AccountView | undefined;
+  return () => {
+    view ??= made();
+    return view;
+  };
 }
