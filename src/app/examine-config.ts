@@ -3,6 +3,7 @@ import { type LoadResult, loadConfig } from '../config/load-config.ts';
 import { nodeSurroundings } from '../config/node-files.ts';
 import type { Problem } from '../config/problem.ts';
 import type { ConfigSurroundings, FileReading } from '../config/surroundings.ts';
+import { unlessAborted } from '../core/ports/within.ts';
 import { threadProgram } from './thread-program.ts';
 
 export interface ExaminedInput {
@@ -55,17 +56,16 @@ async function examinedInThread(input: ExaminedInput, signal: AbortSignal): Prom
   const worker = new Worker(PROGRAM, { name: 'config', workerData: input, env: {} });
   const ended = Promise.withResolvers<readonly Problem[]>();
   const refuse = (why: string): void => ended.resolve([unexamined(input.file, why)]);
-  const timer = setTimeout(() => refuse(`one that takes longer than ${TIME_LIMIT_MS} ms`), TIME_LIMIT_MS);
-  const onAbort = (): void => ended.reject(signal.reason as Error);
-  signal.addEventListener('abort', onAbort, { once: true });
   worker.once('message', ({ problems }: ExaminedWord) => ended.resolve(problems));
   worker.once('error', (error) => refuse(`one at which its reader failed: ${(error as Error).message}`));
   worker.once('exit', (code) => refuse(`one at which its reader ended with ${code}`));
   try {
-    return await ended.promise;
+    const late = AbortSignal.timeout(TIME_LIMIT_MS);
+    return await unlessAborted(AbortSignal.any([signal, late]), ended.promise, () => {
+      signal.throwIfAborted();
+      return [unexamined(input.file, `one that takes longer than ${TIME_LIMIT_MS} ms`)];
+    });
   } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', onAbort);
     await worker.terminate();
   }
 }

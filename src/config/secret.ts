@@ -1,5 +1,6 @@
 import { inspect } from 'node:util';
 import { REDACTED } from '../core/redaction/conceal.ts';
+import { decoded } from '../core/redaction/redactor.ts';
 
 /**
  * A value that must stay hidden. It shows as `[redacted]` in logs, JSON, templates and `util.inspect`; only `reveal`
@@ -68,12 +69,4 @@ function passwordsOf(text: string): readonly string[] {
   const written = /^[a-z][a-z\d+.-]*:\/\/[^/?#:]*:([^/?#]*)@/i.exec(text)?.[1];
   const password = URL.canParse(text) ? new URL(text).password : undefined;
   return [written, password].flatMap((found) => (found === undefined ? [] : [found, decoded(found)]));
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

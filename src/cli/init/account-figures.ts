@@ -1,7 +1,6 @@
 import type { CreditLineRecord, PositionRecord } from '../../core/ports/exchange.ts';
 import { CreditLineQuantities } from '../../core/quantities/credit-line.ts';
-import { toNumber } from '../../core/quantities/decimal.ts';
-import { PositionQuantities } from '../../core/quantities/position.ts';
+import { marginsOf, PositionQuantities } from '../../core/quantities/position.ts';
 import { valueOf } from '../../core/quantities/quantity.ts';
 
 /** A position as `init` shows it; null if the exchange does not say or contradicts itself. */
@@ -42,19 +41,12 @@ export function heldCreditLines(records: readonly CreditLineRecord[]) {
 
 /** Worth of all positions divided by their equity; undefined if a record does not say. */
 export function leverageOf(records: readonly PositionRecord[]): number | undefined {
-  const equity = equityOf(records);
+  const equity = marginsOf(records);
   const worths = heldPositions(records).map(({ amount, markPrice }) =>
     markPrice === null ? Number.NaN : Number(amount) * markPrice,
   );
   const leverage = worths.reduce((sum, worth) => sum + worth, 0) / (equity ?? Number.NaN);
   return leverage > 0 && Number.isFinite(leverage) ? leverage : undefined;
-}
-
-/** Used and free margin together. */
-function equityOf(records: readonly PositionRecord[]): number | undefined {
-  const free = records.find(({ freeMargin }) => freeMargin !== undefined)?.freeMargin;
-  if (free === undefined || records.some(({ margin }) => margin === undefined)) return undefined;
-  return records.reduce((sum, { margin }) => sum + Number(margin), toNumber(free));
 }
 
 /** Rates outside of this are no maintenance margins: the figures then mean something else. */
@@ -67,7 +59,7 @@ const TOLERANCE = 0.1;
  * price, a pool with this equity has exactly the maintenance margin left. A fraction, rounded to a tenth of a percent.
  */
 export function maintenanceMarginOf(records: readonly PositionRecord[]): number | undefined {
-  const equity = equityOf(records);
+  const equity = marginsOf(records);
   const positions = heldPositions(records);
   if (equity === undefined || positions.some(({ markPrice }) => markPrice === null)) return undefined;
   const worth = sumOf(positions, ({ amount, markPrice }) => Number(amount) * (markPrice ?? 0));

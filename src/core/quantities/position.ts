@@ -286,3 +286,10 @@ export function netExposure(positions: readonly PositionQuantities[]): Quantity<
   }
   return known(toNumber(net.abs()));
 }
+
+/** Used and free margin together; undefined if a record does not say. */
+export function marginsOf(records: readonly PositionRecord[]): number | undefined {
+  const free = records.find(({ freeMargin }) => freeMargin !== undefined)?.freeMargin;
+  if (free === undefined || records.some(({ margin }) => margin === undefined)) return undefined;
+  return records.reduce((sum, { margin }) => sum + Number(margin), toNumber(free));
+}

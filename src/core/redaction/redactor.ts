@@ -65,7 +65,8 @@ function formsOf(secret: string): readonly string[] {
   return [...forms, ...parts.filter((part) => part.length >= SHORTEST_HIDDEN + 2), ...tokens];
 }
 
-function decoded(text: string): string {
+/** The text without percent signs that stand for others; as it is if they stand for none. */
+export function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

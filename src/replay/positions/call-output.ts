@@ -4,7 +4,7 @@ import { readShape } from '../../config/shape/read.ts';
 import { decimalText, flag, scalar, text } from '../../config/shape/scalars.ts';
 import type { PositionList, PositionRecord } from '../../core/ports/exchange.ts';
 import { toNumber } from '../../core/quantities/decimal.ts';
-import { PositionQuantities } from '../../core/quantities/position.ts';
+import { marginsOf, PositionQuantities } from '../../core/quantities/position.ts';
 import {
   accountFrom,
   configuredAccount,
@@ -119,13 +119,6 @@ function accountFromRecords(
   );
   const otherEquity = marginsOf(records);
   return accountFrom(reading, { id: account.id, path, positions, hedgeMode, otherEquity });
-}
-
-/** Used plus free margin, if every record has them. */
-function marginsOf(records: readonly PositionRecord[]): number | undefined {
-  const free = records.find(({ freeMargin }) => freeMargin !== undefined)?.freeMargin;
-  if (free === undefined || records.some(({ margin }) => margin === undefined)) return undefined;
-  return records.reduce((sum, { margin }) => sum + Number(margin), toNumber(free));
 }
 
 function positionOf(
