@@ -1,13 +1,4 @@
-import {
-  chmodSync,
-  copyFileSync,
-  cpSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, copyFileSync, cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
@@ -45,8 +36,7 @@ if (exitCode === 0) {
     filter: (file) => !/\.(ts|json)$/.test(file),
   });
   // The SBOM of the installed packages.
-  const lock = JSON.parse(readFileSync(path.join(ROOT, 'package-lock.json'), 'utf8'));
-  writeFileSync(path.join(dist, 'sbom.cdx.json'), `${JSON.stringify(sbomOf(lock), undefined, 2)}\n`);
+  writeFileSync(path.join(dist, 'sbom.cdx.json'), `${JSON.stringify(sbomOf(ROOT), undefined, 2)}\n`);
   chmodSync(path.join(dist, 'src', 'cli', 'main.js'), 0o755);
 }
 process.exitCode = exitCode;
