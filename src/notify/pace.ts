@@ -24,11 +24,6 @@ export class Pace {
     this.#openAtMs = Math.max(this.#openAtMs, this.#clock.monotonicMs() + forMs);
   }
 
-  /** Milliseconds until the next turn at the earliest. */
-  get blockedForMs(): number {
-    return Math.max(0, this.#openAtMs - this.#clock.monotonicMs());
-  }
-
   /** Waits for a turn; false as soon as it cannot come before `deadlineMs` (monotonic). Lower ranks go first. */
   async turn(rank: number, deadlineMs: number, signal?: AbortSignal): Promise<boolean> {
     signal?.throwIfAborted();
