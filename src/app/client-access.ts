@@ -8,6 +8,13 @@ export function proxyOf(group: string, { exchange, egress }: Ways): string | und
   return (egress[group]?.proxy ?? exchange.proxy)?.reveal();
 }
 
+/** Public data need no key, nor does a client that is never used. */
+export const NO_KEY = { apiKey: 'none', apiSecret: 'none' };
+
+export function hasKey({ apiKey, apiSecret }: CompiledAccount): boolean {
+  return apiKey.reveal() !== '' && apiSecret.reveal() !== '';
+}
+
 /** How an account's client reaches the exchange. Has its key in the clear: do not keep. */
 export function clientAccess(account: CompiledAccount, config: Ways) {
   const { baseUrls, dialect, attemptTimeoutMs, callTimeoutMs, certificateAuthorities } = config.exchange;

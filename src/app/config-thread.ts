@@ -13,8 +13,8 @@ const [{ loadConfig }, { nodeSurroundings }, { readAs }] = await Promise.all([
   import('../config/node-files.ts'),
   import('./examine-config.ts'),
 ]);
-const { file, reading, env } = workerData as ExaminedInput;
-const result = loadConfig(file, readAs(nodeSurroundings(env), file, reading));
+const { file, reading, env, needsKeys } = workerData as ExaminedInput;
+const result = loadConfig(file, readAs(nodeSurroundings(env), file, reading), needsKeys);
 const word: ExaminedWord = { problems: result.kind === 'refused' ? result.problems : [] };
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
 port.postMessage(word);

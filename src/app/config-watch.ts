@@ -11,6 +11,7 @@ import { examineConfig } from './examine-config.ts';
 export interface ConfigWatchOptions {
   readonly file: string;
   readonly env: Readonly<Record<string, string | undefined>>;
+  readonly needsKeys: boolean;
   readonly telemetry: Telemetry;
   /** Mark of the file, taken before it was read for the config in force. */
   readonly mark: string;
@@ -107,7 +108,7 @@ export class ConfigWatch {
   /** `undefined` if the daemon stops meanwhile. */
   async #examined(file: string, env: ConfigWatchOptions['env']): Promise<LoadResult | undefined> {
     try {
-      return await examineConfig(file, env, this.#over.signal);
+      return await examineConfig(file, env, this.#over.signal, this.#options.needsKeys);
     } catch (error) {
       if (this.#over.signal.aborted) return undefined;
       throw error;
@@ -171,8 +172,9 @@ export class ConfigUnusableError extends Error {
 export function loadOrThrow(
   file: string,
   env: ConfigWatchOptions['env'],
+  needsKeys = true,
 ): Extract<LoadResult, { kind: 'loaded' }> {
-  const loaded = loadConfig(file, nodeSurroundings(env));
+  const loaded = loadConfig(file, nodeSurroundings(env), needsKeys);
   if (loaded.kind === 'loaded') return loaded;
   const cure = existsSync(file)
     ? `See: breakwater check ${file}`

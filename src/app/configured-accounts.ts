@@ -18,7 +18,7 @@ import type { Limiter } from '../exchange/limits/limiter.ts';
 import { overrideLimits } from '../exchange/limits/rate-limit-table.ts';
 import type { AccountBook, WatchedAccount } from '../pipeline/pipeline-context.ts';
 import type { BudgetUse } from '../telemetry/record.ts';
-import { clientAccess, proxyOf, type Ways } from './client-access.ts';
+import { clientAccess, hasKey, NO_KEY, proxyOf, type Ways } from './client-access.ts';
 import { LastPriceReaders } from './last-price-readers.ts';
 import { countSharing, leastInterval, WHOLE } from './least-interval.ts';
 import type { DepositAccess } from './web/deposit-desk.ts';
@@ -117,7 +117,7 @@ export class ConfiguredAccounts implements AccountBook {
     const settings = entry?.compiled.depositLink;
     return entry === undefined || settings === undefined
       ? undefined
-      : { settings, deposit: fiatDeposit(entry.client) };
+      : { settings, deposit: hasKey(entry.compiled) ? fiatDeposit(entry.client) : undefined };
   }
 
   all(): readonly WatchedAccount[] {
@@ -218,6 +218,7 @@ export class ConfiguredAccounts implements AccountBook {
     limiters.set(account.egress, sharedLimiter);
     const client = createExchangeClient({
       ...access,
+      ...(hasKey(account) ? {} : { credentials: NO_KEY }),
       nonce: { mode: account.settings.nonceMode, store: nonces, start, ordinal, ...owner },
       limiter,
       sharedLimiter,

@@ -73,6 +73,11 @@ export interface Daemon extends Pick<Base, 'instance' | 'state' | 'accounts' | '
   stop(why: string, withinMs: number): Promise<boolean>;
 }
 
+/** Who faces others asks the exchange nothing: what is not in a process cannot be taken from it. */
+function needsKeys(roles: readonly Role[]): boolean {
+  return roles.includes('poll') || roles.includes('act');
+}
+
 /** Starts everything. @throws ConfigUnusableError, RedisUnusableError, WebServerError */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const {
@@ -83,7 +88,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     strictRedis = false,
   } = options;
   const mark = await markOf(options.configFile);
-  const loaded = loadOrThrow(options.configFile, options.env);
+  const loaded = loadOrThrow(options.configFile, options.env, needsKeys(roles));
   const { config } = loaded;
   const notices = new ProcessNotices(clock);
   const observers = [...(options.telemetry ?? []), notices];
@@ -224,6 +229,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     {
       file: options.configFile,
       env: options.env,
+      needsKeys: needsKeys(roles),
       telemetry,
       mark: parts.mark,
       adopt: (next, change) => adopt(adopting, next, change),

@@ -10,6 +10,7 @@ export interface ExaminedInput {
   readonly file: string;
   readonly reading: FileReading;
   readonly env: ConfigSurroundings['env'];
+  readonly needsKeys: boolean;
 }
 
 export interface ExaminedWord {
@@ -32,14 +33,15 @@ export async function examineConfig(
   file: string,
   env: ConfigSurroundings['env'],
   signal: AbortSignal,
+  needsKeys = true,
 ): Promise<LoadResult> {
   const surroundings = nodeSurroundings(env);
   const reading = surroundings.readFile(file);
   if (reading.kind === 'read' && reading.text.length > LONG_CONFIG_CHARACTERS) {
-    const problems = await examinedInThread({ file, reading, env }, signal);
+    const problems = await examinedInThread({ file, reading, env, needsKeys }, signal);
     if (problems.length > 0) return { kind: 'refused', problems };
   }
-  return loadConfig(file, readAs(surroundings, file, reading));
+  return loadConfig(file, readAs(surroundings, file, reading), needsKeys);
 }
 
 /** Surroundings in which `file` has the text already read, not its present one. */

@@ -5,7 +5,7 @@ import type { RateLimitStore } from '../core/ports/rate-limit-store.ts';
 import type { Connections } from '../exchange/call/transport.ts';
 import { createExchangeClient } from '../exchange/client.ts';
 import { LastPriceReader } from '../exchange/last-prices.ts';
-import { clientAccess } from './client-access.ts';
+import { clientAccess, NO_KEY } from './client-access.ts';
 
 interface Parts {
   readonly clock: Clock;
@@ -14,9 +14,6 @@ interface Parts {
   readonly nonces: NonceStore;
   readonly fallbackLimits: RateLimitStore;
 }
-
-/** Public data need no key. */
-const NO_KEY = { apiKey: 'none', apiSecret: 'none' };
 
 /**
  * One reader of last prices for all accounts of an egress group. It has a client of its own: what becomes of public

@@ -26,6 +26,7 @@ import { createMemoryReceiptStore } from '../state/receipts/receipts-memory.ts';
 import { createRedisReceiptStore } from '../state/receipts/receipts-redis.ts';
 import { createStandbyReceipts, type StandbyReceipts } from '../state/receipts/receipts-standby.ts';
 import { createRedisState, type State } from '../state/state.ts';
+import { hasKey } from './client-access.ts';
 import { ConfiguredAccounts } from './configured-accounts.ts';
 import { connectRedis, followClock, lostBy, onRedisLost, RedisUnusableError } from './connect-redis.ts';
 import { readSigns, showSign } from './daemon-signs.ts';
@@ -208,7 +209,9 @@ function signing(first: CompiledConfig, roles: readonly string[], isGuarded: () 
   const takesOrders = roles.includes('poll');
   let own: Pick<DaemonSign, 'apiKeys' | 'config'> = {};
   const adopt = ({ accounts, checksum: config }: CompiledConfig): void => {
-    const marks = accounts.map(({ apiKey }) => sha256Hex(`breakwater ${apiKey.reveal()}`).slice(0, 16));
+    const marks = accounts
+      .filter(hasKey)
+      .map(({ apiKey }) => sha256Hex(`breakwater ${apiKey.reveal()}`).slice(0, 16));
     // The same few of any accounts: at least one stays when a key is changed.
     own = { apiKeys: marks.toSorted().slice(0, 8), config };
   };

@@ -37,7 +37,8 @@ export function registerRun(program: Command, io: CliIo): void {
         'The role web serves /metrics (Prometheus), /healthz (the process lives) and /readyz (Redis answers, every ' +
         'account has been judged, the data are fresh) at web.host and web.port of the config, http://127.0.0.1:9642 ' +
         'unless it says otherwise. Counters are per process: scrape every one. Where others than you reach the web ' +
-        'server, run it in a process of its own (the last example): what is done to it then slows nothing else down.',
+        'server, run it in a process of its own (the last example): what is done to it then slows nothing else down, and ' +
+        'it needs no API key of an account.',
     )
     .option('-c, --config <file>', 'config file', DEFAULT_CONFIG)
     .addOption(

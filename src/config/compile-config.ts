@@ -40,6 +40,11 @@ export interface UncheckedAccount extends CompiledAccount, UsedRules {
   readonly written: WrittenAccount;
 }
 
+interface ConfigContext extends SecretContext {
+  /** Whether accounts need their key of the exchange. */
+  readonly needsKeys: boolean;
+}
+
 const ANY_LINK = { ticker: 'EUR', provider: 'any', byCard: false };
 const ANY_HEARTBEAT = { url: 'https://heartbeat.invalid' };
 const DAILY_STRESS = { at: '0 7 * * *' };
@@ -52,7 +57,7 @@ const NO_SECRET = new Secret('');
  * Reads every section and reference, and reports all mistakes. Everything readable is compiled, so that one mistake
  * does not hide another. Returns undefined if a section or an account could not be read.
  */
-export function compileConfig(context: SecretContext): UncheckedConfig | undefined {
+export function compileConfig(context: ConfigContext): UncheckedConfig | undefined {
   const { document } = context;
   if (!isConfigMapping(context)) return undefined;
   const broken = new Set<Section>();
@@ -178,7 +183,7 @@ interface FoundAccount {
 function compileAccount(
   { account, path, rules: written, sharedLink }: FoundAccount,
   defaults: Defaults,
-  context: SecretContext,
+  context: ConfigContext,
 ): UncheckedAccount {
   const { withdrawalAllowList } = account.watch;
   const addresses =
@@ -199,13 +204,15 @@ function compileAccount(
   const mode = account.mode ?? defaults.mode;
   const asks = rules.some((rule) => modeOf(rule, { mode }) === 'approve');
   const settings = compileSettings(account, { ...defaults, asks }, addresses);
+  const { missing: _missing, ...lenient } = context;
+  const keyContext = context.needsKeys ? context : lenient;
   const ownCadence = Object.keys(account.cadence).length > 0;
   if (ownCadence) checkCadence(settings.cadence, [...path, 'cadence'], context);
   return {
     id: account.id,
     apiKey: NO_SECRET,
     apiSecret: NO_SECRET,
-    ...resolved({ apiKey: account.apiKey, apiSecret: account.apiSecret }, path, context),
+    ...resolved({ apiKey: account.apiKey, apiSecret: account.apiSecret }, path, keyContext),
     settings,
     rules,
     watch,

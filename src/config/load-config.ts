@@ -16,9 +16,12 @@ export type LoadResult =
   /** At least one error; `problems` also has the warnings that could be determined. */
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
 
-/** Reads, checks and compiles a config file. It never throws because of the content of a file, variable or secret. */
-export function loadConfig(file: string, surroundings: ConfigSurroundings): LoadResult {
-  const { config, problems } = examine(file, surroundings, 'error');
+/**
+ * Reads, checks and compiles a config file. It never throws because of the content of a file, variable or secret.
+ * Without `needsKeys`, accounts whose key of the exchange is missing have an empty one.
+ */
+export function loadConfig(file: string, surroundings: ConfigSurroundings, needsKeys = true): LoadResult {
+  const { config, problems } = examine(file, surroundings, { needsKeys });
   if (config === undefined) return { kind: 'refused', problems };
   return { kind: 'loaded', config: deepFreeze(withoutSources(config)), warnings: problems };
 }
@@ -37,7 +40,7 @@ export interface CheckedConfig {
 
 /** Checks a config like `loadConfig`, but a missing secret is only a warning, and the result contains no secrets. */
 export function checkConfig(file: string, surroundings: ConfigSurroundings): CheckedConfig {
-  const { config, problems } = examine(file, surroundings, 'warning');
+  const { config, problems } = examine(file, surroundings, { missing: 'warning' });
   if (config === undefined) return { problems };
   const { accounts, ruleSets, heartbeat } = config;
   return {
@@ -54,19 +57,24 @@ export function checkConfig(file: string, surroundings: ConfigSurroundings): Che
  * required secrets are empty, optional ones absent.
  */
 export function loadWithoutSecrets(file: string, surroundings: ConfigSurroundings) {
-  const { config, problems } = examine(file, surroundings, 'warning', 'warning');
+  const { config, problems } = examine(file, surroundings, { missing: 'warning', unprotected: 'warning' });
   if (config === undefined) return { kind: 'refused', problems } as const;
   return { kind: 'usable', config: deepFreeze(withoutSources(config)), problems } as const;
 }
 
 type CompiledFrom = UncheckedConfig & Pick<CompiledConfig, 'checksum'>;
 
+interface Demands {
+  readonly missing?: ProblemSeverity;
+  readonly unprotected?: ProblemSeverity;
+  readonly needsKeys?: boolean;
+}
+
 /** `config` is absent if there is an error. */
 function examine(
   file: string,
   surroundings: ConfigSurroundings,
-  missingSecrets: ProblemSeverity,
-  unprotected: ProblemSeverity = 'error',
+  { missing = 'error', unprotected = 'error', needsKeys = true }: Demands,
 ): { config?: CompiledFrom; problems: readonly Problem[] } {
   const reading = surroundings.readFile(file);
   if (reading.kind === 'failed') {
@@ -83,7 +91,8 @@ function examine(
     const compiled = compileConfig({
       document: meant,
       surroundings,
-      missing: missingSecrets,
+      missing,
+      needsKeys,
       report: found.add,
     });
     if (compiled === undefined) return undefined;

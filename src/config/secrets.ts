@@ -6,8 +6,8 @@ import type { ConfigSurroundings } from './surroundings.ts';
 
 export interface SecretContext extends Reporting {
   readonly surroundings: ConfigSurroundings;
-  /** Severity of a missing secret; `warning` for a check without secrets. */
-  readonly missing: 'error' | 'warning';
+  /** Severity of a missing secret; `warning` for a check without secrets. Absent: it may be missing. */
+  readonly missing?: 'error' | 'warning';
 }
 
 type ReferenceKey<T> = { [K in keyof T]-?: Reference extends T[K] ? K : never }[keyof T];
@@ -79,8 +79,9 @@ function resolveText({ source }: Reference, path: Path, context: SecretContext):
 }
 
 export function missingSecret(context: SecretContext, path: Path, message: string): void {
-  const problem = problemAt(context.document, path, { code: 'secret-missing', message });
-  context.report({ ...problem, severity: context.missing });
+  const { document, report, missing: severity } = context;
+  if (severity === undefined) return;
+  report({ ...problemAt(document, path, { code: 'secret-missing', message }), severity });
 }
 
 export function warnOfWorldReadable(context: SecretContext, path: Path, file: string): void {

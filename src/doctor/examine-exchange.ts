@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { proxyOf } from '../app/client-access.ts';
+import { hasKey, NO_KEY, proxyOf } from '../app/client-access.ts';
 import { ConfiguredAccounts } from '../app/configured-accounts.ts';
 import { countSharing, leastInterval } from '../app/least-interval.ts';
 import { DOCTOR_ORDINAL } from '../app/nonce-ordinals.ts';
@@ -82,7 +82,7 @@ async function examineAddress(
   const limits = createMemoryRateLimitStore(systemClock);
   const client = createExchangeClient({
     baseUrls: [baseUrl],
-    credentials: { apiKey: 'none', apiSecret: 'none' },
+    credentials: NO_KEY,
     version: readVersion(),
     nonce: { mode: 'unique', store: createMemoryNonceStore(systemClock) },
     limiter: { store: limits, fallback: limits },
@@ -135,10 +135,8 @@ async function examineAccounts(
   shared: ExaminedRedis | undefined,
   signal: AbortSignal,
 ): Promise<readonly DoctorCheck[]> {
-  const hasKeys = ({ apiKey, apiSecret }: CompiledAccount): boolean =>
-    apiKey.reveal() !== '' && apiSecret.reveal() !== '';
-  const able = config.accounts.filter(hasKeys);
-  const skipped = config.accounts.filter((account) => !hasKeys(account));
+  const able = config.accounts.filter(hasKey);
+  const skipped = config.accounts.filter((account) => !hasKey(account));
   const refusals = new Map<string, number>();
   const fallback = createMemoryRateLimitStore(systemClock);
   const sharedNonces = shared === undefined ? undefined : createRedisNonceStore(shared);

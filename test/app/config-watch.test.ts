@@ -38,6 +38,7 @@ async function open(text: string) {
     {
       file,
       env,
+      needsKeys: true,
       mark: await markOf(file),
       telemetry: {
         emit: (event: DaemonEvent) => void (event.kind === 'configReloaded' && lost.push(...event.lost)),

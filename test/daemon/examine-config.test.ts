@@ -80,7 +80,10 @@ test('a refused reload gives its errors as the reason, not warnings', async () =
   const first = loadConfig(file, nodeSurroundings(ENV));
   if (first.kind !== 'loaded') throw new Error('the first config is refused');
   const adopt = async () => undefined;
-  const watch = new ConfigWatch({ file, env: ENV, telemetry: { emit }, mark: '', adopt }, first.config);
+  const watch = new ConfigWatch(
+    { file, env: ENV, needsKeys: true, telemetry: { emit }, mark: '', adopt },
+    first.config,
+  );
   await writeFile(file, `${accounts(1)}${unused}mode: enforse\n`);
   const examinedHere = loadConfig(file, nodeSurroundings(ENV));
   expect(examinedHere.kind === 'refused' && examinedHere.problems.map(({ severity }) => severity)).toContain(

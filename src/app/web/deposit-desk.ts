@@ -10,7 +10,8 @@ import { revealed } from '../revealed.ts';
 /** An account's settings and client for deposit links. */
 export interface DepositAccess {
   readonly settings: CompiledDepositLink;
-  readonly deposit: FiatDeposit;
+  /** Absent: this process has no key for the account. */
+  readonly deposit: FiatDeposit | undefined;
 }
 
 export interface DepositDeskParts {
@@ -19,6 +20,9 @@ export interface DepositDeskParts {
   /** As configured now; undefined: no links for this account. */
   readonly accessOf: (accountId: string) => DepositAccess | undefined;
 }
+
+const KEY_MISSING =
+  'this process has no API key for this account: a link takes its apiKey and apiSecret where the page is served';
 
 /** Bound on the exchange's answer: the outcome arrives before the server closes (`CONNECTION_TIMEOUT_MS`). */
 const TIMEOUT_MS = 8_000;
@@ -41,6 +45,7 @@ export function createDepositDesk({ store, clock, accessOf }: DepositDeskParts):
         return { kind: 'refused', code: 'notOffered', words: 'no deposit link is configured any more' };
       }
       const { settings, deposit } = access;
+      if (deposit === undefined) return { kind: 'refused', code: 'keyMissing', words: KEY_MISSING };
       // Never used before, so that a retry after a lost answer does no harm (specification 4.1, unique_id).
       const uniqueId = `${settings.uniqueIdPrefix}-${randomUUID()}`;
       const { subject, ticker, amount, author } = order;

@@ -19,12 +19,13 @@ export interface DaemonSign {
 export const FOREIGN =
   'another installation, with other API keys, runs on this Redis and prefix: give each its own redis.prefix. If all keys of one were changed at once, end its processes with the old keys, or give all of them the same operators.key';
 
-/** What is wrong between daemons on the same Redis and prefix, in words. Of one installation: a key in common. */
+/** What is wrong between daemons on the same Redis and prefix, in words. Of one installation: a key in common, or no key. */
 export function companyFault(own: DaemonSign, others: readonly DaemonSign[]): string | undefined {
+  const { apiKeys: ownKeys = [] } = own;
   const isForeign = ({ keyMark, apiKeys = [] }: DaemonSign): boolean =>
     (keyMark === null || keyMark !== own.keyMark) &&
-    apiKeys.length > 0 &&
-    !apiKeys.some((apiKey) => own.apiKeys?.includes(apiKey));
+    Math.min(apiKeys.length, ownKeys.length) > 0 &&
+    !apiKeys.some((apiKey) => ownKeys.includes(apiKey));
   if (others.some(isForeign)) return FOREIGN;
   const other = others.find(({ config = own.config }) => config !== own.config)?.config;
   return other === undefined
