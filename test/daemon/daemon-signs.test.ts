@@ -22,7 +22,7 @@ async function openSigns() {
       const timer = isRenewed ? setTimeout(work, ms) : undefined;
       return () => clearTimeout(timer);
     };
-    return await showSign({
+    const { end } = await showSign({
       redis,
       prefix: server.prefix,
       instance,
@@ -31,6 +31,7 @@ async function openSigns() {
       clock: systemClock,
       telemetry: { emit: () => undefined },
     });
+    return end;
   };
   return { redis, prefix: server.prefix, show, signs: () => readSigns(redis, server.prefix) };
 }

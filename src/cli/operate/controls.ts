@@ -3,12 +3,11 @@ import { roughly } from '../../core/quantities/roughly.ts';
 import { scopeWords } from '../../core/view/record-words.ts';
 import { type CliIo, printJson, printLine } from '../io.ts';
 import { printListing } from '../table.ts';
-import type { OutOfReach } from './out-of-reach.ts';
-import type { PlaceFlags } from './place.ts';
+import type { DoorFlags, OutOfReach } from './door.ts';
 import { timeOf } from './values.ts';
 
 /** Flags of the commands that put or lift controls. */
-export interface ControlFlags extends PlaceFlags {
+export interface ControlFlags extends DoorFlags {
   readonly account?: string;
   readonly reason?: string;
   readonly author?: string;
