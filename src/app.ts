@@ -21,9 +21,7 @@ import type { StressRecord } from './replay/stress/stress.ts';
 
 export type { ConfiguredAccess } from './app/account-access.ts';
 export type { Daemon, DaemonOptions, Role } from './app/daemon.ts';
-export type { Desk } from './app/desk.ts';
-export type { Door, DoorError, DoorPlace } from './app/door/open-door.ts';
-export type { Operations, OperationsPlace } from './app/operations.ts';
+export type { Desk, Operations, OperationsPlace } from './app/operations.ts';
 export type { LogOutput } from './app/process-telemetry.ts';
 export type { HistorySource } from './app/replay/judge-recorded-history.ts';
 export type { OpenReplay, ReplayOptions } from './app/replay/open-replay.ts';
@@ -44,7 +42,7 @@ export {
   parsePercent,
   percentInWords,
 } from './config/shape/units.ts';
-export { meantOr, suggest } from './core/text/suggest.ts';
+export { meantOr, suggest } from './config/suggest.ts';
 export type { Demo, DemoOptions } from './demo/open-demo.ts';
 export type { DoctorCheck, DoctorReport } from './doctor/doctor-report.ts';
 export type { DoctorOptions } from './doctor/examine-setup.ts';
@@ -220,9 +218,6 @@ export const renderStressReport = lazy(
 export const openOperations = lazy(async () => (await import('./app/operations.ts')).openOperations);
 
 export const openDesk = lazy(async () => (await import('./app/operations.ts')).openDesk);
-
-/** Opens the API of a running daemon, through which everything is changed. */
-export const openDoor = lazy(async () => (await import('./app/door/open-door.ts')).openDoor);
 
 export const digestText = lazy(async () => (await import('./app/digest/digest-notice.ts')).digestText);
 

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { companyFault, type DaemonSign, FOREIGN, obedienceOf } from '../core/controls/daemon-sign.ts';
+import { companyFault, type DaemonSign, FOREIGN } from '../core/controls/daemon-sign.ts';
 import type { Clock, Timers } from '../core/ports/clock.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import { readJson } from '../state/read-json.ts';
@@ -59,23 +59,10 @@ export interface SigningParts {
   readonly telemetry: Telemetry;
 }
 
-const OBEYED: ReadonlySet<string> = new Set(['taken', 'nobody']);
-
-export interface ShownSign {
-  /** False while another daemon has another `operators.key`: it does not obey what is said here. */
-  readonly isObeyed: () => boolean;
-  readonly end: () => Promise<void>;
-}
-
-/** Publishes the sign now and every second. Failures are retried. */
-export async function showSign(parts: SigningParts): Promise<ShownSign> {
+/** Publishes the sign now and every second. Resolves to a function that ends that. Failures are retried. */
+export async function showSign(parts: SigningParts): Promise<() => Promise<void>> {
   const { redis, prefix, instance, timers, sign } = parts;
-  const watched = watchCompany(parts);
-  let signs: readonly DaemonSign[] = [];
-  const onSigns = (all: readonly DaemonSign[]): void => {
-    signs = all;
-    watched(all);
-  };
+  const onSigns = watchCompany(parts);
   let callOff: (() => void) | undefined;
   let hasEnded = false;
   const say = async (): Promise<void> => {
@@ -87,14 +74,11 @@ export async function showSign(parts: SigningParts): Promise<ShownSign> {
     if (!hasEnded) callOff = timers.after(RENEW_MS, () => void say());
   };
   await say();
-  return {
-    isObeyed: () => OBEYED.has(obedienceOf(signs, sign().keyMark).kind),
-    end: async () => {
-      hasEnded = true;
-      callOff?.();
-      if (redis.status === 'ready')
-        await redis.eval(FORGET, 2, ...keysOf(prefix), instance).catch(() => undefined);
-    },
+  return async () => {
+    hasEnded = true;
+    callOff?.();
+    if (redis.status === 'ready')
+      await redis.eval(FORGET, 2, ...keysOf(prefix), instance).catch(() => undefined);
   };
 }
 

@@ -43,8 +43,6 @@ export interface DaemonOptions {
   readonly roles?: readonly Role[];
   /** Number of this process among several, 0 to 8: distinguishes them while Redis is lost. */
   readonly ordinal?: number;
-  /** Everything is paused before anything is watched. */
-  readonly paused?: boolean;
   /** Absent: nothing is logged. */
   readonly log?: LogOutput;
   /** Observers in addition to the log and the metrics. */
@@ -120,15 +118,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     }
     // First of all: if the port is in use, nothing else must happen.
     const stress = roles.includes('web') ? openStress(base, options) : undefined;
-    const web = stress && (await (await import('./web/open-web.ts')).openWeb(base, config, options, stress));
+    const web = stress === undefined ? undefined : await openWeb(base, config, options, stress);
     if (web !== undefined) closers.push(() => web.close());
     const health = new HealthListener(base, options.healthPort);
     closers.push(() => health.close());
     await health.adopt(config.web);
-    if (options.paused === true) {
-      const by = { author: 'breakwater run', reason: 'started with --paused' };
-      await state.controls.put({ kind: 'pause', accountId: null, ...by, expiresAtMs: null });
-    }
     const running = await runRoles({ base, options, roles, web, health, stress, notices, mark }, config);
     await stress?.adopt(config.stress);
     telemetry.emit({ kind: 'started', roles, accounts, instance });
@@ -152,6 +146,23 @@ function openStress(base: Base, { configFile }: DaemonOptions): StressSchedule {
     instance,
     clock,
     telemetry,
+  });
+}
+
+async function openWeb(
+  base: Base,
+  { web }: CompiledConfig,
+  { webPort }: DaemonOptions,
+  stress: StressSchedule,
+): Promise<WebListener> {
+  const [{ WebListener }, { webContent }] = await Promise.all([
+    import('./web/listener.ts'),
+    import('./web/content.ts'),
+  ]);
+  return await WebListener.open(web, {
+    content: webContent(base, stress),
+    port: webPort,
+    onListening: (url) => base.telemetry.emit({ kind: 'listening', url }),
   });
 }
 

@@ -29,7 +29,7 @@ import { createRedisState, type State } from '../state/state.ts';
 import { hasKey } from './client-access.ts';
 import { ConfiguredAccounts } from './configured-accounts.ts';
 import { connectRedis, followClock, lostBy, onRedisLost, RedisUnusableError } from './connect-redis.ts';
-import { readSigns, type ShownSign, showSign } from './daemon-signs.ts';
+import { readSigns, showSign } from './daemon-signs.ts';
 import { heldNotices } from './held-notices.ts';
 import { openAlone } from './open-alone.ts';
 import type { ProcessTelemetry } from './process-telemetry.ts';
@@ -55,7 +55,7 @@ export function canGoAlone(roles: readonly string[]): boolean {
 }
 
 /** Everything that runs independently and is closed last. */
-export interface Base extends Surroundings, Pick<ShownSign, 'isObeyed'> {
+export interface Base extends Surroundings {
   /** Identifies this process among those that share the store. */
   readonly instance: string;
   /** Proof that makes other daemons trust an operator order made here. */
@@ -127,9 +127,8 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
       closers.push(...opened.closers);
       ({ lost } = opened);
     }
-    const place = { redis, prefix, instance, timers: systemTimers };
-    const shown = await showSign({ ...surroundings, ...place, sign: signed.sign });
-    closers.push(shown.end);
+    const { sign } = signed;
+    closers.push(await showSign({ ...surroundings, redis, prefix, instance, timers: systemTimers, sign }));
     const notices = noticeStores(config, { redis, prefix, state, operators, clock, telemetry });
     const nonces = createRedisNonceStore({ redis, prefix });
     closers.push(() => nonces.close());
@@ -161,8 +160,7 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
       await followClock(redis, clock, time);
     };
     const parts = { instance, target, prefix, redis, state, nonces, accounts, queues, time, signed };
-    const memory = new ReadMemory();
-    return { ...surroundings, ...trust, ...notices, ...shown, ...parts, memory, lost, join, close };
+    return { ...surroundings, ...trust, ...notices, ...parts, memory: new ReadMemory(), lost, join, close };
   } catch (error) {
     await close();
     throw error;

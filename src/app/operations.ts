@@ -1,15 +1,25 @@
-import type { CompiledConfig } from '../config/compiled-config.ts';
+import type { CompiledAccount, CompiledConfig } from '../config/compiled-config.ts';
 import { Secret } from '../config/secret.ts';
-import { OPERATOR_CHAIN } from '../core/audit/audit-record.ts';
-import { type Expectation, expectationOf, type OrderClaim } from '../core/controls/daemon-sign.ts';
+import { type ChainedRecord, OPERATOR_CHAIN } from '../core/audit/audit-record.ts';
+import {
+  type Expectation,
+  expectationOf,
+  type OrderClaim,
+  obedienceOf,
+} from '../core/controls/daemon-sign.ts';
 import { type OrderProof, orderProofOf } from '../core/controls/order-plan.ts';
 import type { Digest, Period } from '../core/digest/digest.ts';
+import type { QuietHoursLine } from '../core/lines/quiet-hours.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { HistoryReader } from '../core/ports/history-reader.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import { type OperatorTrust, TRUSTING } from '../core/ports/operator-trust.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
+import type { QueueName } from '../core/ports/telemetry.ts';
+import { moneyOf } from '../core/quantities/units.ts';
 import { compileRules } from '../core/rules/compiled-rules.ts';
+import type { Mode } from '../core/rules/rule.ts';
+import { modeOf } from '../core/rules/rule-parts.ts';
 import type { AccountView } from '../core/view/account-view.ts';
 import { viewAccount } from '../core/view/view-account.ts';
 import { systemClock } from '../exchange/system-clock.ts';
@@ -19,10 +29,8 @@ import { createRedisHeldStore } from '../state/held/held-store.ts';
 import { createRedisState, type State } from '../state/state.ts';
 import { connectRedisOnce } from './connect-redis-once.ts';
 import { readSigns } from './daemon-signs.ts';
-import { type Desk, idsOf, knownAccount } from './desk.ts';
-import type { DoorError, DoorPlace } from './door/open-door.ts';
 import { countHeld } from './held-notices.ts';
-import { problem, readConfig, readForUrl, readPlaceConfig } from './place-config.ts';
+import { type PlaceConfig, problem, readConfig, readForUrl, readPlaceConfig } from './place-config.ts';
 import { QuietSource } from './quiet-source.ts';
 import { prefixOf, redisTarget } from './redis-target.ts';
 
@@ -35,6 +43,51 @@ export interface OperationsPlace {
   /** The daemon to ask while Redis does not answer. Default: at the config's address. */
   readonly daemonUrl?: string;
   readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** The config's settings of an account; no secrets. */
+interface KnownAccount {
+  readonly id: string;
+  readonly mode: Mode;
+  readonly rules: readonly { readonly id: string; readonly mode: Mode }[];
+  readonly calmMs: number;
+  /** Least distance of an activation price from the mark, as a fraction; undefined: the market has no entry. */
+  readonly gapOf: (market: string) => number | undefined;
+  readonly moneyOf: (market: string) => string;
+}
+
+/** Redis does not answer, or the config does not say where it is. */
+export type DeskReason = 'redis-lost' | 'config';
+
+/** What a person can view and hold back from a shell. Rejects if Redis is lost. */
+export interface Desk {
+  /** In the order of the config; absent without one, or if it has a mistake. */
+  readonly accounts: readonly KnownAccount[] | undefined;
+  /** Ids alone, also from a config with a mistake elsewhere; absent without one. */
+  readonly accountIds: readonly string[] | undefined;
+  /** Why the config as a whole is unusable, for people; absent: it is usable, or none was named. */
+  readonly fault?: string;
+  /** The daemon that is asked in place of Redis, and why. */
+  readonly through?: { readonly base: string; readonly why: DeskReason };
+  readonly controls: Pick<OperatorControls, 'put' | 'lift' | 'list'>;
+  /** Queues that somebody has paused as a whole: their jobs stand still. */
+  pausedQueues(): Promise<readonly QueueName[]>;
+  /** Number of running daemons that poll. */
+  watchers(): Promise<number>;
+  /** Failures that the daemon on this machine reports; none if no daemon answers. */
+  troubles(): Promise<readonly string[]>;
+  /** null: they are off and no notice waits, or there is no config here. */
+  quietHours(): Promise<QuietHoursLine | null>;
+  /** One account as everybody sees it; of an account that is not in the config, only what is stored. */
+  view(accountId: string): Promise<AccountView>;
+  /** The newest audit records of an account, as far as available. */
+  records(accountId: string, count: number): Promise<readonly ChainedRecord[]>;
+  wasWatched(accountId: string): Promise<boolean>;
+  /** Whether every process learns of controls put or lifted here. */
+  reachesAll(): Promise<boolean>;
+  /** What the daemons will do with a pause, a silence or an acknowledgement made here. */
+  obedience(accountId: string | null): Promise<Expectation>;
+  close(): Promise<void>;
 }
 
 /** All of the shared state for a person. */
@@ -106,10 +159,11 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
     ...(maxSlippage === undefined ? {} : { maxSlippage }),
     history: state.history,
     ...(config === undefined ? {} : { digest: gatherer(config, state) }),
+    reachesAll: async () => true,
     pausedQueues: () => pausedQueues(redis, prefix),
     watchers: async () => (await daemons()).filter(({ takesOrders }) => takesOrders).length,
     troubles: async () =>
-      place.config === undefined ? [] : await (await import('./daemon-desk.ts')).troublesOf(doorOf(place)),
+      found?.web === undefined ? [] : await (await import('./daemon-desk.ts')).troublesOf(found.web),
     async quietHours() {
       if (config === undefined) return null;
       const held = createRedisHeldStore({ redis, prefix });
@@ -118,6 +172,7 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
     },
     view: (accountId) => viewOf(state.store, config, accountId),
     records: (accountId, count) => state.audit.tail(accountId, count),
+    obedience: async (accountId) => await orSeals(accountId, obedienceOf(await daemons(), keyMark)),
     expected: async (accountId, claim) =>
       await orSeals(accountId, expectationOf(await daemons(), { ...claim, keyMark })),
     async wasWatched(accountId) {
@@ -131,9 +186,14 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
   };
 }
 
+/** undefined: there is no config, or only a broken one that names no accounts. */
+export function idsOf({ accountIds, config }: PlaceConfig): readonly string[] | undefined {
+  return accountIds.length === 0 && config === undefined ? undefined : accountIds;
+}
+
 /**
- * Opens the shared state for viewing. If Redis does not answer, or no config says where it is, a daemon on this machine
- * is asked. A daemon named by its URL needs a config only for its tokens.
+ * Opens the shared state for viewing and holding back. If Redis does not answer, or no config says where it is, a
+ * daemon on this machine is used. A daemon named by its URL needs a config only for its tokens.
  */
 export async function openDesk(place: OperationsPlace): Promise<Desk> {
   try {
@@ -143,26 +203,13 @@ export async function openDesk(place: OperationsPlace): Promise<Desk> {
     const { config, daemonUrl: url, env } = place;
     const isLost = code === 'redis-unreachable' && (config ?? url) !== undefined;
     if (!isLost && (code !== 'config-refused' || url === undefined)) throw error;
-    const { openDaemonDesk } = await import('./daemon-desk.ts');
+    const { noDeskCure, openDaemonDesk } = await import('./daemon-desk.ts');
     const isEnough = config === undefined || url !== undefined;
     const found = isEnough ? readForUrl(config, env) : readPlaceConfig(config, env, false);
-    try {
-      return await openDaemonDesk(doorOf(place), found, isLost ? 'redis-lost' : 'config');
-    } catch (failure) {
-      if ((failure as { readonly kind?: unknown }).kind !== 'unreachable') throw failure;
-      const { message, cure } = failure as DoorError;
-      const redis = isLost ? 'Start Redis, or name the right one with --redis. ' : '';
-      throw problem(
-        code,
-        (error as Error).message,
-        `${redis}${message[0]?.toUpperCase()}${message.slice(1)}. ${cure}`,
-      );
-    }
+    const desk = await openDaemonDesk(found, { url, why: isLost ? 'redis-lost' : 'config' });
+    if (desk !== undefined) return desk;
+    throw problem(code, (error as Error).message, noDeskCure(found.web, url));
   }
-}
-
-function doorOf({ config, daemonUrl: url, env }: OperationsPlace): DoorPlace {
-  return { env, ...(config === undefined ? {} : { config }), ...(url === undefined ? {} : { url }) };
 }
 
 /** Loads the digest's code on first use. */
@@ -194,6 +241,17 @@ async function viewOf(
     nowMs: systemClock.nowMs(),
     ...(known && { rules: compileRules(known.rules, known.settings), balances: known.watch.balances }),
   });
+}
+
+export function knownAccount({ id, settings, rules }: CompiledAccount): KnownAccount {
+  return {
+    id,
+    mode: settings.mode,
+    rules: rules.map((rule) => ({ id: rule.id, mode: modeOf(rule, settings) })),
+    calmMs: settings.cadence.calmMs,
+    gapOf: (market) => settings.marketSettings(market)?.basisAllowance,
+    moneyOf: (market) => moneyOf(market, settings),
+  };
 }
 
 /** Distinguishes sealed records by the key of a config file; without a file or a key all records look alike. */

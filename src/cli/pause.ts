@@ -5,7 +5,9 @@ import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
 import { type ControlFlags, printControls } from './operate/controls.ts';
-import { type OutOfReach, sayOutOfReach, withDoor, withDoorPlace } from './operate/door.ts';
+import { requireObeyed } from './operate/obeyed.ts';
+import { type OutOfReach, sayOutOfReach } from './operate/out-of-reach.ts';
+import { requireAccount, withDaemonPlace, withDesk } from './operate/place.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
 
 /** `breakwater pause`: holds back all actions from the next step on. */
@@ -23,7 +25,7 @@ export function registerPause(program: Command, io: CliIo): void {
     .option('--for <duration>', 'ends by itself after this time, such as 2h', durationMs)
     .option('--author <name>', 'who pauses (default: the user of the system)', nonEmpty)
     .option('--list', 'print the pauses in force, and end');
-  withJson(withDoorPlace(command));
+  withJson(withDaemonPlace(command));
   withExamples(command, {
     everywhere: 'pause --for 2h --reason "maintenance of the exchange"',
     'one account, until resumed': 'pause --account desk-1 --reason "moving collateral"',
@@ -33,38 +35,41 @@ export function registerPause(program: Command, io: CliIo): void {
 }
 
 async function list(io: CliIo, flags: ControlFlags): Promise<void> {
-  await withDoor(io, flags, { undone: 'nothing can be listed' }, async (door) => {
-    const { pauses } = await door.overview();
+  await withDesk(io, flags, async ({ controls }) => {
+    const pauses = (await controls.list()).filter(({ kind }) => kind === 'pause');
     printControls(io, pauses, { json: flags.json, none: 'Nothing is paused.' });
   });
 }
-
-const UNDONE = {
-  undone: 'nothing was paused',
-  nobody: 'If none runs, nothing acts; breakwater run --paused starts one that holds everything back.',
-};
 
 async function pause(io: CliIo, flags: ControlFlags): Promise<void> {
   const { reason, account } = flags;
   if (reason === undefined) throw new UsageError('a pause needs a reason.', 'Add --reason TEXT.');
   const author = authorOf(flags.author, io);
-  await withDoor(io, flags, UNDONE, async (door) => {
-    const draft = { accountId: account ?? null, author, reason, forMs: flags.for ?? null };
-    const put = await door.pause(draft);
-    const rows = await door.rows().catch(() => []);
-    const meant = rows.filter(({ accountId }) => account === undefined || accountId === account);
-    const orders = meant.reduce((sum, { doing }) => sum + doing.orders + doing.stops, 0);
-    if (orders > 0) {
+  await withDesk(io, flags, async (desk) => {
+    if (account !== undefined) await requireAccount(desk, account);
+    await requireObeyed(io, desk, { accountId: account, undone: 'nothing was paused' });
+    const expiresAtMs = flags.for === undefined ? null : Date.now() + flags.for;
+    const put = await desk.controls.put({
+      kind: 'pause',
+      accountId: account ?? null,
+      author,
+      reason,
+      expiresAtMs,
+    });
+    const ids = account === undefined ? (desk.accountIds ?? []) : [account];
+    const views = await Promise.all(ids.map((id) => desk.view(id)));
+    const orders = views.flatMap((view) => view.orders.filter(({ status }) => status === 'open'));
+    if (orders.length > 0) {
       printNote(
         io,
-        `Orders already at the exchange stay, and can fill: ${orders} (see status --account ID).`,
+        `Orders already at the exchange stay, and can fill: ${orders.length} (see status --account ID).`,
       );
     }
-    const reach = await sayOutOfReach(io, door, {
+    const reach = await sayOutOfReach(io, desk, {
       done: 'is paused',
       others: 'Other instances that run GO ON ACTING',
     });
-    report(io, { ...put, ...reach }, flags.json === true);
+    report(io, { ...(put as Pause), ...reach }, flags.json === true);
   });
 }
 

@@ -12,7 +12,6 @@ interface Flags {
   readonly config: string;
   readonly roles: readonly Role[];
   readonly instance: number;
-  readonly paused?: boolean;
   readonly strictRedis?: boolean;
   readonly logLevel?: LogLevel;
   readonly port?: number;
@@ -48,7 +47,6 @@ export function registerRun(program: Command, io: CliIo): void {
         .default(ROLES, ROLES.join(',')),
     )
     .option('--instance <number>', 'which of several processes this is, 0 to 8, each its own', whole(0, 8), 0)
-    .option('--paused', 'pause all actions before anything is watched; breakwater resume ends it')
     .option('--strict-redis', 'refuse to start when the settings of Redis only give cause for a warning')
     .option(
       '--port <port>',
@@ -135,7 +133,6 @@ async function start(io: CliIo, flags: Flags): Promise<Daemon> {
     roles: flags.roles,
     ordinal: flags.instance,
     strictRedis: flags.strictRedis === true,
-    paused: flags.paused === true,
     log: logOutput(io, flags),
     ...(flags.port === undefined ? {} : { webPort: flags.port }),
     ...(flags.healthPort === undefined ? {} : { healthPort: flags.healthPort }),

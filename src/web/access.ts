@@ -39,7 +39,6 @@ export interface Asker {
 
 /** Returns the author for the audit: the caller's known name, else the name they claim (`said`), with their address. */
 export function authorWords({ identity, address }: Asker, said = 'somebody'): string {
-  if (identity?.isLocal === true) return said;
   if (identity?.isOwn === true) return `${identity.name} (${address})`;
   return `${said} (${[identity?.name, address].filter((part) => part !== undefined).join(', ')})`;
 }
@@ -49,8 +48,6 @@ export interface Identity {
   /** Whether it belongs to one user. Otherwise several people share a token and state their name. */
   readonly isOwn: boolean;
   readonly scopes: readonly Scope[];
-  /** By the token that only the user of this process can read: who has it is whoever they say. */
-  readonly isLocal?: true;
 }
 
 export interface WebUser {
@@ -64,8 +61,6 @@ export interface AccessOptions {
   readonly token?: string | undefined;
   /** Control token: every scope. */
   readonly controlToken?: string | undefined;
-  /** Every scope, for callers on this machine alone. It is random: nobody has to be slowed down for it. */
-  readonly localToken?: string | undefined;
   readonly users?: Readonly<Record<string, WebUser>>;
   readonly proxies?: ProxyList | undefined;
   /** Header in which trusted proxies name the user. */
@@ -88,12 +83,10 @@ export class AccessControl {
   readonly #options: AccessOptions;
   readonly #byHash = new Map<string, Identity>();
   readonly #byName = new Map<string, Identity>();
-  readonly #localHash: string | undefined;
 
   constructor(options: AccessOptions) {
     this.#options = options;
-    const { token, controlToken, localToken, users = {} } = options;
-    this.#localHash = localToken === undefined ? undefined : tokenHashOf(localToken);
+    const { token, controlToken, users = {} } = options;
     for (const [name, { scopes, tokenHash }] of Object.entries(users)) {
       const identity: Identity = { name, isOwn: true, scopes: [...new Set<Scope>(['read', ...scopes])] };
       this.#byName.set(name, identity);
@@ -111,7 +104,7 @@ export class AccessControl {
     return this.#options.token === undefined && this.#byName.size === 0;
   }
 
-  /** Reports whether any token of the config or any user has the scope. */
+  /** Reports whether any token or user has the scope. */
   can(scope: Scope): boolean {
     return [...this.#byHash.values(), ...this.#byName.values()].some(({ scopes }) => scopes.includes(scope));
   }
@@ -124,10 +117,7 @@ export class AccessControl {
       const identity = this.#namedByProxy(request);
       return { caller: identity === undefined ? { address } : { address, identity }, isSlowedDown: false };
     }
-    const givenHash = tokenHashOf(given);
-    if (givenHash === this.#localHash && isFromThisMachine(request))
-      return { caller: { address, identity: LOCAL }, isSlowedDown: false };
-    const identity = this.#byHash.get(givenHash);
+    const identity = this.#byHash.get(tokenHashOf(given));
     const client = clientOf(address);
     const verdict = this.#options.guesses.judge(client, identity?.name);
     if (verdict === 'right' && identity !== undefined)
@@ -171,10 +161,10 @@ export class AccessControl {
     if (access === 'open') return undefined;
     const { caller } = request;
     if (access === 'read' && this.mayRead(caller)) return undefined;
-    const { identity } = caller;
-    if (identity?.scopes.includes(access) === true) return undefined;
     if (access !== 'read' && !this.can(access)) return new ApiError(403, 'controlOff', MESSAGES.controlOff);
     if (isSlowedDown) return new ApiError(429, 'slowedDown', MESSAGES.slowedDown);
+    const { identity } = caller;
+    if (identity?.scopes.includes(access) === true) return undefined;
     if (identity?.isOwn === true) {
       const message = `${identity.name} may ${identity.scopes.join(' and ')}; this needs the scope ${access}`;
       return new ApiError(403, 'scopeMissing', message);
@@ -183,15 +173,6 @@ export class AccessControl {
       ? new ApiError(401, 'readTokenNeeded', MESSAGES.read)
       : new ApiError(401, 'controlTokenNeeded', MESSAGES.control);
   }
-}
-
-const LOCAL: Identity = { name: 'this machine', isOwn: false, scopes: SCOPES, isLocal: true };
-
-/** A connection to an address of this machine comes from that address. What a proxy passes on is not from here. */
-function isFromThisMachine({ ip, socket }: FastifyRequest): boolean {
-  const from = plainAddress(socket.remoteAddress ?? '');
-  if (plainAddress(ip) !== from) return false;
-  return isLoopback(from) || from === plainAddress(socket.localAddress ?? '');
 }
 
 /** Value of `Retry-After`: seconds until one more token is judged. */

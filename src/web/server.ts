@@ -43,8 +43,6 @@ export interface WebOptions {
   readonly token?: string;
   /** Control token; without it, and without users with the scope, nothing can be changed. */
   readonly controlToken?: string;
-  /** For commands on this machine; made by this process. */
-  readonly localToken?: string;
   /** People and programs with their own token, or named by a trusted proxy. */
   readonly users?: Readonly<Record<string, WebUser>>;
   /** Addresses and networks of reverse proxies. They name the client; the bound per client exempts them. */
@@ -139,12 +137,10 @@ export async function startWebServer(options: WebOptions): Promise<WebServer> {
   };
 }
 
-function accessOf(options: WebOptions) {
-  const { token, controlToken, localToken, users, trustedProxies, identityHeader, onRefused } = options;
+function accessOf({ token, controlToken, users, trustedProxies, identityHeader, onRefused }: WebOptions) {
   return new AccessControl({
     token,
     controlToken,
-    localToken,
     users: users ?? {},
     proxies: proxyList(trustedProxies ?? []),
     identityHeader,

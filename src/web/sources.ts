@@ -49,10 +49,7 @@ export interface ProcessSource {
   readonly readiness: () => Promise<Readiness>;
   /** What works only in part: values of `DegradedReason`, and `mirror`. */
   readonly degraded: () => readonly string[];
-  /**
-   * False while Redis is lost and other processes may run, or one has another `operators.key`: they do not learn, or
-   * obey, what is paused or lifted here.
-   */
+  /** False while Redis is lost and other processes may run: they do not learn what is paused or lifted here. */
   readonly reachesAll: () => boolean;
   readonly queues: () => Promise<readonly QueueLine[]>;
   /** Null if quiet hours are off and nothing waits. */

@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { EXIT } from '../../src/cli/exit-codes.ts';
-import { polls } from '../daemon/scene.ts';
-import { eventually } from '../daemon/world.ts';
+import { drift, ours, polls } from '../daemon/scene.ts';
 import { runCommandLine } from '../support/cli.ts';
 import { expectOk, type OperatorWorld, openOperatorWorld } from './operator.ts';
 
@@ -28,7 +27,25 @@ async function verdict(world: OperatorWorld) {
   return await world.cli(['audit', 'verify']);
 }
 
+test('`pause --redis` without the key of the daemon fails, pauses nothing, and leaves the audit intact', async () => {
+  const { world, keyless } = await openFalling();
+  expectOk(await world.cli(['pause', '--account', 'long', '--for', '1s', ...BY]));
+  const run = await keyless('pause', ...BY);
+  expect([run.exitCode, run.stdout]).toEqual([EXIT.failed, '']);
+  expect(run.stderr).toMatch(
+    /nothing was paused: the daemon takes only what is sealed .* this command has no key/,
+  );
+  expect(run.stderr).toMatch(/--config/);
+  await drift(world.simulator, -0.004, () => ours(world.simulator, 'long').length > 0, 'an order', world);
+  expect(await world.state.controls.list()).toEqual([]);
+  expect(await verdict(world)).toMatchObject({ exitCode: EXIT.ok });
+});
+
 const KEYLESS: readonly (readonly [command: string, args: readonly string[], words: RegExp])[] = [
+  ['silence', ['--rule', 'falls', '--for', '1h', ...BY], /nothing was silenced/],
+  ['silence', ['--rule', 'falls', '--lift', ...BY], /nothing was lifted/],
+  ['resume', ['--account', 'long', ...BY], /nothing was lifted/],
+  ['acknowledge', ['--account', 'long', ...BY], /nothing was changed/],
   ['flatten', ['--account', 'long', '--yes', ...BY], /nothing was ordered.*use the exchange/],
   ['reduce', ['--account', 'long', '--withdraw', 'abc', '--yes', ...BY], /nothing was ordered/],
   ['approve', ['long', '12345678-1', '--yes', ...BY], /not approved/],
@@ -56,18 +73,42 @@ test('commands without the key of the daemon change nothing, and fail', async ()
 });
 
 test('a pause that one of two daemons obeys fails, and says so', async () => {
-  const { world } = await openFalling();
+  const { world, keyless } = await openFalling();
   const text = await readFile(world.configFile, 'utf8');
   await world.write(text.replace(/^operators: .*$/m, ''));
   const other = await world.start({ ordinal: 1 });
-  const place = ['--url', other.webUrl() ?? ''];
-  let mixed = await world.cli(['pause', '--account', 'long', ...BY, ...place]);
-  // Daemons show themselves each second.
-  await eventually(async () => {
-    mixed = await world.cli(['pause', '--account', 'long', ...BY, ...place]);
-    return mixed.exitCode === EXIT.failed;
-  }, 'the other one is known');
-  expect(mixed.stdout).toContain(`Paused at ${other.webUrl()} alone: account long`);
-  expect(mixed.stderr).toMatch(/GO ON ACTING .* or if they have another operators\.key/);
+  const mixed = await keyless('pause', '--account', 'long', ...BY);
+  expect([mixed.exitCode, mixed.stdout]).toEqual([
+    EXIT.failed,
+    expect.stringContaining('Paused: account long'),
+  ]);
+  expect(mixed.stderr).toMatch(/Not obeyed by one of several daemons/);
   await other.stop('seen enough', 30_000);
+});
+
+test('without a daemon, a pause without the key is refused where sealed ones exist', async () => {
+  const world = await openOperatorWorld();
+  const keyless = (...args: readonly string[]) =>
+    runCommandLine([...args, '--redis', world.redisUrl, '--redis-prefix', world.prefix]);
+  const daemon = await world.start();
+  await polls(world, 'long');
+  expectOk(await world.cli(['pause', '--account', 'long', ...BY]));
+  await daemon.stop('a night without a daemon', 30_000);
+  const run = await keyless('pause', '--account', 'long', ...BY);
+  expect([run.exitCode, run.stdout]).toEqual([EXIT.failed, '']);
+  expect(run.stderr).toMatch(/bears seals of an operators\.key/);
+  expectOk(await world.cli(['pause', '--account', 'long', ...BY]));
+});
+
+test('with no daemon running `resume --id` lifted the sealed pause of an account without the key', async () => {
+  const world = await openOperatorWorld();
+  expectOk(await world.cli(['pause', '--account', 'long', ...BY]));
+  const [pause] = await world.state.controls.list();
+  const place = ['--redis', world.redisUrl, '--redis-prefix', world.prefix];
+  const run = await runCommandLine(['resume', '--id', pause?.id ?? '', ...BY, ...place]);
+  expect([run.exitCode, run.stdout]).toEqual([EXIT.failed, '']);
+  expect(run.stderr).toMatch(/nothing was lifted: .* bears seals of an operators\.key/);
+  expect(await world.state.controls.list()).toEqual([pause]);
+  expectOk(await world.cli(['resume', '--id', pause?.id ?? '', ...BY]));
+  expect(await world.state.controls.list()).toEqual([]);
 });

@@ -119,7 +119,7 @@ test.runIf(plays('a link'))(
 test.runIf(plays('a shell'))(
   'acknowledge at a shell: listed, obeyed by the daemon, and ended when it gets worse or is lifted',
   async () => {
-    const { world, told, until } = await openWorld('6s');
+    const { world, told, until } = await openWorld('4s');
     const daemon = await world.start();
     const cli = (...args: readonly string[]) =>
       runCommandLine([...args, '--config', world.configFile], { env: world.env });

@@ -22,7 +22,7 @@ async function openSigns() {
       const timer = isRenewed ? setTimeout(work, ms) : undefined;
       return () => clearTimeout(timer);
     };
-    const { end } = await showSign({
+    return await showSign({
       redis,
       prefix: server.prefix,
       instance,
@@ -31,7 +31,6 @@ async function openSigns() {
       clock: systemClock,
       telemetry: { emit: () => undefined },
     });
-    return end;
   };
   return { redis, prefix: server.prefix, show, signs: () => readSigns(redis, server.prefix) };
 }

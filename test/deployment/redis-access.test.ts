@@ -39,7 +39,7 @@ test('a password sent to a Redis without one does not count', async ({ skip }) =
   expect(await accessOf(closed.url.replace('//', '//:sesame@'))).toMatchObject({ level: 'ok' });
 });
 
-test('in enforce mode a Redis without a password stops the start and fails doctor', async () => {
+test('in enforce mode a Redis without a password stops the start and fails doctor, but a pause still works', async () => {
   const world = await openOperatorWorld();
   const text = await readFile(world.configFile, 'utf8');
   // Its address has a password: only a probe reveals that none is required.
@@ -49,6 +49,7 @@ test('in enforce mode a Redis without a password stops the start and fails docto
   const doctor = await world.cli(['doctor', '--json'], { env });
   const checks = json(doctor)['checks'] as { name: string; status: string }[];
   expect(checks.filter(({ status }) => status === 'failed')).toMatchObject([{ name: 'redis.access' }]);
+  expect(await world.cli(['pause', '--reason', 'test', '--json'], { env })).toMatchObject({ exitCode: 0 });
 });
 
 /** A person without `operators.key`, and a Redis that requires a password or none. The address always has one. */

@@ -63,7 +63,7 @@ export function webContent(base: Base, stress: StressSchedule): WebContent {
         startedAtMs: clock.nowMs(),
         readiness,
         degraded: () => process.metrics.degraded(),
-        reachesAll: () => base.isObeyed() && (!isAlone() || state.standby?.hasCompany !== true),
+        reachesAll: () => !isAlone() || state.standby?.hasCompany !== true,
         quietHours: () => base.quiet.now(),
         queues: async () =>
           (await readQueues(queues, clock)).map(([queue, figures]) => queueLine(queue, figures, clock)),

@@ -1,9 +1,6 @@
 import type { Secret } from '../../config/secret.ts';
 import type { WebSettings } from '../../config/web.ts';
-import { within } from '../../core/ports/within.ts';
-import { systemTimers } from '../../exchange/system-clock.ts';
 import { startWebServer, type WebOptions, type WebServer } from '../../web/server.ts';
-import type { DoorFile } from '../door/door-file.ts';
 import { revealed } from '../revealed.ts';
 
 /** What the server shows; the other options are settings. */
@@ -17,8 +14,6 @@ export interface WebListenerOptions {
   /** Overrides the config's. */
   readonly port: number | undefined;
   readonly onListening: (url: string) => void;
-  /** Where commands on this machine find the server. */
-  readonly door: DoorFile;
 }
 
 /** The web server, as the config in force wants it. */
@@ -74,26 +69,17 @@ export class WebListener {
 
   async close(): Promise<void> {
     await this.#server.close();
-    const { door, content } = this.#options;
-    await within(systemTimers, DISK_MS, door.remove()).catch((error: unknown) => content.onError?.(error));
   }
 }
 
-/** A disk that hangs keeps the server from nothing. */
-const DISK_MS = 1_000;
-
 async function listen(
   { health: _health, ...settings }: WebSettings,
-  { content, onListening, door, port: askedFor }: WebListenerOptions,
+  { content, onListening, port: askedFor }: WebListenerOptions,
   port: number,
 ): Promise<WebServer> {
   const portOption = askedFor === undefined ? undefined : '--port';
-  const { token: localToken } = door;
-  const server = await startWebServer({ ...content, ...revealed(settings), localToken, port, portOption });
+  const server = await startWebServer({ ...content, ...revealed(settings), port, portOption });
   onListening(server.url);
-  await within(systemTimers, DISK_MS, door.write(server.url)).catch((error: unknown) =>
-    content.onError?.(error),
-  );
   return server;
 }
 

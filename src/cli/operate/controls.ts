@@ -3,11 +3,12 @@ import { roughly } from '../../core/quantities/roughly.ts';
 import { scopeWords } from '../../core/view/record-words.ts';
 import { type CliIo, printJson, printLine } from '../io.ts';
 import { printListing } from '../table.ts';
-import type { DoorFlags, OutOfReach } from './door.ts';
+import type { OutOfReach } from './out-of-reach.ts';
+import type { PlaceFlags } from './place.ts';
 import { timeOf } from './values.ts';
 
 /** Flags of the commands that put or lift controls. */
-export interface ControlFlags extends DoorFlags {
+export interface ControlFlags extends PlaceFlags {
   readonly account?: string;
   readonly reason?: string;
   readonly author?: string;

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { ChainedRecord } from '../../core/audit/audit-record.ts';
 import { outcomesBy, type WouldBeOrder, wouldBeOrders, wouldHaveWords } from '../../core/costs/would-have.ts';
 import { accountRow } from '../../core/lines/account-row.ts';
-import { meantOr } from '../../core/text/suggest.ts';
 import { type AccountView, accountSchema } from '../../core/view/account-view.ts';
 import { storyOf } from '../../core/view/story.ts';
 import { ApiError } from './errors.ts';
@@ -124,10 +123,7 @@ export async function viewOf({ views }: ApiContext, id: string): Promise<Account
 }
 
 export function requireAccount(views: ApiContext['views'], id: string): void {
-  const ids = views.ids();
-  if (ids.includes(id)) return;
-  const cure = meantOr(id, ids, `Accounts: ${ids.join(', ')}.`);
-  throw new ApiError(404, 'notFound', `there is no account ${JSON.stringify(id)}. ${cure}`);
+  if (!views.ids().includes(id)) throw new ApiError(404, 'notFound', 'the config has no such account');
 }
 
 const getHistory = route({

@@ -60,7 +60,7 @@ export const overview = named('Overview', () => ({
   reachesAll: z
     .boolean()
     .describe(
-      'Whether every process hears of a pause, silence or acknowledgement that is put or lifted here. `false`: Redis is lost, and others may run, or one has another `operators.key`; they go on as before.',
+      'Whether every process hears of a pause, silence or acknowledgement that is put or lifted here. `false`: Redis is lost, and others may run, which go on as before.',
     ),
   degradedWords: z.record(z.string(), z.string()).describe('Each of `degraded`, in words.'),
   quietHours: quietHoursSchema
