@@ -1,6 +1,6 @@
 import type { Path } from './problem.ts';
 import { Secret } from './secret.ts';
-import { missingSecret, type SecretContext, warnOfWorldReadable } from './secrets.ts';
+import { missingSecret, type SecretContext, warnOfExposure } from './secrets.ts';
 import { complain } from './shape/read.ts';
 
 /** Reads the certificates of a file as PEM text; reports a problem and returns undefined if there are none. */
@@ -23,7 +23,7 @@ export function readPrivateKey(written: string, path: Path, context: SecretConte
     missingSecret(context, path, `${expected}, got ${reading.why}`);
     return undefined;
   }
-  if (reading.worldReadable) warnOfWorldReadable(context, path, written);
+  warnOfExposure(context, path, { ...reading, file: written });
   if (/-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----/.test(reading.text) && !isEncrypted(reading.text)) {
     return new Secret(reading.text);
   }

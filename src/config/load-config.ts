@@ -118,6 +118,7 @@ const OF_PROTECTION: ReadonlySet<ProblemCode> = new Set([
   'unencrypted',
   'redis-without-password',
   'secret-world-readable',
+  'secret-writable-by-others',
   WRITABLE.code,
 ]);
 

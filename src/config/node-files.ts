@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ConfigSurroundings, type FileReading, MAX_FILE_BYTES } from './surroundings.ts';
@@ -21,13 +21,15 @@ export function nodeSurroundings(env: ConfigSurroundings['env']): ConfigSurround
 function readFileWithin(file: string): FileReading {
   let descriptor: number;
   try {
-    descriptor = openSync(file, 'r');
+    // Opening a pipe would otherwise wait for somebody who writes, and the whole process with it.
+    descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     return { kind: 'failed', why: reason(error) };
   }
   try {
     const stats = fstatSync(descriptor);
     if (stats.isDirectory()) return { kind: 'failed', why: 'a folder' };
+    if (!stats.isFile()) return { kind: 'failed', why: 'a pipe or a device' };
     if (stats.size > MAX_FILE_BYTES) return { kind: 'failed', why: `a file of ${stats.size} bytes` };
     const hasModes = process.platform !== 'win32';
     return {

@@ -32,6 +32,7 @@ export type ProblemCode =
   | 'secret-in-file'
   | 'secret-missing'
   | 'secret-world-readable'
+  | 'secret-writable-by-others'
   | 'writable-by-others'
   | 'duplicate-id'
   | 'too-many-mistakes'

@@ -73,7 +73,7 @@ function resolveText({ source }: Reference, path: Path, context: SecretContext):
   const reading = context.surroundings.readFile(file);
   if (reading.kind === 'failed')
     return missing(`expected a readable file ${source.path}, got ${reading.why}`);
-  if (reading.worldReadable) warnOfWorldReadable(context, path, source.path);
+  warnOfExposure(context, path, { ...reading, file: source.path });
   const value = reading.text.trim();
   return value === '' ? missing(`expected a value in the file ${source.path}, got an empty file`) : value;
 }
@@ -84,7 +84,19 @@ export function missingSecret(context: SecretContext, path: Path, message: strin
   report({ ...problemAt(document, path, { code: 'secret-missing', message }), severity });
 }
 
-export function warnOfWorldReadable(context: SecretContext, path: Path, file: string): void {
-  const message = `expected a secret file that only its owner can read, got one that everybody on this machine can: chmod 600 ${file}`;
-  context.report(warningAt(context.document, path, 'secret-world-readable', message));
+type Exposure = { readonly file: string } & Record<'worldReadable' | 'othersMayWrite', boolean>;
+
+export function warnOfExposure(
+  { document, report }: SecretContext,
+  path: Path,
+  { file, worldReadable, othersMayWrite }: Exposure,
+): void {
+  if (worldReadable) {
+    const message = `expected a secret file that only its owner can read, got one that everybody on this machine can: chmod 600 ${file}`;
+    report(warningAt(document, path, 'secret-world-readable', message));
+  }
+  if (othersMayWrite) {
+    const message = `expected a secret file that only its owner can change, got one that others can: chmod 600 ${file}`;
+    report(warningAt(document, path, 'secret-writable-by-others', message));
+  }
 }

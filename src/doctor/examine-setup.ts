@@ -41,7 +41,11 @@ export async function examineSetup(options: DoctorOptions): Promise<DoctorReport
   return { file: options.config, ok: checks.every(({ status }) => status !== 'failed'), checks };
 }
 
-const OF_SECRETS: ReadonlySet<string> = new Set(['secret-missing', 'secret-world-readable']);
+const OF_SECRETS: ReadonlySet<string> = new Set([
+  'secret-missing',
+  'secret-world-readable',
+  'secret-writable-by-others',
+]);
 
 function examineConfig(file: string, problems: readonly Problem[]): readonly DoctorCheck[] {
   const secrets = problems.filter(({ code }) => OF_SECRETS.has(code));
@@ -58,7 +62,7 @@ function examineConfig(file: string, problems: readonly Problem[]): readonly Doc
     const cure =
       problem.code === 'secret-missing'
         ? 'Set it where the daemon runs; if that is elsewhere, run doctor there.'
-        : 'Take the right to read it from everybody else.';
+        : 'Take the right to read or change it from everybody else.';
     const why = formatProblem({ ...problem, severity: 'error' });
     checks.push({ name: 'secrets', status: 'failed', why, cure });
   }

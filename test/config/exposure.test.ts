@@ -192,6 +192,13 @@ describe('files that others can access', () => {
     expect(found(text('observe'), given)).toEqual([`warning ${at}`]);
   });
 
+  test('secrets writable by others passed', () => {
+    const given = { files, othersMayWrite: ['secret.txt'] };
+    const at = 'secret-writable-by-others accounts[0].apiSecret';
+    expect(found(text('enforce'), given)).toEqual([`error ${at}`]);
+    expect(found(text('observe'), given)).toEqual([`warning ${at}`]);
+  });
+
   test('a config file that others can change', () => {
     const given = { files, othersMayWrite: [FILE] };
     expect(found(text('enforce'), given)).toEqual(['error writable-by-others ']);

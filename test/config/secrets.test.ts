@@ -1,7 +1,8 @@
+import { execFile, execFileSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { inspect } from 'node:util';
+import { inspect, promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { nodeSurroundings } from '../../src/config/node-files.ts';
@@ -168,6 +169,26 @@ describe('files on disk', () => {
     expect(result.kind).toBe('loaded');
     const warnings = result.kind === 'loaded' ? result.warnings.map(formatProblem) : [];
     expect(warnings).toEqual([expect.stringContaining('chmod 600 ./secret')]);
+  });
+
+  test('a FIFO as secret blocked the loop', async () => {
+    await promisify(execFile)('mkfifo', [path.join(folder, 'key')]);
+    const file = path.join(folder, 'breakwater.yaml');
+    writeFileSync(
+      file,
+      `${BASE}accounts:\n  - { id: a, apiKey: { env: K }, apiSecret: { file: key }, rules: [credit-line] }\n`,
+    );
+    // In a process of its own, which can be ended: what waits for a pipe hears no timer.
+    const source = `
+      import { loadConfig } from './src/config/load-config.ts';
+      import { nodeSurroundings } from './src/config/node-files.ts';
+      console.log(JSON.stringify(loadConfig(${JSON.stringify(file)}, nodeSurroundings({ K: 'k' })).problems));`;
+    const found = execFileSync(process.execPath, ['--input-type=module-typescript', '-e', source], {
+      timeout: 20_000,
+      encoding: 'utf8',
+    });
+    expect(found).toContain('expected a readable file key, got a pipe or a device');
+    expect(nodeSurroundings({}).readFile('/dev/zero')).toEqual({ kind: 'failed', why: 'a pipe or a device' });
   });
 
   test('that are folders, missing or too large are problems, not exceptions', () => {
