@@ -31,17 +31,23 @@ export function unlessAborted<T, L = never>(
   return unless(onAbort, work, late);
 }
 
-/** `end` arranges for a call, and returns a function that calls it off. */
-async function unless<T, L>(
+/**
+ * `end` arranges for a call, and returns a function that calls it off. Settles in the turn in which the work does, as
+ * another order of events would tell other histories in virtual time.
+ */
+function unless<T, L>(
   end: (call: () => void) => () => void,
   work: Promise<T>,
   late: () => L,
 ): Promise<T | L> {
-  const { promise: ended, resolve } = Promise.withResolvers<void>();
-  const callOff = end(resolve);
-  try {
-    return await Promise.race([work, ended.then(late)]);
-  } finally {
-    callOff();
-  }
+  return new Promise((resolve, reject) => {
+    const callOff = end(() => {
+      try {
+        resolve(late());
+      } catch (error) {
+        reject(error);
+      }
+    });
+    work.then(resolve, reject).finally(callOff);
+  });
 }

@@ -10,7 +10,10 @@ function manualTimers() {
       return () => void waiting.delete(call);
     },
     fire: () => {
-      for (const call of waiting) call();
+      for (const call of waiting) {
+        waiting.delete(call);
+        call();
+      }
     },
     count: () => waiting.size,
   };
