@@ -18,7 +18,7 @@ import { overrideLimits, type RateLimit } from './limits/rate-limit-table.ts';
 import { Slots, withReserve } from './limits/slots.ts';
 import { createNonceSource, type NonceMode } from './nonce/nonce-modes.ts';
 import type { Dialect } from './requests.ts';
-import { createSystemTimers, systemClock } from './system-clock.ts';
+import { systemClock, systemTimers } from './system-clock.ts';
 
 export interface ExchangeClientOptions {
   /** Addresses of the exchange, in order of preference, e.g. `https://exchange.example`. */
@@ -157,12 +157,9 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
   });
 }
 
-/** Timeouts and waits of all clients, in a separate list so that they need not be sorted in among longer timers. */
-const clientTimers = createSystemTimers();
-
 function timeOf({
   clock = systemClock,
-  timers = clientTimers,
+  timers = systemTimers,
 }: Pick<ExchangeClientOptions, 'clock' | 'timers'>): ScopeTime {
   return { clock, timers };
 }

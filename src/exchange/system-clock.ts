@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock, Timers } from '../core/ports/clock.ts';
-import { Deadline, Deadlines } from './call/deadlines.ts';
 
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
@@ -15,20 +14,16 @@ export const systemClock: Clock = {
   },
 };
 
-/** Creates timers that share one list, which is cheapest if they are about equally long. */
-export function createSystemTimers(): Timers {
-  const callbacks = new Deadlines();
-  return {
-    after(delayMs, call) {
-      const callback = new Deadline(call);
-      callbacks.add(callback, delayMs);
-      return () => callbacks.remove(callback);
-    },
-    afterTurn(call) {
-      const immediate = setImmediate(call);
-      return () => clearImmediate(immediate);
-    },
-  };
-}
+/** The platform's timers fire at once if set to more than this. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
-export const systemTimers: Timers = createSystemTimers();
+export const systemTimers: Timers = {
+  after(delayMs, call) {
+    const timer = setTimeout(call, Math.min(Math.ceil(delayMs), MAX_TIMER_MS));
+    return () => clearTimeout(timer);
+  },
+  afterTurn(call) {
+    const immediate = setImmediate(call);
+    return () => clearImmediate(immediate);
+  },
+};

@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns';
 import type { Dispatcher } from 'undici';
 import type { Clock, Timers } from '../../core/ports/clock.ts';
-import { createSystemTimers } from '../system-clock.ts';
+import { systemTimers } from '../system-clock.ts';
 import type { CallScope } from './call-scope.ts';
 import { decodeBody } from './decode-body.ts';
 import {
@@ -59,14 +59,13 @@ export type WireResult = WireReply | WireFailure;
 /** How connections are opened and their timeouts kept. */
 export interface ConnectionWays {
   readonly open: (origin: string, settings: TransportSettings) => WireDispatcher;
-  /** A separate list, because the timeouts of requests in flight are many and about equally long. */
   readonly timers: Timers;
 }
 
 /** Connections of this machine. @param onFallback see `lastGoodLookup` */
 export function systemWays(onFallback?: (hostname: string) => void): ConnectionWays {
-  const resolve = lastGoodLookup(lookup, createSystemTimers(), onFallback);
-  return { open: (origin, settings) => openSockets(origin, settings, resolve), timers: createSystemTimers() };
+  const resolve = lastGoodLookup(lookup, systemTimers, onFallback);
+  return { open: (origin, settings) => openSockets(origin, settings, resolve), timers: systemTimers };
 }
 
 interface Origin {

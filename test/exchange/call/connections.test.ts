@@ -12,7 +12,7 @@ import {
   type WireDispatcher,
 } from '../../../src/exchange/call/sockets.ts';
 import { Connections } from '../../../src/exchange/call/transport.ts';
-import { createSystemTimers } from '../../../src/exchange/system-clock.ts';
+import { systemTimers } from '../../../src/exchange/system-clock.ts';
 import { EventQueue } from '../../../src/world/event-queue.ts';
 import { Machine, MachineProcess } from '../../../src/world/machine.ts';
 
@@ -106,7 +106,7 @@ describe('the last good address of a name', () => {
   });
 
   test('is used without an observer, too', async () => {
-    const timers = createSystemTimers();
+    const timers = systemTimers;
     let fails = false;
     const lookup = lastGoodLookup((_name, _options, answer) => {
       if (fails) answer(new Error('lost'), '', 0);
@@ -201,7 +201,7 @@ describe('clients share connections', () => {
         log.push(`opens ${origin}${proxy === undefined ? '' : ` by ${proxy}`}`);
         return { dispatch: () => true, close: async () => void log.push(`closes ${origin}`) };
       },
-      timers: createSystemTimers(),
+      timers: systemTimers,
     });
     return { log, connections };
   }

@@ -6,7 +6,7 @@ import { REPLY_BOUNDS } from '../../../src/exchange/call/reply-bounds.ts';
 import { Connections } from '../../../src/exchange/call/transport.ts';
 import type { ExchangeClient } from '../../../src/exchange/client.ts';
 import type { EndpointId } from '../../../src/exchange/endpoints.ts';
-import { createSystemTimers } from '../../../src/exchange/system-clock.ts';
+import { systemTimers } from '../../../src/exchange/system-clock.ts';
 import { slowness } from '../../support/machine-speed.ts';
 import { CREDIT_LINE, decimalText, openClient, POSITION, SPOT_ORDER, STOP, TRANSFER } from '../fixtures.ts';
 
@@ -28,7 +28,7 @@ const wire = {
   close: async () => undefined,
 };
 const client = openClient(['http://127.0.0.1:1'], {
-  sharedConnections: new Connections({ open: () => wire, timers: createSystemTimers() }),
+  sharedConnections: new Connections({ open: () => wire, timers: systemTimers }),
   retry: { maxAttempts: 1 },
 });
 afterAll(() => client.close());

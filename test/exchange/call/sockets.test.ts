@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { Timers } from '../../../src/core/ports/clock.ts';
 import { connectFailureOf, lastGoodLookup, openSockets } from '../../../src/exchange/call/sockets.ts';
 import { Connections } from '../../../src/exchange/call/transport.ts';
-import { createSystemTimers, systemClock } from '../../../src/exchange/system-clock.ts';
+import { systemClock, systemTimers } from '../../../src/exchange/system-clock.ts';
 import { openClient, STOP } from '../fixtures.ts';
 
 const cleanups: (() => Promise<unknown> | void)[] = [];
@@ -65,7 +65,7 @@ describe('name resolution that fails', () => {
       lookup(hostname, { all: false }, (...result) => resolve(result));
     });
   const immediate: Timers = {
-    ...createSystemTimers(),
+    ...systemTimers,
     after: (_delayMs, action) => {
       queueMicrotask(action);
       return () => undefined;
@@ -80,7 +80,7 @@ describe('name resolution that fails', () => {
         if (works) callback(null, hostname === 'exchange.test' ? '127.0.0.1' : '127.0.0.2', 4);
         else callback(failure('EAI_AGAIN', 'getaddrinfo'), '', 0);
       },
-      createSystemTimers(),
+      systemTimers,
       (hostname) => told.push(hostname),
     );
     expect(await ask(lookup)).toEqual([null, '127.0.0.1', 4]);
@@ -122,7 +122,7 @@ describe('name resolution that fails', () => {
       clock: { ...systemClock, monotonicMs: () => 0 },
       sharedConnections: new Connections({
         open: (origin, settings) => openSockets(origin, settings, resolve),
-        timers: createSystemTimers(),
+        timers: systemTimers,
       }),
       observer: { onPathFailure: ({ baseUrlIndex, error }) => failures.push(`${baseUrlIndex} ${error}`) },
     });
@@ -154,10 +154,10 @@ describe('name resolution that fails', () => {
       if (!works) callback(error, '', 0);
       else if (all === true) callback(null, [{ address: '127.0.0.1', family: 4 }]);
       else callback(null, '127.0.0.1', 4);
-    }, createSystemTimers());
+    }, systemTimers);
     const sharedConnections = new Connections({
       open: (origin, settings) => openSockets(origin, settings, resolve),
-      timers: createSystemTimers(),
+      timers: systemTimers,
     });
     const client = openClient([`http://exchange.test:${portOf(server)}`], { sharedConnections });
     cleanups.push(async () => {
