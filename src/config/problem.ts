@@ -73,10 +73,20 @@ export function formatPath(path: Path): string {
   let text = '';
   for (const part of path) {
     if (typeof part === 'number') text += `[${part}]`;
-    else if (!/^[\w/-]+$/.test(part)) text += `[${JSON.stringify(part)}]`;
+    else if (!/^[\w/-]+$/.test(part)) text += `[${quoted(part)}]`;
     else text += text === '' ? part : `.${part}`;
   }
   return text;
+}
+
+/** Shows what nobody could see by its code: `"BTC\u202e"`. */
+export function quoted(text: string): string {
+  const codeOf = (unseen: string): string =>
+    Array.from(
+      { length: unseen.length },
+      (_, at) => `\\u${unseen.charCodeAt(at).toString(16).padStart(4, '0')}`,
+    ).join('');
+  return JSON.stringify(text).replaceAll(/[\p{Cf}\p{Zl}\p{Zp}]/gu, codeOf);
 }
 
 /** Sorts by file in the order given, then by place; errors and warnings are mixed. */

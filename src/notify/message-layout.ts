@@ -156,12 +156,15 @@ export function subjectWords({ subject, market }: Pick<Message, 'subject' | 'mar
 
 /**
  * Makes text from outside (market names, error texts, operators' reasons) inert: no receiver reads a link, a mention or
- * a line break in it, whether from Markdown, bare addresses, host names or names of people.
+ * a line break in it, nor sees it turned around, whether from Markdown, bare addresses, host names or names of people.
  */
 export function inert(text: string): string {
-  return text
-    .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, ' ')
-    .replaceAll(/:(?=\/\/)|\](?=[[(:])|@(?=\S)|\.(?=\p{L})/gu, '$&\u200b');
+  return (
+    text
+      // The space that is put in below stays, so that text may come here twice.
+      .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}[\p{Cf}--\u200b]]/gv, ' ')
+      .replaceAll(/:(?=\/\/)|\](?=[[(:])|@(?=\S)|\.(?=\p{L})/gu, '$&\u200b')
+  );
 }
 
 function inSubjectWords(subject: string, market: string | undefined): string {

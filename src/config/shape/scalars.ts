@@ -202,6 +202,9 @@ interface TextKind {
   readonly maxLength?: number;
 }
 
+/** Characters that nobody sees: with them a text reads as another one, or turns around what stands after it. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+
 export function text({ expected, pattern, maxLength = 200 }: TextKind): z.ZodType<string> {
   return scalar({
     expected,
@@ -212,6 +215,7 @@ export function text({ expected, pattern, maxLength = 200 }: TextKind): z.ZodTyp
         const quoted = digits !== undefined && (pattern?.test(digits) ?? true);
         return quoted ? { ok: false, hint: `"${digits}"` } : FAILED;
       }
+      if (UNSEEN.test(written)) return { ok: false, got: 'one with invisible characters' };
       const fits = written.length > 0 && written.length <= maxLength && (pattern?.test(written) ?? true);
       return fits ? got(written) : FAILED;
     },

@@ -1,3 +1,5 @@
+import { quoted } from '../problem.ts';
+
 declare const numberAsWritten: unique symbol;
 
 /**
@@ -34,7 +36,7 @@ export function describeText(text: string): string {
   if (text.length > MAX_SHOWN || looksSecret(text)) {
     return `a text of ${text.length} characters (not repeated here)`;
   }
-  return JSON.stringify(text);
+  return quoted(text);
 }
 
 /**
