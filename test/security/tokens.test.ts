@@ -213,6 +213,20 @@ describe('a reverse proxy', () => {
     expect(await me('127.0.0.9', foreign)).toBe(403);
   });
 
+  test('X-Forwarded-For was taken as it comes', async () => {
+    const headers = {
+      'x-forwarded-for': '203.0.113.5',
+      forwarded: 'for=203.0.113.5',
+      'x-real-ip': '203.0.113.5',
+    };
+    const addressOf = async (web: Parameters<typeof start>[0], from: string) =>
+      (await ask((await start(web)).server, '/api/v1/me', { from, headers, token: TOKENS.ann })).json;
+    // Without a trusted proxy, and from elsewhere than from it, it is only text.
+    expect(await addressOf({ users: USERS }, '127.0.0.3')).toMatchObject({ address: '127.0.0.3' });
+    expect(await addressOf(proxied, '127.0.0.3')).toMatchObject({ address: '127.0.0.3' });
+    expect(await addressOf(proxied, '127.0.0.9')).toMatchObject({ address: '203.0.113.5' });
+  });
+
   test('that is trusted is not slowed down for its clients, nor can a client impersonate another', async () => {
     const refused: string[] = [];
     const fixture = await start({ ...proxied, onRefused: (why, client) => refused.push(`${why} ${client}`) });
