@@ -1,29 +1,30 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { BlockList, isIPv6, type Socket } from 'node:net';
 
-/** Maximum connections of one client, and of all. A browser keeps six, and one for each tab. */
+/** Maximum connections of one client, of one subnet, and of all. A browser keeps six, and one for each tab. */
 const MOST_PER_CLIENT = 100;
+const MOST_PER_SUBNET = 600;
 const MOST = 1000;
 
 export interface ConnectionBounds {
-  /** Proxies are exempt from the bound per client, because many people share their address. */
+  /** Proxies are exempt from the bounds per client and subnet, because many people share their address. */
   readonly proxies?: ProxyList;
   readonly onRefused?: (client: string) => void;
 }
 
 /**
- * Bounds the connections of a server, in all and per client. At a bound, a new connection replaces the one that has
+ * Bounds the connections of a server, in all, per subnet and per client. At a bound, a new connection replaces the one that has
  * been idle longest, so idle connections keep nobody out. If none is idle, the new connection is closed. A connection
  * is idle until it has sent a whole request head, and again after each response.
  */
 export function boundConnections(server: Server, { proxies, onRefused }: ConnectionBounds = {}): void {
   /** In order of idle time, the longest first. */
-  const idle = new Map<Socket, string>();
+  const idle = new Map<Socket, readonly Bound[]>();
   const counts = new Map<string, number>();
-  let total = 0;
-  const displace = (client?: string): boolean => {
-    for (const [socket, owner] of idle) {
-      if (client !== undefined && owner !== client) continue;
+  const countOf = ({ of }: Bound): number => counts.get(of) ?? 0;
+  const displace = (full: Bound): boolean => {
+    for (const [socket, bounds] of idle) {
+      if (!bounds.some(({ of }) => of === full.of)) continue;
       idle.delete(socket);
       socket.destroy();
       return true;
@@ -32,32 +33,47 @@ export function boundConnections(server: Server, { proxies, onRefused }: Connect
   };
   server.on('connection', (socket: Socket) => {
     const client = clientOf(socket.remoteAddress);
-    const isBounded = proxies?.has(socket.remoteAddress) !== true;
-    const isFull = isBounded && (counts.get(client) ?? 0) >= MOST_PER_CLIENT;
-    if ((isFull && !displace(client)) || (!isFull && total >= MOST && !displace())) {
+    const bounds = boundsOf(client, proxies?.has(socket.remoteAddress) === true);
+    const full = bounds.find((bound) => countOf(bound) >= bound.most);
+    if (full !== undefined && !displace(full)) {
       socket.destroy();
       onRefused?.(client);
       return;
     }
-    total += 1;
-    counts.set(client, (counts.get(client) ?? 0) + 1);
-    idle.set(socket, client);
+    for (const bound of bounds) counts.set(bound.of, countOf(bound) + 1);
+    idle.set(socket, bounds);
     socket.once('close', () => {
-      total -= 1;
       idle.delete(socket);
-      const left = (counts.get(client) ?? 1) - 1;
-      if (left === 0) counts.delete(client);
-      else counts.set(client, left);
+      for (const bound of bounds) {
+        const left = countOf(bound) - 1;
+        if (left === 0) counts.delete(bound.of);
+        else counts.set(bound.of, left);
+      }
     });
   });
   server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    const client = idle.get(socket);
-    if (client === undefined) return;
+    const bounds = idle.get(socket);
+    if (bounds === undefined) return;
     idle.delete(socket);
     response.once('close', () => {
-      if (!socket.destroyed) idle.set(socket, client);
+      if (!socket.destroyed) idle.set(socket, bounds);
     });
   });
+}
+
+interface Bound {
+  readonly of: string;
+  readonly most: number;
+}
+
+/** The narrowest first: who displaces a connection there makes room in the wider ones, too. */
+function boundsOf(client: string, isProxy: boolean): readonly Bound[] {
+  const all = { of: 'all', most: MOST };
+  if (isProxy) return [all];
+  const subnet = client.includes(':')
+    ? client.split(':').slice(0, 3).join(':')
+    : client.split('.').slice(0, 3).join('.');
+  return [{ of: client, most: MOST_PER_CLIENT }, { of: `subnet ${subnet}`, most: MOST_PER_SUBNET }, all];
 }
 
 /**

@@ -42,25 +42,34 @@ export function registerLinks(app: FastifyInstance, desk: LinkDesk, { control, o
       { parseAs: 'string' },
       (_request, body, done) => done(null, new URLSearchParams(String(body))),
     );
-    const config = { access: 'open' } as const;
+    const options = { config: { access: 'open' }, onRequest: judge } as const;
     // A wildcard, because links are longer than route parameters may be.
-    scope.get(`${LINK_PATH}*`, { config }, async (request, reply) => {
+    scope.get(`${LINK_PATH}*`, options, async (request, reply) => {
       const page = await answer(request, (id, link) => desk.look(id, link));
       return send(reply, page);
     });
-    scope.post(`${LINK_PATH}*`, { config }, async (request, reply) => {
+    scope.post(`${LINK_PATH}*`, options, async (request, reply) => {
       const page = await answer(request, (id, link) => desk.use(id, link, authorOf(request, link)));
       return send(reply, page);
     });
   });
 
+  const readingOf = (request: FastifyRequest): LinkReading =>
+    desk.read((request.params as { readonly '*': string })['*']);
+
+  /** Before the body: a link that is not valid must not be waited for. */
+  async function judge(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const { kind } = readingOf(request);
+    const verdict = control.judgeLink(request, kind === 'valid');
+    if (verdict === 'slowedDown') return await send(reply, { status: 429, ...SLOWED_DOWN });
+    return kind === 'wrong' ? await send(reply, { status: 404, ...WRONG }) : undefined;
+  }
+
   async function answer(
     request: FastifyRequest,
     act: (id: string, link: SignedLink) => Promise<LinkView>,
   ): Promise<Page> {
-    const reading = desk.read((request.params as { readonly '*': string })['*']);
-    const verdict = control.judgeLink(request, reading.kind === 'valid');
-    if (verdict === 'slowedDown') return { status: 429, ...SLOWED_DOWN };
+    const reading = readingOf(request);
     if (reading.kind === 'wrong') return { status: 404, ...WRONG };
     const { kind, id, link } = reading;
     try {
@@ -101,7 +110,7 @@ const MOST_NAME = 80;
 function authorOf({ body, caller }: FastifyRequest, { sentTo }: SignedLink): string {
   const given = body instanceof URLSearchParams ? (body.get('author') ?? '') : '';
   const name = given
-    .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, ' ')
+    .replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ')
     .trim()
     .slice(0, MOST_NAME);
   return authorWords(caller, `${name === '' ? 'somebody' : name}, by a link sent to ${sentTo}`);

@@ -190,6 +190,8 @@ function createApp(options: WebOptions, control: AccessControl, asked: Asked): F
     asked.set(request.raw, { caller, isSlowedDown });
     request.caller = caller;
     const refused = control.admit(request, access, isSlowedDown, publicOrigin?.origin);
+    // Before the body: what nobody takes must not be waited for.
+    if (refused === undefined && request.is404) throw new ApiError(404, 'notFound', 'there is nothing here');
     if (refused === undefined) return;
     if (refused.status === 401) reply.header('www-authenticate', challengeFor(request.url));
     if (refused.status === 429) reply.header('retry-after', RETRY_AFTER);
