@@ -34,12 +34,12 @@ export const named = <S extends z.ZodRawShape>(
 
 const NO_MORE = z.never();
 
-/** Within the range of a `Date`, so that it can be written. */
+/** Within the range of a `Date`, so that it can be written, and not before 1970. */
 export const timeMs = () =>
   z
     .number()
     .int()
-    .refine((unixMs) => Math.abs(unixMs) <= 8.64e15)
+    .refine((unixMs) => unixMs >= 0 && unixMs <= 8.64e15)
     .describe('Unix milliseconds.');
 export const decimal = (): z.ZodType<DecimalString> =>
   z.string().regex(/^-?\d+(\.\d+)?$/) as unknown as z.ZodType<DecimalString>;
