@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
 import { decimal, formatDecimal } from '../../src/core/quantities/decimal.ts';
@@ -107,6 +108,16 @@ describe('a planted violation is found:', () => {
     expect(shortest.spec.faults).toEqual([]);
     expect(shortest.spec.events?.map(({ kind }) => kind)).toEqual(dead.spec.daemons.map(() => 'kill'));
   });
+});
+
+test('each guard stands once where it is taken out', () => {
+  const found = REMOVED_GUARDS.flatMap(({ name, edits }) =>
+    edits.map(({ file, text }) => {
+      const source = readFileSync(new URL(`../../src/${file}`, import.meta.url), 'utf8');
+      return [name, file, source.split(text).length - 1];
+    }),
+  );
+  expect(found.filter(([, , times]) => times !== 1)).toEqual([]);
 });
 
 /** Others in each run; `npm run faults -- --guards` removes all of them in turn. */

@@ -57,7 +57,7 @@ export const REMOVED_GUARDS: readonly RemovedGuard[] = [
         instead: "if (quantity.kind === 'unknown') return TRUE;\n    if (quantity.kind === 'none') {",
       },
     ],
-    seed: 100_005,
+    seed: 100_008,
   },
   {
     name: 'what is unknown clears nothing',
@@ -69,7 +69,7 @@ export const REMOVED_GUARDS: readonly RemovedGuard[] = [
         instead: "if (quantity.kind === 'unknown') return FALSE;\n    if (quantity.kind === 'none') {",
       },
     ],
-    seed: 100_320,
+    seed: 100_008,
   },
   {
     name: 'a position is gone only when a complete list says so',
@@ -124,9 +124,9 @@ export const REMOVED_GUARDS: readonly RemovedGuard[] = [
     shows: '10 or 13',
     edits: [
       {
-        file: 'app/standby.ts',
-        text: 'for (const key of this.#wanted.keys()) if (!this.#ticking.has(key)) this.#tick(key);',
-        instead: '',
+        file: 'app/poll-ticks.ts',
+        text: 'if (this.isHeld || lacking.length === 0) return;',
+        instead: 'return;',
       },
     ],
     seed: 100_019,
