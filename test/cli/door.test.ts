@@ -29,6 +29,8 @@ const CHANGES: readonly (readonly string[])[] = [
   ['silence', '--rule', 'far', '--for', '1h', ...BY],
   ['silence', '--rule', 'far', '--lift', ...BY],
   ['acknowledge', '--all', ...BY],
+  ['approve', 'long', '4c604367-1', '--yes', ...BY],
+  ['veto', 'long', '4c604367-1', ...BY],
 ];
 
 /** A config whose doors are kept in a folder of its own. */

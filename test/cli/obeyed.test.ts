@@ -31,8 +31,6 @@ async function verdict(world: OperatorWorld) {
 const KEYLESS: readonly (readonly [command: string, args: readonly string[], words: RegExp])[] = [
   ['flatten', ['--account', 'long', '--yes', ...BY], /nothing was ordered.*use the exchange/],
   ['reduce', ['--account', 'long', '--withdraw', 'abc', '--yes', ...BY], /nothing was ordered/],
-  ['approve', ['long', '12345678-1', '--yes', ...BY], /not approved/],
-  ['veto', ['long', '12345678-1', ...BY], /not vetoed/],
 ];
 
 test('commands without the key of the daemon change nothing, and fail', async () => {

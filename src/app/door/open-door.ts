@@ -4,13 +4,21 @@ import type { WebSettings } from '../../config/web.ts';
 import {
   type Acknowledgement,
   type Control,
+  type OperatorOrder,
   type Pause,
   pauseSchema,
   type Silence,
   silenceSchema,
 } from '../../core/controls/controls.ts';
 import { type AccountView, accountSchema } from '../../core/view/account-view.ts';
-import { accountsReply, acknowledgedReply, liftedReply, overview, rowsReply } from '../../web/api/schemas.ts';
+import {
+  accountsReply,
+  acknowledgedReply,
+  answerReply,
+  liftedReply,
+  overview,
+  rowsReply,
+} from '../../web/api/schemas.ts';
 import { type PlaceConfig, readForUrl, readPlaceConfig } from '../place-config.ts';
 import { type FoundDoor, readDoorFiles } from './door-file.ts';
 
@@ -28,6 +36,11 @@ export interface DoorPlace {
 interface Signed {
   readonly author: string;
   readonly reason: string;
+}
+
+interface Answering {
+  readonly reference: string;
+  readonly decision: 'approve' | 'veto';
 }
 
 /** The API of a running daemon: the one place where something is changed. Rejects with a DoorError. */
@@ -52,12 +65,18 @@ export interface Door {
       readonly forMs?: number | undefined;
     },
   ): Promise<readonly Acknowledgement[]>;
+  answer(accountId: string, draft: Signed & Answering): Promise<OperatorOrder>;
   /** Resolves to what was in force. */
   lift(control: Pick<Control, 'kind' | 'id'>, by: Signed): Promise<readonly Control[]>;
 }
 
 /** `unclear`: the request was sent, and nobody knows whether it was done. `silent`: nothing was sent. */
 export type DoorFailure = 'unreachable' | 'silent' | 'unclear' | 'differs' | 'token' | 'refused';
+
+interface DoorRefusal {
+  readonly status?: number;
+  readonly code?: string;
+}
 
 export class DoorError extends Error {
   readonly kind: DoorFailure;
@@ -66,11 +85,16 @@ export class DoorError extends Error {
   /** Of a refusal. */
   readonly status: number | undefined;
 
-  constructor(kind: DoorFailure, message: string, cure: string, status?: number) {
+  constructor(
+    kind: DoorFailure,
+    message: string,
+    cure: string,
+    { status, code = kind === 'token' ? 'token-refused' : `daemon-${kind}` }: DoorRefusal = {},
+  ) {
     super(message);
     this.name = 'DoorError';
     this.kind = kind;
-    this.code = kind === 'token' ? 'token-refused' : `daemon-${kind}`;
+    this.code = code;
     this.cure = cure;
     this.status = status;
   }
@@ -205,6 +229,8 @@ function doorAt({ url: base, token }: Candidate): Door {
     pause: (draft) => post('pauses', pauseSchema, draft),
     silence: (draft) => post('silences', silenceSchema, draft),
     acknowledge: async (draft) => (await post('acknowledgements', acknowledgedReply, draft)).acknowledgements,
+    answer: async (accountId, draft) =>
+      (await post(`accounts/${encodeURIComponent(accountId)}/answers`, answerReply, draft)).order,
     async lift({ kind, id }, by) {
       const asking = { method: 'DELETE', body: by } as const;
       try {
@@ -224,6 +250,12 @@ const TOKEN_CURE =
 
 const REFUSAL = z.object({ error: z.object({ code: z.string(), message: z.string() }) });
 
+/** Of refusals that say what became of it. */
+const OWN_CODES: Readonly<Record<string, string>> = {
+  answeredBefore: 'answered-before',
+  notWaiting: 'not-waiting',
+};
+
 function refusalOf(
   base: string,
   { status, json, hadToken }: { readonly status: number; readonly json: unknown; readonly hadToken: boolean },
@@ -231,13 +263,14 @@ function refusalOf(
   const { code = '', message = `HTTP ${status}` } = REFUSAL.safeParse(json).data?.error ?? {};
   if (status === 401) {
     const why = hadToken ? 'does not know this token: it is wrong, or no longer valid' : 'asks for a token';
-    return new DoorError('token', `the daemon at ${base} ${why}`, TOKEN_CURE, status);
+    return new DoorError('token', `the daemon at ${base} ${why}`, TOKEN_CURE, { status });
   }
   if (status === 403 || status === 429) {
-    return new DoorError('token', `the daemon at ${base} refused: ${message}`, TOKEN_CURE, status);
+    return new DoorError('token', `the daemon at ${base} refused: ${message}`, TOKEN_CURE, { status });
   }
-  if (code === 'stateLost') return new DoorError('unclear', message, UNCLEAR_CURE, status);
-  return new DoorError('refused', message, '', status);
+  if (code === 'stateLost') return new DoorError('unclear', message, UNCLEAR_CURE, { status });
+  const own = OWN_CODES[code];
+  return new DoorError('refused', message, '', { status, ...(own === undefined ? {} : { code: own }) });
 }
 
 interface Answered {

@@ -170,16 +170,19 @@ const answer = route({
     if (named === undefined)
       throw new ApiError(400, 'badRequest', 'reference: must be one such as 4c604367-1');
     const reply = await inForce(() => controls.answer(id, { ...named, decision, author, reason }));
-    if (reply.kind === 'taken') return { reference, decision, author, reason, atMs: reply.order.atMs };
-    throw reply.kind === 'notAsked'
-      ? new ApiError(404, 'notFound', 'nobody is asked about this')
-      : new ApiError(409, 'refused', refusalWords(reply));
+    if (reply.kind === 'taken') {
+      const { order } = reply;
+      return { reference, decision, author, reason, atMs: order.atMs, order };
+    }
+    throw refusalOf(reply);
   },
 });
 
-function refusalWords(reply: Extract<AnswerReply, { kind: 'answered' | 'over' }>): string {
-  if (reply.kind === 'over') return 'it is not waited for any longer';
-  return `${reply.author} ${reply.decision === 'approve' ? 'approved' : 'vetoed'} it before`;
+function refusalOf(reply: Exclude<AnswerReply, { kind: 'taken' }>): ApiError {
+  if (reply.kind === 'notAsked') return new ApiError(404, 'notFound', 'nobody is asked about this');
+  if (reply.kind === 'over') return new ApiError(409, 'notWaiting', 'it is not waited for any longer');
+  const did = reply.decision === 'approve' ? 'approved' : 'vetoed';
+  return new ApiError(409, 'answeredBefore', `${reply.author} ${did} it before`);
 }
 
 const amount = z

@@ -1,5 +1,10 @@
 import { z } from 'zod';
-import { acknowledgementSchema, pauseSchema, silenceSchema } from '../../core/controls/controls.ts';
+import {
+  acknowledgementSchema,
+  operatorOrderReply,
+  pauseSchema,
+  silenceSchema,
+} from '../../core/controls/controls.ts';
 import { wouldHaveSchema } from '../../core/costs/would-have.ts';
 import { accountRowSchema } from '../../core/lines/account-row.ts';
 import { exchangeLinkSchema } from '../../core/lines/exchange-link.ts';
@@ -172,6 +177,7 @@ export const answerReply = named('Answer', () => ({
   author: z.string(),
   reason: z.string(),
   atMs: timeMs(),
+  order: operatorOrderReply.describe('As it is kept for the next poll.'),
 }));
 
 export const liftedReply = named('Lifted', () => ({
