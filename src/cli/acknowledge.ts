@@ -9,7 +9,7 @@ import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine } from './io.ts';
 import { type ControlFlags, printLifted } from './operate/controls.ts';
-import { isRefusal, sayOutOfReach, viewsOf, withDoor, withDoorPlace } from './operate/door.ts';
+import { isRefusal, liftAll, sayOutOfReach, viewsOf, withDoor, withDoorPlace } from './operate/door.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
 import { printListing } from './table.ts';
 
@@ -126,6 +126,6 @@ function list(io: CliIo, { json }: Flags, open: readonly Open[]): void {
 
 async function lift(io: CliIo, flags: Flags, door: Door, meant: readonly Acknowledgement[]): Promise<void> {
   const by = { author: authorOf(flags.author, io), reason: flags.reason ?? 'not seen to any more' };
-  const lifted = (await Promise.all(meant.map((one) => door.lift(one, by)))).flat();
+  const lifted = await liftAll(io, door, meant, by);
   printLifted(io, lifted, { json: flags.json, none: 'Nothing of it was acknowledged.' });
 }

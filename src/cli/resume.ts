@@ -3,9 +3,9 @@ import type { Door } from '../app.ts';
 import { type Control, hasExpired } from '../core/controls/controls.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
-import { type CliIo, printNote } from './io.ts';
+import { type CliIo, printNote, printWarning } from './io.ts';
 import { type ControlFlags, controlWords, printLifted } from './operate/controls.ts';
-import { sayOutOfReach, withDoor, withDoorPlace } from './operate/door.ts';
+import { liftAll, sayOutOfReach, withDoor, withDoorPlace } from './operate/door.ts';
 import { authorOf, nonEmpty } from './operate/values.ts';
 
 interface Flags extends Omit<ControlFlags, 'for' | 'list'> {
@@ -43,9 +43,12 @@ async function resume(io: CliIo, flags: Flags): Promise<void> {
   await withDoor(io, flags, { undone: 'nothing was lifted' }, async (door) => {
     const found = await meantBy(door, flags);
     if (found.length === 0 && account !== undefined) await door.view(account);
-    const lifted = (await Promise.all(found.map((control) => door.lift(control, by)))).flat();
+    const lifted = await liftAll(io, door, found, by);
     const nowMs = Date.now();
-    const rest = (await door.overview()).pauses.filter((pause) => !hasExpired(pause, nowMs));
+    // It is lifted, whatever becomes of the rest.
+    const now = await door.overview().catch(() => undefined);
+    if (now === undefined) printWarning(io, 'What else is paused cannot be read: look with status.');
+    const rest = now?.pauses.filter((pause) => !hasExpired(pause, nowMs)) ?? [];
     for (const pause of rest) printNote(io, `Still paused: ${controlWords(pause, nowMs)}.`);
     const others = 'Other instances that run stay paused';
     const reach = lifted.length === 0 ? {} : await sayOutOfReach(io, door, { done: 'has lifted it', others });

@@ -4,7 +4,7 @@ import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine } from './io.ts';
 import { type ControlFlags, printControls, printLifted } from './operate/controls.ts';
-import { sayOutOfReach, withDoor, withDoorPlace } from './operate/door.ts';
+import { liftAll, sayOutOfReach, withDoor, withDoorPlace } from './operate/door.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
 
 interface Flags extends ControlFlags {
@@ -89,7 +89,7 @@ async function lift(io: CliIo, flags: Flags): Promise<void> {
     const meant = silences.filter(
       (one) => one.accountId === (flags.account ?? null) && one.ruleId === ruleId && one.subject === subject,
     );
-    const lifted = (await Promise.all(meant.map((control) => door.lift(control, by)))).flat();
+    const lifted = await liftAll(io, door, meant, by);
     const others = 'Other instances that run stay silenced';
     const reach = lifted.length === 0 ? {} : await sayOutOfReach(io, door, { done: 'has lifted it', others });
     printLifted(io, lifted, { json: flags.json, none: 'There was no such silence.', reach });

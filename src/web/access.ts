@@ -187,11 +187,11 @@ export class AccessControl {
 
 const LOCAL: Identity = { name: 'this machine', isOwn: false, scopes: SCOPES, isLocal: true };
 
-/** A connection to an address of this machine comes from that address. What a proxy passes on is not from here. */
+/** What a proxy passes on is not from here. */
 function isFromThisMachine({ ip, socket }: FastifyRequest): boolean {
   const from = plainAddress(socket.remoteAddress ?? '');
   if (plainAddress(ip) !== from) return false;
-  return isLoopback(from) || from === plainAddress(socket.localAddress ?? '');
+  return isLoopback(from);
 }
 
 /** Value of `Retry-After`: seconds until one more token is judged. */

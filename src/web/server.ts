@@ -28,6 +28,7 @@ import { registerPage } from './page.ts';
 import { sendShared } from './parts.ts';
 import { SharedScrapes } from './scrapes.ts';
 import type { Readiness, WebSources } from './sources.ts';
+import { doorProof, PROOF_HEADER } from './token.ts';
 
 export interface WebOptions {
   /** Address to bind; other than loopback it needs `token` or `users`. */
@@ -298,11 +299,17 @@ async function registerAll(
 
 function registerHealth(
   app: FastifyInstance,
-  { metrics, readiness, onError, onRefused }: WebOptions,
+  { metrics, readiness, localToken, onError, onRefused }: WebOptions,
   control: AccessControl,
 ) {
   const open = { config: { access: 'open' } } as const;
-  app.get('/healthz', open, (_request, reply) => reply.type('text/plain').send('ok\n'));
+  app.get('/healthz', open, (request, reply) => {
+    const { nonce } = request.query as { readonly nonce?: unknown };
+    // Only who made the token can answer: a command tells the daemon from what took its port.
+    if (localToken !== undefined && typeof nonce === 'string' && /^[\w-]{16,64}$/.test(nonce))
+      reply.header(PROOF_HEADER, doorProof(localToken, nonce, boundPort(app.server.address())));
+    return reply.type('text/plain').send('ok\n');
+  });
   app.get('/readyz', open, async (request, reply) => {
     const found = await readinessInTime({ readiness, onError: (error) => onError?.(error) });
     // Every probe sees whether it is ready; only readers see why not.

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, createHmac, randomBytes } from 'node:crypto';
 
 /** Makes a token of 256 bits, with characters that need no quotes anywhere. */
 export function makeToken(): { readonly token: string; readonly tokenHash: string } {
@@ -9,4 +9,11 @@ export function makeToken(): { readonly token: string; readonly tokenHash: strin
 /** Hashes a token as in the config. Tokens are random, so a slow hash would only cost time. */
 export function tokenHashOf(token: string): string {
   return `sha256:${createHash('sha256').update(token).digest('hex')}`;
+}
+
+export const PROOF_HEADER = 'x-breakwater-proof';
+
+/** Proves that who listens at this port has the token, without showing it. */
+export function doorProof(token: string, nonce: string, port: number): string {
+  return createHmac('sha256', token).update(`breakwater door ${port} ${nonce}`).digest('hex');
 }

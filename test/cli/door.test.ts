@@ -1,7 +1,9 @@
-import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { chmod, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { EXIT } from '../../src/cli/exit-codes.ts';
 import { makeToken } from '../../src/web/token.ts';
@@ -10,7 +12,7 @@ import { move, ours, polls } from '../daemon/scene.ts';
 import { eventually, troubles } from '../daemon/world.ts';
 import { runCommandLine } from '../support/cli.ts';
 import { freePort } from '../support/redis.ts';
-import { expectEnd, expectOk, json, type OperatorWorld, openOperatorWorld } from './operator.ts';
+import { expectEnd, expectOk, json, type OperatorWorld, openOperatorWorld, pauseIn } from './operator.ts';
 
 /** Commands that change something are clients of a daemon: how they find it, and what they say if it does not do it. */
 
@@ -108,8 +110,10 @@ test('the file with the token is for its owner alone, and gone when the daemon h
   // Somebody opened it to others.
   await chmod(file, 0o644);
   const open = await cli(['resume', ...BY]);
-  expectEnd(open, EXIT.failed);
-  expect(open.stderr).toMatch(/others than you can read or have written the token in .*door/);
+  expectEnd(open, EXIT.unreachable);
+  expect(open.stderr).toMatch(
+    /door\S+ is not used: it is not a file with a token that only its owner can read/,
+  );
   expect(await world.state.controls.list()).toHaveLength(1);
   await daemon.stop('seen enough', 30_000);
   expect(await doors()).toEqual([]);
@@ -158,14 +162,14 @@ test('a daemon that hangs is found out within 3 s, and nothing is sent to it', a
       /nothing was \w+: the daemon at http:\S+ does not answer\. If it hangs, end its/,
     );
   }
-  expect(new Set(asked)).toEqual(new Set(['/healthz']));
+  expect(new Set(asked.map((target) => target.split('?')[0]))).toEqual(new Set(['/healthz']));
   expect(await world.state.controls.list()).toEqual([]);
 });
 
 test('a daemon that falls silent after it was asked leaves the outcome unknown', async () => {
   const { cli } = await openKept();
   const server = createServer((request, response) => {
-    if (request.url === '/healthz') response.end('ok\n');
+    if (request.url?.startsWith('/healthz') === true) response.end('ok\n');
     else request.socket.destroy();
   });
   const run = await timed(async () => cli(['pause', ...BY, '--url', await listening(server)]));
@@ -266,4 +270,81 @@ test('a daemon that starts anew writes a new token, and the one before is worth 
     'a pause',
     () => troubles(world.events),
   );
+});
+
+test('what another user put in the way is stepped over, and what took the port is told nothing', async () => {
+  const { world, start, cli, fileOf } = await openKept();
+  const asked: string[] = [];
+  const squatter = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url?.split('?')[0]} ${request.headers.authorization ?? ''}`);
+    response.setHeader('content-type', 'application/json');
+    response.end(request.url?.startsWith('/healthz') === true ? 'ok\n' : '{}');
+  });
+  const url = await listening(squatter);
+  await start({ roles: ['web'], ordinal: 1 });
+  const live = await fileOf();
+  // A daemon that was killed left it behind, and its port has another owner now.
+  const stale = live.replace(/-1\.json$/, '-0.json');
+  await writeFile(stale, JSON.stringify({ url, token: makeToken().token }), { mode: 0o600 });
+  expectOk(await cli(['pause', ...BY]));
+  expect(await world.state.controls.list()).toHaveLength(1);
+  // A pipe in place of a file, and a file for all.
+  await rm(stale);
+  execFileSync('mkfifo', ['-m', '600', stale]);
+  expectOk(await timed(() => cli(['resume', ...BY])));
+  await rm(stale);
+  await writeFile(stale, 'for all', { mode: 0o644 });
+  const warned = await cli(['pause', ...BY]);
+  expectOk(warned);
+  expect(warned.stderr).toContain('is not used');
+  await writeFile(live, JSON.stringify({ url, token: makeToken().token }), { mode: 0o600 });
+  const forged = await cli(['resume', ...BY]);
+  expectEnd(forged, EXIT.unreachable);
+  expect(forged.stderr).toMatch(/nothing was lifted: what answers at \S+ does not prove to be the daemon/);
+  expect(new Set(asked)).toEqual(new Set(['GET /healthz ']));
+  expect(await world.state.controls.list()).toHaveLength(1);
+});
+
+test('without what the daemon wrote down, the control token of the config goes to nobody unproven', async () => {
+  const tokens: (string | undefined)[] = [];
+  const squatter = createServer((request, response) => {
+    tokens.push(request.headers.authorization);
+    response.end('ok\n');
+  });
+  const url = await listening(squatter);
+  const web = `{ port: ${new URL(url).port}, controlToken: { env: CONTROL } }`;
+  const { cli } = await openKept({ web });
+  const run = await cli(['pause', ...BY], { CONTROL: 'a-control-token-of-this-test' });
+  expectEnd(run, EXIT.unreachable);
+  expect(run.stderr).toContain('does not prove to be the daemon of this config');
+  expect(tokens).toEqual([undefined]);
+});
+
+test('a resume that cannot look around afterwards still says that it lifted', async () => {
+  const { world, start, cli, fileOf } = await openKept();
+  const daemon = await start({ roles: ['web'] });
+  await pauseIn(world, null);
+  const real = JSON.parse(await readFile(await fileOf(), 'utf8')) as { url: string; token: string };
+  let isLifted = false;
+  // A proxy that loses every answer after the lift.
+  const proxy = createServer((request, response) => {
+    const { method = 'GET', url = '' } = request;
+    if (isLifted && !url.startsWith('/healthz')) return request.socket.destroy();
+    void (async () => {
+      const body = await text(request);
+      const answered = await fetch(`${daemon.webUrl()}${url}`, {
+        method,
+        headers: { authorization: `Bearer ${real.token}`, 'content-type': 'application/json' },
+        ...(method === 'GET' ? {} : { body }),
+      });
+      isLifted = method === 'DELETE';
+      response.writeHead(answered.status);
+      response.end(await answered.text());
+    })();
+    return undefined;
+  });
+  const run = await cli(['resume', ...BY, '--url', await listening(proxy)]);
+  expect(run.stdout).toBe('Lifted: pause of every account.\n');
+  expect(run.stderr).toContain('What else is paused cannot be read');
+  expect([run.exitCode, await world.state.controls.list()]).toEqual([EXIT.failed, []]);
 });

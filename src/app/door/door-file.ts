@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import { constants } from 'node:fs';
-import { open, readdir, realpath } from 'node:fs/promises';
+import { constants, type Stats } from 'node:fs';
+import { lstat, open, readdir, realpath } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
+import { isLoopback } from '../../core/text/loopback.ts';
 import { createMirrorDirectory } from '../../state/mirror/mirror-directory.ts';
 import { readJson } from '../../state/read-json.ts';
 import { makeToken } from '../../web/token.ts';
-import { problem } from '../place-config.ts';
 
 // The daemon writes where its door is, and a token for it, into a file that only its own user can read. So a command on
 // this machine needs no more than the config: who can read the file could as well replace the daemon.
@@ -30,20 +30,31 @@ const FOLDER = 'door';
 const MOST_BYTES = 1000;
 const OTHERS_MAY = 0o077;
 
+interface Folder {
+  readonly path: string;
+  /** Root reads there what the daemon's user wrote. Elsewhere everybody may make a folder. */
+  readonly isKept: boolean;
+}
+
 /** The first one that can be written is used: what is kept, else what the system clears. */
-function foldersOf({ mirror, env }: DoorFilePlace, further: readonly string[] = []): readonly string[] {
+function foldersOf({ mirror, env }: DoorFilePlace, further: readonly string[] = []): readonly Folder[] {
   const { STATE_DIRECTORY: kept = '', XDG_RUNTIME_DIR: runtime = '' } = env;
   const parents = [mirror, kept.split(':')[0], ...further].filter((one) => one !== undefined && one !== '');
   const own = process.getuid?.() ?? 'own';
   return [
-    ...parents.map((parent) => path.join(parent ?? '', FOLDER)),
-    ...(runtime === '' ? [] : [path.join(runtime, 'breakwater-door')]),
-    path.join(tmpdir(), `breakwater-door-${own}`),
+    ...parents.map((parent) => ({ path: path.join(parent ?? '', FOLDER), isKept: true })),
+    ...(runtime === '' ? [] : [{ path: path.join(runtime, 'breakwater-door'), isKept: false }]),
+    { path: path.join(tmpdir(), `breakwater-door-${own}`), isKept: false },
   ];
 }
 
 function markOf(configFile: string): string {
   return createHash('sha256').update(configFile).digest('hex').slice(0, 16);
+}
+
+/** A server that listens everywhere is reached on this machine. */
+export function reachable(url: string): string {
+  return url.replace(/\/\/(0\.0\.0\.0|\[::\]):/, '//127.0.0.1:');
 }
 
 /** The file of one process. Its token is made anew at each start. */
@@ -61,9 +72,12 @@ export class DoorFile {
   /** @throws the error of the last folder, if none can be written */
   async write(url: string): Promise<void> {
     let failure: unknown;
-    for (const folder of foldersOf(this.#place)) {
+    for (const { path: folder } of foldersOf(this.#place)) {
       try {
-        await createMirrorDirectory(folder).write(this.#name, JSON.stringify({ url, token: this.token }));
+        await createMirrorDirectory(folder).write(
+          this.#name,
+          JSON.stringify({ url: reachable(url), token: this.token }),
+        );
         this.#written = folder;
         return;
       } catch (error) {
@@ -82,37 +96,56 @@ export class DoorFile {
   }
 }
 
-/** The doors that processes with this config have written down. @throws `door-file-open` if others can read one */
-export async function readDoorFiles(place: DoorFilePlace): Promise<readonly FoundDoor[]> {
+export interface DoorFiles {
+  readonly doors: readonly FoundDoor[];
+  /** Files that are not used, each with the reason, for people. */
+  readonly faults: readonly string[];
+}
+
+/** The doors that processes with this config have written down. Nothing that another user put there is an obstacle. */
+export async function readDoorFiles(place: DoorFilePlace): Promise<DoorFiles> {
   const written = path.resolve(place.configFile);
   const marks = [written, await realpath(written).catch(() => written)].map(markOf);
   const doors: FoundDoor[] = [];
+  const faults: string[] = [];
   for (const folder of foldersOf(place, [STATE_DIRECTORY])) {
-    const names = await readdir(folder).catch(() => []);
+    if (!(await isPrivate(folder))) continue;
+    const names = await readdir(folder.path).catch(() => []);
     for (const name of names.toSorted((a, b) => (a < b ? -1 : 1))) {
       if (!marks.some((mark) => name.startsWith(`${mark}-`)) || !name.endsWith('.json')) continue;
-      const text = await readOwn(path.join(folder, name));
+      const file = path.join(folder.path, name);
+      const text = await readPrivate(file, folder);
       const door = text === undefined ? undefined : readJson(doorSchema, text);
-      if (door !== undefined) doors.push(door);
+      if (door !== undefined && isLoopback(new URL(door.url).hostname)) doors.push(door);
+      else faults.push(`${file} is not used: it is not a file with a token that only its owner can read`);
     }
   }
-  return doors;
+  return { doors, faults };
 }
 
-/** undefined: it is gone, or of a user who keeps this one out. Root reads everybody's. */
-async function readOwn(file: string): Promise<string | undefined> {
+type Owned = Pick<Stats, 'uid' | 'mode'>;
+
+/** Whether this user owns it, or root reads what a daemon keeps; and nobody else can read or replace it. */
+function isOwn({ uid, mode }: Owned, { isKept }: Folder): boolean {
+  const own = process.getuid?.();
+  return own === undefined || ((uid === own || (own === 0 && isKept)) && (mode & OTHERS_MAY) === 0);
+}
+
+async function isPrivate(folder: Folder): Promise<boolean> {
+  const found = await lstat(folder.path).catch(() => undefined);
+  return found?.isDirectory() === true && isOwn(found, folder);
+}
+
+/** undefined: it is gone, no file, or others can read it. */
+async function readPrivate(file: string, folder: Folder): Promise<string | undefined> {
   // Neither follows a link nor waits for what is no file.
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const handle = await open(file, flags).catch(() => undefined);
   if (handle === undefined) return undefined;
   try {
-    const { uid, mode, size } = await handle.stat();
-    const own = process.getuid?.();
-    if (own !== undefined && ((own !== 0 && uid !== own) || (mode & OTHERS_MAY) !== 0)) {
-      const cure = 'Remove it, and restart the daemon: it makes a new token.';
-      throw problem('door-file-open', `others than you can read or have written the token in ${file}`, cure);
-    }
-    return size > MOST_BYTES ? undefined : await handle.readFile('utf8');
+    const found = await handle.stat();
+    if (!found.isFile() || !isOwn(found, folder) || found.size > MOST_BYTES) return undefined;
+    return await handle.readFile('utf8');
   } finally {
     await handle.close();
   }

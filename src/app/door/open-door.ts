@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import { z } from 'zod';
 import type { WebSettings } from '../../config/web.ts';
@@ -10,6 +11,7 @@ import {
   type Silence,
   silenceSchema,
 } from '../../core/controls/controls.ts';
+import { isLoopback } from '../../core/text/loopback.ts';
 import { type AccountView, accountSchema } from '../../core/view/account-view.ts';
 import {
   accountsReply,
@@ -19,8 +21,9 @@ import {
   overview,
   rowsReply,
 } from '../../web/api/schemas.ts';
+import { doorProof, PROOF_HEADER } from '../../web/token.ts';
 import { type PlaceConfig, readForUrl, readPlaceConfig } from '../place-config.ts';
-import { type FoundDoor, readDoorFiles } from './door-file.ts';
+import { reachable, readDoorFiles } from './door-file.ts';
 
 /** Where a daemon is looked for. */
 export interface DoorPlace {
@@ -104,29 +107,37 @@ export class DoorError extends Error {
 const ALIVE_MS = 2_000;
 const ANSWER_MS = 5_000;
 
-/** Finds the daemon. @throws DoorError; an Error with a `cure`: `config-refused`, `door-file-open` */
+/** Finds the daemon. @throws DoorError; an Error with a `cure`: `config-refused` */
 export async function openDoor(place: DoorPlace): Promise<Door> {
   const { found, refusal } = placeConfig(place);
-  const candidates = await candidatesOf(place, found);
-  const lives = await Promise.all(candidates.map(({ url }) => lifeOf(url, ALIVE_MS)));
-  const open = candidates.find((_, index) => lives[index] === 'alive');
-  if (open !== undefined) {
-    return { ...doorAt(open), ...(found.fault === undefined ? {} : { fault: found.fault }) };
-  }
-  const hung = candidates.find((_, index) => lives[index] === 'silent');
-  if (hung !== undefined) {
+  const { candidates, faults } = await candidatesOf(place, found);
+  const lives = await Promise.all(candidates.map(lifeOf));
+  const named = (life: Life): Candidate | undefined => candidates.find((_, index) => lives[index] === life);
+  const open = named('alive');
+  const said = [...(found.fault === undefined ? [] : [found.fault]), ...faults.map((words) => `${words}.`)];
+  const fault = said.length === 0 ? {} : { fault: said.join(' ') };
+  if (open !== undefined) return { ...doorAt(open), ...fault };
+  const hung = named('silent');
+  if (hung !== undefined)
     throw new DoorError('silent', `the daemon at ${hung.url} does not answer`, HUNG_CURE);
-  }
   const [nearest] = candidates.toReversed();
   if (nearest === undefined && refusal !== undefined) throw refusal;
-  const where = nearest === undefined ? 'on this machine' : `at ${nearest.url}`;
-  throw new DoorError('unreachable', `no daemon answers ${where}`, unreachableCure(place, found));
+  const strange = named('unproven');
+  const words =
+    strange === undefined
+      ? `no daemon answers ${nearest === undefined ? 'on this machine' : `at ${nearest.url}`}`
+      : `what answers at ${strange.url} does not prove to be the daemon of this config`;
+  throw new DoorError(
+    'unreachable',
+    words,
+    [...faults.map((one) => `${one}.`), cureOf(place, found)].join(' '),
+  );
 }
 
 const HUNG_CURE =
   'If it hangs, end its process (SIGTERM, or systemctl stop breakwater): orders at the exchange stay.';
 
-function unreachableCure({ url }: DoorPlace, { web }: PlaceConfig): string {
+function cureOf({ url }: DoorPlace, { web }: PlaceConfig): string {
   if (url !== undefined) return 'It is asked where --url says.';
   const own =
     web === undefined
@@ -150,30 +161,39 @@ function placeConfig({ config, url, token, env }: DoorPlace): {
   }
 }
 
-type Candidate = Omit<FoundDoor, 'token'> & { readonly token?: string | undefined };
+interface Candidate {
+  readonly url: string;
+  readonly token: string | undefined;
+  /**
+   * What it proves itself with, before anything is said to it. null: it cannot, as it wrote nothing down for this user:
+   * anybody may have taken its port. undefined: it needs not, as somebody named it, or it is on another machine.
+   */
+  readonly proof?: string | null;
+}
 
-async function candidatesOf(place: DoorPlace, { web, redis }: PlaceConfig): Promise<readonly Candidate[]> {
+async function candidatesOf(place: DoorPlace, { web, redis }: PlaceConfig) {
   const { config, url, token, env } = place;
-  const written =
-    config === undefined ? [] : await readDoorFiles({ configFile: config, mirror: redis?.mirror, env });
-  const doors = written.map((door) => ({ url: reachable(door.url), token: door.token }));
-  const ownToken = (web?.controlToken ?? web?.token)?.reveal();
+  const isEnough = config === undefined || (url !== undefined && token !== undefined);
+  const { doors, faults } = isEnough
+    ? { doors: [], faults: [] }
+    : await readDoorFiles({ configFile: config, mirror: redis?.mirror, env });
+  const found: Candidate[] = doors
+    .filter((door) => url === undefined || door.url === url)
+    .map((door) => ({ url: door.url, token: token ?? door.token, proof: door.token }));
   const asked = url ?? addressOf(web);
-  const isWritten = doors.some((door) => door.url === asked);
-  const configured = asked === undefined || isWritten ? [] : [{ url: asked, token: ownToken }];
-  const found = url === undefined ? doors : doors.filter((door) => door.url === url);
-  return [...found, ...configured].map((one) => ({ url: one.url, token: token ?? one.token }));
+  const ownToken = token ?? (web?.controlToken ?? web?.token)?.reveal();
+  if (asked !== undefined) {
+    const isProof = url === undefined && isLoopback(new URL(asked).hostname);
+    found.push({ url: asked, token: ownToken, ...(isProof ? { proof: null } : {}) });
+  }
+  return { candidates: found, faults };
 }
 
 /** undefined: its address is not known. */
-export function addressOf(web: WebSettings | undefined): string | undefined {
+function addressOf(web: WebSettings | undefined): string | undefined {
   if (web === undefined || web.port === 0) return undefined;
   const { host, port } = web;
   return reachable(`http://${isIPv6(host) ? `[${host}]` : host}:${port}`);
-}
-
-function reachable(url: string): string {
-  return url.replace(/\/\/(0\.0\.0\.0|\[::\]):/, '//127.0.0.1:');
 }
 
 interface Asking {
@@ -292,12 +312,18 @@ async function answerOf(url: string, timeoutMs: number, init: RequestInit): Prom
   }
 }
 
-/** Tokens go only to a server that at least says it is alive. `silent`: something is there that does not say so. */
-async function lifeOf(base: string, timeoutMs: number): Promise<'alive' | 'silent' | 'nobody'> {
+type Life = 'alive' | 'unproven' | 'silent' | 'nobody';
+
+/** Tokens go only to a server that says it is alive, and proves it. `silent`: it does not say so. */
+async function lifeOf({ url, proof }: Candidate): Promise<Life> {
+  const nonce = randomBytes(16).toString('base64url');
   try {
-    const bounds = { redirect: 'error', signal: AbortSignal.timeout(timeoutMs) } as const;
-    const response = await fetch(`${base}/healthz`, bounds);
-    return response.ok && (await response.text()) === 'ok\n' ? 'alive' : 'silent';
+    const bounds = { redirect: 'error', signal: AbortSignal.timeout(ALIVE_MS) } as const;
+    const response = await fetch(`${url}/healthz?nonce=${nonce}`, bounds);
+    if (!response.ok || (await response.text()) !== 'ok\n') return 'silent';
+    if (proof === undefined) return 'alive';
+    const wanted = proof === null ? undefined : doorProof(proof, nonce, Number(new URL(url).port));
+    return response.headers.get(PROOF_HEADER) === wanted ? 'alive' : 'unproven';
   } catch (error) {
     return (error as Error).name === 'TimeoutError' ? 'silent' : 'nobody';
   }

@@ -5,7 +5,7 @@ import type { QueueFigures } from '../../telemetry/record.ts';
 import type { LinkDesk } from '../../web/links.ts';
 import { pageDirectory } from '../../web/page.ts';
 import type { QueueLine, ViewSource } from '../../web/sources.ts';
-import type { Base } from '../open-base.ts';
+import { type Base, canGoAlone } from '../open-base.ts';
 import { readVersion } from '../read-version.ts';
 import type { StressSchedule } from '../scheduled-stress/stress-schedule.ts';
 import { createDepositDesk } from './deposit-desk.ts';
@@ -34,6 +34,8 @@ export function webContent(base: Base, stress: StressSchedule): WebContent {
   process.metrics.budgets(() => accounts.budgets());
   const views = createViewSource({ store: state.store, accounts, clock });
   const isAlone = (): boolean => state.standby?.isAlone === true;
+  // A process that neither polls nor acts has others, of which it does not know.
+  const mayBeAlone = canGoAlone(base.roles);
   const readiness = readinessIn(base);
   return {
     metrics: process.metrics,
@@ -63,7 +65,8 @@ export function webContent(base: Base, stress: StressSchedule): WebContent {
         startedAtMs: clock.nowMs(),
         readiness,
         degraded: () => process.metrics.degraded(),
-        reachesAll: () => base.isObeyed() && (!isAlone() || state.standby?.hasCompany !== true),
+        reachesAll: () =>
+          base.isObeyed() && (!isAlone() || (mayBeAlone && state.standby?.hasCompany !== true)),
         quietHours: () => base.quiet.now(),
         queues: async () =>
           (await readQueues(queues, clock)).map(([queue, figures]) => queueLine(queue, figures, clock)),

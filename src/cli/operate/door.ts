@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { Door, DoorError } from '../../app.ts';
+import type { Control } from '../../core/controls/controls.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -139,4 +140,24 @@ export async function sayOutOfReach(
     `Only the daemon at ${door.base} ${words.done}. ${words.others} until Redis is back, or if they have another operators.key: ask each of them with --url.`,
   );
   return { onlyAt: door.base };
+}
+
+/** Lifts each of them. What fails after the first was lifted is a warning: that one is lifted. */
+export async function liftAll(
+  io: CliIo,
+  door: Door,
+  controls: readonly Control[],
+  by: Parameters<Door['lift']>[1],
+): Promise<readonly Control[]> {
+  const lifted: Control[] = [];
+  for (const control of controls) {
+    try {
+      lifted.push(...(await door.lift(control, by)));
+    } catch (error) {
+      if (lifted.length === 0 || !isDoorError(error)) throw error;
+      io.setExitCode(EXIT.failed);
+      printWarning(io, `Perhaps not lifted: ${control.kind} ${control.id}: ${error.message}.`);
+    }
+  }
+  return lifted;
 }
