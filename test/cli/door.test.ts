@@ -1,9 +1,10 @@
-import { execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { chmod, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { EXIT } from '../../src/cli/exit-codes.ts';
 import { makeToken } from '../../src/web/token.ts';
@@ -290,7 +291,7 @@ test('what another user put in the way is stepped over, and what took the port i
   expect(await world.state.controls.list()).toHaveLength(1);
   // A pipe in place of a file, and a file for all.
   await rm(stale);
-  execFileSync('mkfifo', ['-m', '600', stale]);
+  await promisify(execFile)('mkfifo', ['-m', '600', stale]);
   expectOk(await timed(() => cli(['resume', ...BY])));
   await rm(stale);
   await writeFile(stale, 'for all', { mode: 0o644 });
