@@ -87,8 +87,7 @@ export function asLearnedInFavour(market: MarketSettings, state: Taught): Market
 /** `beyond`: how far the last price lies beyond the mark, as was shown. */
 function allowing(market: MarketSettings, learned = 0, beyond = 0): MarketSettings {
   const allowed = Math.max(learned, market.basisAllowance) + Math.max(0, beyond);
-  const basisAllowance = Math.max(market.basisAllowance, Math.min(allowed, LARGEST_BASIS));
-  return basisAllowance > market.basisAllowance ? { ...market, basisAllowance } : market;
+  return { ...market, basisAllowance: Math.max(market.basisAllowance, Math.min(allowed, LARGEST_BASIS)) };
 }
 
 /** Factor by which an allowance grows if an order placed with it was still inverted, up to `LARGEST_BASIS`. */
