@@ -8,6 +8,7 @@ import type {
   FullExchange,
   OrderStatus,
   PlacedOrder,
+  PlacedOrderReply,
   ReadOutcome,
   RecordList,
   SpotOrderRecord,
@@ -25,7 +26,6 @@ import { readDatedOrders } from './schemas/read-order-history.ts';
 import {
   NO_RECORDS,
   type Parsed,
-  type PlacedOrderReply,
   readCreditLines,
   readDepositLink,
   readLastPrices,

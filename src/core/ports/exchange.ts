@@ -1,14 +1,17 @@
 import type { DecimalString } from '../quantities/decimal.ts';
+import type { OutputOf } from '../schema/parts.ts';
+import type { Enumerated } from './exchange-fields.ts';
+import type {
+  creditLineReader,
+  placedOrderReader,
+  positionReader,
+  spotOrderReader,
+  transferReader,
+} from './exchange-records.ts';
 
-/**
- * Validated records, and outcomes instead of exceptions; plain JSON, so that they can be stored, replayed and audited.
- * Field names and units are the API's (specification section 2); times are Unix seconds.
- */
+/** Validated records, and outcomes instead of exceptions; plain JSON, so that they can be stored, replayed and audited. */
 
-/** A value of an open enumeration: documented, or kept verbatim and marked as unknown. */
-export type Enumerated<T extends string | number> =
-  | { readonly known: true; readonly value: T }
-  | { readonly known: false; readonly raw: string | number };
+export type { Enumerated };
 
 export type OrderSide = 'buy' | 'sell';
 export type PositionSide = 'LONG' | 'SHORT' | 'BOTH';
@@ -18,111 +21,24 @@ export type OrderType = 'spot' | 'margin' | 'futures';
 export type OrderStatus = 'NEW' | 'PARTIALLY_FILLED' | 'FILLED' | 'CANCELLED';
 export type TransferMethod = 'deposit' | 'withdrawal';
 
-/** A position as the exchange sent it (specification 2.4). Absent optional fields were not sent: unknown, not zero. */
-export interface PositionRecord {
-  readonly positionId: string;
-  readonly market: string;
-  readonly openDate?: number;
-  readonly modifyDate?: number;
-  /** Signed as received: negative for a short in one-way mode on exchanges that sign it. */
-  readonly amount: DecimalString;
-  readonly basePrice?: DecimalString;
-  /** `null`: the exchange says there is none. Absent: not sent. */
-  readonly liquidationPrice?: DecimalString | null;
-  readonly liquidationState?: Enumerated<LiquidationState> | null;
-  readonly pnl?: DecimalString;
-  readonly pnlPercent?: DecimalString;
-  readonly margin?: DecimalString;
-  readonly freeMargin?: DecimalString;
-  readonly funding?: DecimalString;
-  readonly unrealizedFunding?: DecimalString;
-  readonly unrealizedPnl?: DecimalString;
-  /** `null`: none attached. Absent: not sent. */
-  readonly tpsl?: PositionTpsl | null;
-  readonly positionSide?: Enumerated<PositionSide>;
+/** A position as the exchange sent it. */
+export interface PositionRecord extends OutputOf<typeof positionReader> {
   /** It has no `positionSide`, and its market may have another position. Absent: false. */
   readonly sideDoubtful?: true;
 }
 
-export interface PositionTpsl {
-  readonly takeProfitId?: string;
-  readonly takeProfit?: DecimalString;
-  readonly stopLossId?: string;
-  readonly stopLoss?: DecimalString;
-}
+export type CreditLineRecord = OutputOf<typeof creditLineReader>;
+export type TransferRecord = OutputOf<typeof transferReader>;
 
-/** Specification 2.5, LTVs in the exchange's unit as received (percent or fraction). */
-export interface CreditLineRecord {
-  readonly asset: string;
-  readonly amount: DecimalString;
-  readonly totalFunding?: DecimalString;
-  readonly currentLtv?: DecimalString;
-  readonly initialLtv?: DecimalString;
-  readonly marginCallLtv?: DecimalString;
-  readonly liquidationLtv?: DecimalString;
-  readonly createdAt: number;
+export type PositionTpsl = NonNullable<PositionRecord['tpsl']>;
+export type TransferPartial = NonNullable<TransferRecord['partial']>;
+
+export interface SpotOrderRecord extends OutputOf<typeof spotOrderReader> {
+  readonly market: string;
 }
 
 /** Specification 2.6: available balance per asset; an absent asset has zero. `null`: could not be read. */
 export type MainBalance = Readonly<Record<string, DecimalString | null>>;
-
-/** Specification 2.3. Contains personal data: address, memo, description, chain ids; see `knownTransfers`. */
-export interface TransferRecord {
-  readonly transactionId?: string;
-  readonly uniqueId?: string | null;
-  readonly createdAt: number;
-  readonly ticker: string;
-  readonly currency?: string;
-  readonly method: Enumerated<TransferMethod>;
-  readonly amount: DecimalString;
-  readonly fee?: DecimalString;
-  /** The exchange's code as received; one table of the client has the names. */
-  readonly status: number;
-  readonly network?: string | null;
-  readonly address?: string;
-  readonly memo?: string;
-  readonly description?: string;
-  readonly transactionHash?: string;
-  readonly partial?: TransferPartial;
-  readonly confirmations?: { readonly actual: number; readonly required: number };
-}
-
-export interface TransferPartial {
-  readonly requestAmount: DecimalString;
-  readonly processedAmount: DecimalString;
-  readonly processedFee: DecimalString;
-  readonly normalizeTransaction: string;
-}
-
-/** Specification 2.1. */
-export interface SpotOrderRecord {
-  readonly market: string;
-  readonly orderId: string;
-  readonly clientOrderId: string;
-  readonly side: Enumerated<OrderSide>;
-  readonly type: string;
-  readonly status: Enumerated<OrderStatus>;
-  readonly amount: DecimalString;
-  readonly price?: DecimalString;
-  readonly ctime: number;
-  readonly ftime?: number;
-  readonly dealStock?: DecimalString;
-  readonly dealMoney?: DecimalString;
-  readonly dealFee?: DecimalString;
-  readonly takerFee?: DecimalString;
-  readonly makerFee?: DecimalString;
-  readonly feeAsset?: string;
-  readonly postOnly?: boolean;
-  readonly ioc?: boolean;
-  readonly stp?: string;
-  readonly rpi?: boolean;
-  readonly reduceOnly?: boolean;
-  /** Sent by the live service only, for stops and orders of a position: trigger, time of activation, and side. */
-  readonly activationPrice?: DecimalString;
-  readonly activationCondition?: string;
-  readonly activated?: number;
-  readonly positionSide?: Enumerated<PositionSide>;
-}
 
 /** A list record that failed validation: where and why, never its values. */
 export interface SetAsideRecord {
@@ -162,38 +78,20 @@ export interface PositionList extends RecordList<PositionRecord> {
 /** The last price of each market, from public data that the specification does not have: never relied upon. */
 export type LastPrices = Readonly<Record<string, DecimalString>>;
 
-/** Specification 2.2, as confirmed by the exchange. */
-export interface PlacedOrder {
-  readonly orderId: string;
+export type PlacedOrderReply = OutputOf<typeof placedOrderReader>;
+
+/** An order as confirmed by the exchange. */
+export interface PlacedOrder
+  extends Pick<PlacedOrderReply, 'orderId' | 'market' | 'amount'>,
+    Readonly<PlacedOrderReply['optional']> {
   readonly clientOrderId: string;
   /** False if the reply did not repeat the client order id: contract drift. */
   readonly clientOrderIdEchoed: boolean;
-  readonly market: string;
   readonly side: OrderSide;
-  /** As received; `stop limit` for this endpoint. */
-  readonly type?: string;
   /** By what is left and dealt; as labelled only in a reply without these numbers. */
   readonly status: Enumerated<OrderStatus>;
-  readonly amount: DecimalString;
   /** The requested amount, if the exchange accepted another one (specification 4.4, rule 2). */
   readonly adjustedFrom?: DecimalString;
-  readonly left?: DecimalString;
-  readonly price?: DecimalString;
-  readonly activationPrice?: DecimalString;
-  readonly dealStock?: DecimalString;
-  readonly dealMoney?: DecimalString;
-  readonly dealFee?: DecimalString;
-  readonly timestamp?: number;
-  readonly positionSide?: Enumerated<PositionSide>;
-  readonly reduceOnly?: boolean;
-  /** Self-trade prevention mode, as received. */
-  readonly stp?: string;
-  /** Present if stopLoss or takeProfit was given. */
-  readonly oto?: {
-    readonly otoId?: string;
-    readonly stopLoss?: DecimalString;
-    readonly takeProfit?: DecimalString;
-  };
 }
 
 /** Whether the request may have changed anything at the exchange. */

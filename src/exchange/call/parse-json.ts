@@ -1,11 +1,4 @@
-/** A JSON number as written; `JSON.parse` alone would lose digits and trailing zeros. */
-export class NumberText {
-  readonly source: string;
-
-  constructor(source: string) {
-    this.source = source;
-  }
-}
+import { NumberText } from '../../core/ports/exchange-fields.ts';
 
 const BYTE_ORDER_MARK = /^\uFEFF/;
 

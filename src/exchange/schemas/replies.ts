@@ -1,8 +1,10 @@
+import type { z } from 'zod';
 import type {
   CreditLineRecord,
   LastPrices,
   MainBalance,
   OpeningPosition,
+  PlacedOrderReply,
   PositionList,
   PositionRecord,
   RecordList,
@@ -10,17 +12,16 @@ import type {
   SpotOrderRecord,
   TransferRecord,
 } from '../../core/ports/exchange.ts';
-import type { DecimalString } from '../../core/quantities/decimal.ts';
-import { isObject, parseJsonKeepingDigits, shapeOf } from '../call/parse-json.ts';
-import { asCount, asDecimal, asId, asName, isNone } from './fields.ts';
+import { asCount, asDecimal, asId, asName, isNone } from '../../core/ports/exchange-fields.ts';
 import {
   creditLineReader,
   placedOrderReader,
   positionReader,
-  type RecordReader,
   spotOrderReader,
   transferReader,
-} from './records.ts';
+} from '../../core/ports/exchange-records.ts';
+import type { DecimalString } from '../../core/quantities/decimal.ts';
+import { isObject, parseJsonKeepingDigits, shapeOf } from '../call/parse-json.ts';
 import { SetAside } from './set-aside.ts';
 
 /** A reply as read, or where it was not as documented. `flaws`: fields that could not be read, and count as left out. */
@@ -70,7 +71,7 @@ type Issues = readonly { readonly path: readonly PropertyKey[]; readonly message
 /** The record, `undefined` if it lacks what is needed of it; `issues`: what could not be read. */
 function readRecord<T>(
   item: Fields,
-  reader: RecordReader<T>,
+  reader: z.ZodType<T>,
 ): { readonly record: T | undefined; readonly issues: Issues } {
   const parsed = reader.safeParse(item);
   if (parsed.success) return { record: parsed.data, issues: [] };
@@ -85,7 +86,7 @@ function readRecord<T>(
 /** Reads a list. A bad record is set aside and the others are kept. */
 function readRecords<T>(
   items: readonly unknown[],
-  reader: RecordReader<T>,
+  reader: z.ZodType<T>,
   { at = '', passOver }: RecordsAt = {},
 ) {
   const records: T[] = [];
@@ -329,8 +330,6 @@ export function readSpotOrderPage(value: unknown): Parsed<Page<SpotOrderRecord>>
   }
   return { ok: true, value: { records, ...aside.asList(), received, longest }, ...flawed.asFlaws() };
 }
-
-export type PlacedOrderReply = ReturnType<typeof placedOrderReader.parse>;
 
 /** Specification 2.2. */
 export function readPlacedOrder(value: unknown): Parsed<PlacedOrderReply> {

@@ -1,16 +1,4 @@
 import { z } from 'zod';
-import type {
-  CreditLineRecord,
-  LiquidationState,
-  OrderSide,
-  OrderStatus,
-  PositionRecord,
-  PositionSide,
-  PositionTpsl,
-  SpotOrderRecord,
-  TransferMethod,
-  TransferRecord,
-} from '../../core/ports/exchange.ts';
 import {
   asEnumerated,
   booleanField,
@@ -18,6 +6,7 @@ import {
   dateField,
   decimalField,
   decimalOrNone,
+  defined,
   descriptive,
   enumeratedField,
   enumeratedOrNone,
@@ -32,18 +21,20 @@ import {
   textField,
   textOrNone,
   timeField,
-} from './fields.ts';
+} from './exchange-fields.ts';
 
-/** Checks and converts one record, or says where it is wrong. A field is optional if the record is of use without it. */
-export type RecordReader<T> = Pick<z.ZodType<T>, 'safeParse'>;
+/**
+ * The records of the exchange: each reader checks and converts one, or says where it is wrong. A field is optional if
+ * the record is of use without it. Field names and units are the API's (specification section 2); times are Unix seconds.
+ */
 
 const same = <T extends string>(...values: readonly T[]) =>
   asEnumerated<T>(Object.fromEntries(values.map((value) => [value, value])));
-const sideField = enumeratedField<OrderSide>(same('buy', 'sell'));
-const positionSideField = enumeratedField<PositionSide>(same('LONG', 'SHORT', 'BOTH'));
-const asLiquidationState = same<LiquidationState>('margin_call', 'liquidation');
+const sideField = enumeratedField(same('buy', 'sell'));
+const positionSideField = enumeratedField(same('LONG', 'SHORT', 'BOTH'));
+const asLiquidationState = same('margin_call', 'liquidation');
 const orderStatusField = enumeratedField(
-  asEnumerated<OrderStatus>({
+  asEnumerated({
     NEW: 'NEW',
     PARTIALLY_FILLED: 'PARTIALLY_FILLED',
     FILLED: 'FILLED',
@@ -51,7 +42,7 @@ const orderStatusField = enumeratedField(
     CANCELED: 'CANCELLED',
   }),
 );
-const methodField = enumeratedField(asEnumerated<TransferMethod>({ 1: 'deposit', 2: 'withdrawal' }));
+const methodField = enumeratedField(asEnumerated({ 1: 'deposit', 2: 'withdrawal' }));
 
 /** The filled part of an order, in either spelling. */
 const deals = {
@@ -71,9 +62,7 @@ const tpsl = objectField({
   takeProfit: optional(decimalOrNone),
   stopLossId: optional(idOrNone),
   stopLoss: optional(decimalOrNone),
-}).transform(
-  (fields): PositionTpsl => withoutNulls(fields, ['takeProfitId', 'takeProfit', 'stopLossId', 'stopLoss']),
-);
+}).transform(present);
 
 /** An empty object may be written as `[]`. */
 const tpslOrNone = z.pipe(
@@ -83,27 +72,17 @@ const tpslOrNone = z.pipe(
 
 const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
 
-type WithoutNulls<T, K extends keyof T> = {
-  [P in keyof T]: P extends K ? Exclude<T[P], null> : T[P];
-};
-
-function withoutNulls<T extends object, K extends keyof T>(
-  fields: T,
-  keys: readonly K[],
-): WithoutNulls<T, K> {
-  for (const key of keys) if (fields[key] === null) delete fields[key];
-  return fields as WithoutNulls<T, K>;
-}
-
-/** Specification 2.4. */
-export const positionReader: RecordReader<PositionRecord> = compiled(
+/** Specification 2.4. Absent optional fields were not sent: unknown, not zero. */
+export const positionReader = compiled(
   z.object({
     positionId: idField,
     market: nameField,
     openDate: optional(dateField),
     modifyDate: optional(timeField),
+    /** Signed as received: negative for a short in one-way mode on exchanges that sign it. */
     amount: decimalField,
     basePrice: optional(decimalField),
+    /** `null`: the exchange says there is none. Absent: not sent. */
     liquidationPrice: optional(decimalOrNone),
     liquidationState: optional(enumeratedOrNone(asLiquidationState)),
     pnl: optional(decimalField),
@@ -113,6 +92,7 @@ export const positionReader: RecordReader<PositionRecord> = compiled(
     funding: optional(decimalField),
     unrealizedFunding: optional(decimalField),
     unrealizedPnl: optional(decimalField),
+    /** `null`: none attached. Absent: not sent. */
     tpsl: optional(tpslOrNone),
     positionSide: optional(positionSideField),
   }),
@@ -132,8 +112,8 @@ function withoutPercent(item: unknown): unknown {
   return Object.fromEntries(read.filter(([, value]) => value !== undefined));
 }
 
-/** Specification 2.5. */
-export const creditLineReader: RecordReader<CreditLineRecord> = z.preprocess(
+/** Specification 2.5, LTVs in the exchange's unit as received (percent or fraction). */
+export const creditLineReader = z.preprocess(
   withoutPercent,
   z.object({
     asset: nameField,
@@ -156,8 +136,11 @@ const partial = objectField({
 
 const confirmations = objectField({ actual: optional(countField), required: optional(countField) });
 
-/** Specification 2.3; `unique_id` and `transaction_id` also in the live spelling. */
-export const transferReader: RecordReader<TransferRecord> = z
+/**
+ * Specification 2.3; `unique_id` and `transaction_id` also in the live spelling. Contains personal data: address, memo,
+ * description, chain ids; see `knownTransfers`.
+ */
+export const transferReader = z
   .object({
     transaction_id: descriptive(nameField),
     transactionId: descriptive(nameField),
@@ -169,6 +152,7 @@ export const transferReader: RecordReader<TransferRecord> = z
     method: methodField,
     amount: decimalField,
     fee: optional(decimalField),
+    /** The exchange's code as received; one table of the client has the names. */
     status: countField,
     network: optional(textOrNone),
     address: descriptive(textField),
@@ -178,18 +162,17 @@ export const transferReader: RecordReader<TransferRecord> = z
     details: descriptive(z.union([objectField({ partial: descriptive(partial) }), z.tuple([])])),
     confirmations: descriptive(confirmations),
   })
-  .transform((raw): TransferRecord => {
-    const uniqueId = raw.unique_id === undefined ? raw.uniqueId : raw.unique_id;
+  .transform((raw) => {
+    const { createdAt, ticker, method, amount, status, network } = raw;
     const { actual, required } = raw.confirmations ?? {};
     const details = Array.isArray(raw.details) ? undefined : raw.details;
     return {
-      createdAt: raw.createdAt,
-      ticker: raw.ticker,
-      method: raw.method,
-      amount: raw.amount,
-      status: raw.status,
-      ...(raw.network === undefined ? {} : { network: raw.network }),
-      ...(uniqueId === undefined ? {} : { uniqueId }),
+      createdAt,
+      ticker,
+      method,
+      amount,
+      status,
+      ...defined({ network, uniqueId: raw.unique_id === undefined ? raw.uniqueId : raw.unique_id }),
       ...present({
         transactionId: raw.transaction_id ?? raw.transactionId,
         currency: raw.currency,
@@ -205,7 +188,7 @@ export const transferReader: RecordReader<TransferRecord> = z
   });
 
 /** Specification 2.1, in either spelling, without the market, which is the key of the list that holds the record. */
-export const spotOrderReader: RecordReader<Omit<SpotOrderRecord, 'market'>> = z
+export const spotOrderReader = z
   .object({
     id: optional(idField),
     order_id: optional(idField),
@@ -228,12 +211,13 @@ export const spotOrderReader: RecordReader<Omit<SpotOrderRecord, 'market'>> = z
     stp: optional(textField),
     rpi: optional(booleanField),
     reduceOnly: optional(booleanField),
+    /** Sent by the live service only, for stops and orders of a position: trigger, time of activation, and side. */
     activationPrice: optional(decimalField),
     activationCondition: optional(textField),
     activated: optional(timeField),
     positionSide: optional(positionSideField),
   })
-  .transform((raw, context): Omit<SpotOrderRecord, 'market'> => {
+  .transform((raw, context) => {
     const orderId = raw.id ?? raw.order_id ?? raw.orderId;
     const clientOrderId = raw.client_order_id ?? raw.clientOrderId;
     if (orderId === undefined) return missing(context, 'id', 'an id');

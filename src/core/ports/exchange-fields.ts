@@ -1,9 +1,21 @@
 import { z } from 'zod';
-import type { Enumerated } from '../../core/ports/exchange.ts';
-import { type DecimalString, isDecimalString } from '../../core/quantities/decimal.ts';
-import { NumberText } from '../call/parse-json.ts';
+import { type DecimalString, isDecimalString } from '../quantities/decimal.ts';
 
 /** Field types that check and convert in one pass over a reply. Issues say what was expected. */
+
+/** A JSON number as written; `JSON.parse` alone would lose digits and trailing zeros. */
+export class NumberText {
+  readonly source: string;
+
+  constructor(source: string) {
+    this.source = source;
+  }
+}
+
+/** A value of an open enumeration: documented, or kept verbatim and marked as unknown. */
+export type Enumerated<T extends string | number> =
+  | { readonly known: true; readonly value: T }
+  | { readonly known: false; readonly raw: string | number };
 
 /** Makes a field type from a function that returns `undefined` for values it does not accept. */
 function field<T>(expected: string, read: (value: unknown) => T | undefined) {
@@ -92,7 +104,7 @@ export type AsEnumerated<T extends string | number> = ((value: unknown) => Enume
   readonly documented: readonly string[];
 };
 
-export function asEnumerated<T extends string | number>(
+export function asEnumerated<const T extends string | number>(
   documented: Readonly<Record<string | number, T>>,
 ): AsEnumerated<T> {
   const known = new Map<string, Enumerated<T>>(
@@ -142,11 +154,17 @@ export const nullable = z.nullable;
 /** A descriptive field: `null` means the same as absent. */
 export const descriptive = <T extends z.ZodType>(type: T) => z.exactOptional(z.nullable(type));
 
+type Given<T, Not> = { [K in keyof T]?: Exclude<T[K], Not> };
+
 /** Copies the fields that are present; `null` counts as absent. */
-export function present<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], null | undefined> } {
+export const present = <T extends object>(fields: T) =>
+  defined(fields, (value) => value !== null) as Given<T, null | undefined>;
+
+/** Copies the fields that are present, `null` among them. */
+export function defined<T extends object>(fields: T, isGiven = (_value: unknown) => true) {
   const result: Partial<Record<keyof T, unknown>> = {};
   for (const key of Object.keys(fields) as (keyof T)[]) {
-    if (fields[key] !== undefined && fields[key] !== null) result[key] = fields[key];
+    if (fields[key] !== undefined && isGiven(fields[key])) result[key] = fields[key];
   }
-  return result as { [K in keyof T]?: Exclude<T[K], null | undefined> };
+  return result as Given<T, undefined>;
 }
