@@ -32,7 +32,7 @@ const ACTING = {
     "What happens when an order of ours must go (stale price, looser stop). `always`: all orders of that type in that market are cancelled, the owner's too, and ours are placed again. `never`: it stays, and the audit says so.",
   ),
   ownOrders: oneOf('possible', 'none').describe(
-    "Whether the account's owner may have orders of his own in a market, which a cancel takes down too. `possible`: where nothing is being reduced nothing is cancelled, and a standing stop that no longer fits stays. `none`: it is replaced, every 10 minutes at most.",
+    "Whether the account's owner may have orders of his own in a market, which a cancel takes down too. `possible`: where nothing is being reduced nothing is cancelled, and a standing stop that no longer fits stays. `none`: it is replaced, every 10 minutes at most, and where no position shows a liquidation price, standing stops are placed by `margin` and `freeMargin`, which orders of the owner would lower.",
   ),
   hedge: oneOf('net', 'perLeg').describe(
     'With both sides of a market open: `net`, our orders together never raise the net exposure, so only the larger side is reduced; `perLeg`, each side is reduced on its own.',

@@ -4,7 +4,7 @@ import type { Holdings } from './holdings.ts';
 
 /**
  * The config of a careful owner that fits the readings of a case. Whether the owner knows the margin model is a
- * separate factor.
+ * separate factor. No owner has orders; one of sixty markets says so, as only that gives such an account standing stops.
  */
 export function configOf(
   levels: Levels,
@@ -12,7 +12,8 @@ export function configOf(
   maintenance: number,
   namesMarginModel: boolean,
 ): string {
-  const coins = levels.account === 'sixty markets' ? coinsOf(levels) : coinsOf(levels).slice(0, TEN);
+  const isWide = levels.account === 'sixty markets';
+  const coins = isWide ? coinsOf(levels) : coinsOf(levels).slice(0, TEN);
   const markets = coins.map((coin) => {
     const { amountStep, priceStep, minAmount } = termsOf(coin, maintenance);
     return `  ${perpetual(coin.name)}: { amountStep: "${amountStep}", priceStep: "${priceStep}", minAmount: "${minAmount}", maintenanceMargin: ${100 * maintenance}% }`;
@@ -32,6 +33,6 @@ exchange:
 markets:
 ${markets.join('\n')}
 accounts:
-  - { id: desk, apiKey: { env: KEY }, apiSecret: { env: SECRET }, rules: [${rules}], watch: { positions: true, creditLine: ${hasLoan} }${holdings} }
+  - { id: desk, apiKey: { env: KEY }, apiSecret: { env: SECRET }, rules: [${rules}], watch: { positions: true, creditLine: ${hasLoan} }${holdings}${isWide ? ', acting: { ownOrders: none }' : ''} }
 `;
 }

@@ -70,7 +70,7 @@ export function readPositions(
     const { market } = position;
     const taken = readPosition(position, {
       margin: marginBehind(position, isWhole ? pool : unknown('listIncomplete'), settings),
-      jointPrice: jointLiquidationPrice(position, poolAtBest),
+      jointPrice: jointLiquidationPrice(position, poolAtBest, settings),
       motion: motionIn(forecasts, market),
       horizonMs,
     });

@@ -88,13 +88,16 @@ export function uniformDistance({ markets, pull }: Extract<JointPool, { kind: 'p
 export function jointLiquidationPrice(
   { direction, markPrice, liquidationDistance }: PositionQuantities,
   pool: Quantity<JointPool>,
+  { ownOrders }: Pick<AccountSettings, 'ownOrders'>,
 ): number | undefined {
   if (pool.kind !== 'value' || pool.value.kind === 'apart' || pool.value.markets.length === 1)
     return undefined;
   if (direction.kind !== 'value' || markPrice.kind !== 'value') return undefined;
   const { pull, markets } = pool.value;
-  // Without any liquidation price the pool is only estimated, too coarsely for a standing order.
-  if (!markets.some((market) => market.distance.kind === 'value')) return undefined;
+  // Without any liquidation price margin and free funds tell the pool, less what open orders reserve: with orders of
+  // the owner a stop would lie too near.
+  const isTold = markets.some((market) => market.distance.kind === 'value');
+  if (!isTold && ownOrders === 'possible') return undefined;
   const dir = direction.value === 'long' ? 1 : -1;
   if (pull * dir <= 0) return undefined;
   const distance = 1 / Math.abs(pull);

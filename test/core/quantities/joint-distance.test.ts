@@ -39,6 +39,9 @@ const accountOf = (
     at(0),
   );
 
+const jointPricesOf = ({ positions, pool, settings: own }: AccountQuantities) =>
+  positions.map((position) => jointLiquidationPrice(position, pool, own));
+
 const jointOf = (...args: Parameters<typeof accountOf>) => accountOf(...args).jointDistance;
 
 const value = (quantity: ReturnType<typeof jointOf>): number =>
@@ -175,10 +178,22 @@ describe('jointDistance', () => {
   test('the joint liquidation price is nearer than that of each position, except for a hedge, which has none', () => {
     const nine = Array.from({ length: 9 }, (_, index) => long(index, 0.6));
     const account = accountOf([...nine, short(9, 0.6)]);
-    const prices = account.positions.map((position) => jointLiquidationPrice(position, account.pool));
+    const prices = jointPricesOf(account);
     // Nine longs less one short, each counting 1 / 60 %.
     for (const price of prices.slice(0, 9)) expect(price).toBeCloseTo(100 * (1 - 0.6 / 8), 6);
     expect(prices[9]).toBeUndefined();
+  });
+
+  test('where no position shows a liquidation price, margin and free funds tell the joint one only without orders of the owner', () => {
+    const records = Array.from({ length: 60 }, (_, index) =>
+      long(index, 0, { liquidationPrice: null, margin: d('20'), freeMargin: d('300') }),
+    );
+    // 60 * 20 + 300 of 6000.
+    for (const price of jointPricesOf(accountOf(records, { ownOrders: 'none' })))
+      expect(price).toBeCloseTo(75, 6);
+    const used = records.map((record) => ({ ...record, freeMargin: d('0') }));
+    const untold = [accountOf(records, { ownOrders: 'possible' }), accountOf(used, { ownOrders: 'none' })];
+    for (const price of untold.flatMap(jointPricesOf)) expect(price).toBeUndefined();
   });
 
   test('margin in use gives no buffer when nothing is free: the equity may be far below it', () => {
@@ -234,8 +249,7 @@ describe('jointDistance', () => {
       accountOf([long(1, 0.3)]),
       accountOf([long(1, 0.3), long(2, 0.3)], { marginModel: 'isolated' }),
     ]) {
-      for (const position of account.positions)
-        expect(jointLiquidationPrice(position, account.pool)).toBeUndefined();
+      for (const price of jointPricesOf(account)) expect(price).toBeUndefined();
     }
   });
 
@@ -300,8 +314,7 @@ describe('jointDistance', () => {
     const hedge = short(1, 0.58);
     const account = accountOf([hidden, hedge], { bothSign: 'unsigned', holdings: { C0: 220 } });
     expect(account.pool.kind).toBe('unknown');
-    for (const position of account.positions)
-      expect(jointLiquidationPrice(position, account.pool)).toBeUndefined();
+    for (const price of jointPricesOf(account)) expect(price).toBeUndefined();
   });
 
   /** Bought at 100, now at 80: 2 % past its liquidation price. */

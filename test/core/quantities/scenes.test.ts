@@ -80,7 +80,7 @@ function linesOf(dice: Dice): readonly string[] {
       ),
     ),
     ...account.positions.flatMap((position) => {
-      const jointPrice = jointLiquidationPrice(position, pool);
+      const jointPrice = jointLiquidationPrice(position, pool, settings);
       const margin = marginBehind(position, pool, settings);
       return [
         fieldsIn('position', { account, position, motion, unprotectedMs }),
