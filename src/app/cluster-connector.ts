@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { AbstractConnector, Redis } from 'ioredis';
 import type { RedisHost } from '../config/redis-address.ts';
-import { type ReconnectPause, singleAttempt, type TlsTexts } from '../queues/connection.ts';
+import type { RedisTarget } from '../queues/connection.ts';
+import { type ReconnectPause, singleAttempt } from '../queues/connection.ts';
 import { type ContactProblem, contactProblem } from './contact-problem.ts';
 import { FollowingStreams } from './following-streams.ts';
 
@@ -19,16 +20,11 @@ export class NoClusterNodeError extends Error {
   }
 }
 
-export interface ClusterPlace {
+export interface ClusterPlace extends Pick<RedisTarget, 'username' | 'password' | 'family' | 'tls'> {
   /** Nodes to ask; at least one. */
   readonly nodes: readonly RedisHost[];
   /** A key of the wanted slot. */
   readonly key: string;
-  readonly username?: string;
-  readonly password?: string;
-  readonly family?: number;
-  /** Absent: no TLS. */
-  readonly tls?: TlsTexts;
 }
 
 /** A slower node counts as hung; the next one is asked. */

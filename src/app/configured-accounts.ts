@@ -1,6 +1,4 @@
 import type { CompiledAccount, CompiledConfig } from '../config/compiled-config.ts';
-import type { Clock, Random, Timers } from '../core/ports/clock.ts';
-import type { NonceStore } from '../core/ports/nonce-store.ts';
 import { type OperatorTrust, TRUSTING } from '../core/ports/operator-trust.ts';
 import type { RateLimitStore } from '../core/ports/rate-limit-store.ts';
 import { bucketOf } from '../core/ports/state-store.ts';
@@ -19,23 +17,17 @@ import { overrideLimits } from '../exchange/limits/rate-limit-table.ts';
 import type { AccountBook, WatchedAccount } from '../pipeline/pipeline-context.ts';
 import type { BudgetUse } from '../telemetry/record.ts';
 import { clientAccess, hasKey, NO_KEY, proxyOf, type Ways } from './client-access.ts';
-import { LastPriceReaders } from './last-price-readers.ts';
+import { LastPriceReaders, type ReaderParts } from './last-price-readers.ts';
 import { countSharing, leastInterval, WHOLE } from './least-interval.ts';
 import type { DepositAccess } from './web/deposit-desk.ts';
 
-export interface AccountParts {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly nonces: NonceStore;
+export interface AccountParts extends ReaderParts {
   readonly limits: RateLimitStore;
-  readonly fallbackLimits: RateLimitStore;
   readonly telemetry: Telemetry;
   /** Number of this process among several, 0 to 8 (see nonce-ordinals.ts): keeps nonces apart while their store is lost. */
   readonly ordinal: number;
   /** Identifies this process among those that share the store; default: each client has a random name. */
   readonly instance?: string;
-  /** Default: the timers of this machine. */
-  readonly timers?: Timers;
   /** Connections to the exchange; default: over sockets. */
   readonly connections?: Connections;
   /** Default: trusts every operator order. */

@@ -16,10 +16,7 @@ import { InstanceTakenError } from './instance-claim.ts';
 /** Redis cannot be used; the message says why and names no password. */
 export class RedisUnusableError extends Error {
   readonly code = 'redis-unusable';
-  constructor(message: string) {
-    super(message);
-    this.name = 'RedisUnusableError';
-  }
+  override name = 'RedisUnusableError';
 }
 
 /**

@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { companyFault, type DaemonSign, FOREIGN } from '../core/controls/daemon-sign.ts';
-import type { Clock, Timers } from '../core/ports/clock.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import { readJson } from '../state/read-json.ts';
+import type { ClaimParts } from './instance-claim.ts';
 
 /** Signs are validated: others may have written them. */
 const signSchema = z.object({
@@ -49,13 +49,8 @@ function keysOf(prefix: string): readonly [string, string] {
   return [`${prefix}:{daemons}:signs`, `${prefix}:{daemons}:until`];
 }
 
-export interface SigningParts {
-  readonly redis: Redis;
-  readonly prefix: string;
-  readonly instance: string;
-  readonly timers: Pick<Timers, 'after'>;
+export interface SigningParts extends Pick<ClaimParts, 'redis' | 'prefix' | 'instance' | 'timers' | 'clock'> {
   readonly sign: () => DaemonSign;
-  readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
 

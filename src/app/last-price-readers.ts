@@ -7,8 +7,9 @@ import { createExchangeClient } from '../exchange/client.ts';
 import { LastPriceReader } from '../exchange/last-prices.ts';
 import { clientAccess, NO_KEY } from './client-access.ts';
 
-interface Parts {
+export interface ReaderParts {
   readonly clock: Clock;
+  /** Default: the timers of this machine. */
   readonly timers?: Timers;
   readonly random: Random;
   readonly nonces: NonceStore;
@@ -20,12 +21,12 @@ interface Parts {
  * requests tells nothing of an account's key, budget, nonces or addresses, and must not hold up a request of theirs.
  */
 export class LastPriceReaders {
-  readonly #parts: Parts;
+  readonly #parts: ReaderParts;
   readonly #connections: Connections;
   #readers = new Map<string, LastPriceReader>();
   readonly #closing = new Set<Promise<void>>();
 
-  constructor(parts: Parts, connections: Connections) {
+  constructor(parts: ReaderParts, connections: Connections) {
     this.#parts = parts;
     this.#connections = connections;
   }

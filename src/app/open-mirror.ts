@@ -1,12 +1,11 @@
-import type { Clock, Timers } from '../core/ports/clock.ts';
+import type { Clock } from '../core/ports/clock.ts';
 import type { OperatorTrust } from '../core/ports/operator-trust.ts';
-import type { Telemetry } from '../core/ports/telemetry.ts';
 import { MS_PER_MINUTE } from '../core/quantities/units.ts';
 import type { SharedTime } from '../pipeline/shared-time.ts';
-import type { StandbyBackend } from '../state/account/backend-standby.ts';
 import { Mirror } from '../state/mirror/mirror.ts';
 import type { MirrorPlace } from '../state/mirror/mirror-place.ts';
 import { type ReadMirror, readMirror } from '../state/mirror/read-mirror.ts';
+import type { StandbyParts } from './standby.ts';
 
 export interface MirrorSettings {
   /** Absent: there is no mirror. */
@@ -16,12 +15,8 @@ export interface MirrorSettings {
   readonly operators: OperatorTrust;
 }
 
-export interface OpenMirrorParts {
-  readonly backend: StandbyBackend;
-  readonly clock: Clock;
-  readonly timers: Pick<Timers, 'after'>;
+export interface OpenMirrorParts extends Pick<StandbyParts, 'backend' | 'clock' | 'timers' | 'telemetry'> {
   readonly time: SharedTime;
-  readonly telemetry: Telemetry;
   /** Why the shared store is lost, in words; absent: it answers. */
   readonly lost?: string;
 }

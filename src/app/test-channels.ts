@@ -1,17 +1,14 @@
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
-import type { Delivery, Message } from '../core/ports/delivery.ts';
+import type { ChannelReport, Message } from '../core/ports/delivery.ts';
+import { OF_NO_RULE } from '../core/ports/notifier.ts';
 import { openChannels } from '../notify/channels.ts';
 import type { WriteLog } from '../notify/log-channel.ts';
 import { deliverTogether } from '../notify/thread.ts';
 import { createMemoryReceiptStore } from '../state/receipts/receipts-memory.ts';
 import { channelOptions } from './open-deliverer.ts';
 
-export interface ChannelTest {
-  readonly channel: string;
-  readonly type: string;
-  readonly delivery: Delivery;
-}
+export type ChannelTest = Pick<ChannelReport, 'channel' | 'type' | 'delivery'>;
 
 /** Short, as a person waits for the result. */
 const LONGEST_TEST_MS = 20_000;
@@ -57,14 +54,9 @@ function testMessage(nowMs: number): Message {
     id: `test/${nowMs}`,
     key: `test/${nowMs}`,
     kind: 'test',
+    ...OF_NO_RULE,
     accountId: 'test',
     ruleId: 'test',
-    subject: 'account',
-    episode: 0,
-    stage: 0,
-    severity: 'info',
-    mode: 'observe',
-    labels: {},
     words: 'This is a test by hand: nothing is wrong, and nothing has to be done.',
     sinceMs: nowMs,
     atMs: nowMs,

@@ -1,22 +1,20 @@
 import type { z } from 'zod';
-import { compileOperators, type OperatorSettings } from './operators.ts';
+import type { CompiledConfig } from './compiled-config.ts';
+import { compileOperators } from './operators.ts';
 import type { Problem } from './problem.ts';
-import { compileRedis, type RedisSettings } from './redis.ts';
+import { compileRedis } from './redis.ts';
 import { ROOT_KEYS, sectionsSchema } from './root.ts';
 import { type Secret, secretValues } from './secret.ts';
 import { resolveSecret, type SecretContext } from './secrets.ts';
 import { readShape, withMeantKeys } from './shape/read.ts';
 import { secretRef } from './shape/references.ts';
 import type { ConfigSurroundings } from './surroundings.ts';
-import { compileWeb, type WebSettings } from './web.ts';
+import { compileWeb } from './web.ts';
 import { isMapping, nodeAt, type YamlDocument, type YamlNode } from './yaml/document.ts';
 import { parseYaml } from './yaml/parse.ts';
 
 /** The settings that an operator's commands need. Absent: that section of the file has a mistake. */
-export interface ConfigHandles {
-  readonly redis?: RedisSettings;
-  readonly web?: WebSettings;
-  readonly operators?: OperatorSettings;
+export interface ConfigHandles extends Partial<Pick<CompiledConfig, 'redis' | 'web' | 'operators'>> {
   readonly accountIds: readonly string[];
   /** Every available secret that the file refers to, in the clear, for redaction. */
   readonly secrets: readonly string[];

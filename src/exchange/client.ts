@@ -1,8 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Clock, Random, Timers } from '../core/ports/clock.ts';
 import type { FullExchange } from '../core/ports/exchange.ts';
-import type { NonceStore } from '../core/ports/nonce-store.ts';
-import type { RateLimitStore } from '../core/ports/rate-limit-store.ts';
 import { foreignWords } from '../core/redaction/foreign-words.ts';
 import { BaseUrls } from './call/base-urls.ts';
 import type { ScopeTime } from './call/call-scope.ts';
@@ -13,10 +11,10 @@ import { signingKey } from './call/signer.ts';
 import { type Connections, createTransport } from './call/transport.ts';
 import { createOperations } from './endpoint-operations.ts';
 import { isWebAddress } from './endpoints.ts';
-import { Limiter } from './limits/limiter.ts';
+import { Limiter, type LimiterSettings } from './limits/limiter.ts';
 import { overrideLimits, type RateLimit } from './limits/rate-limit-table.ts';
 import { Slots, withReserve } from './limits/slots.ts';
-import { createNonceSource, type NonceMode } from './nonce/nonce-modes.ts';
+import { createNonceSource, type NonceSettings } from './nonce/nonce-modes.ts';
 import type { Dialect } from './requests.ts';
 import { systemClock, systemTimers } from './system-clock.ts';
 
@@ -24,33 +22,15 @@ export interface ExchangeClientOptions {
   /** Addresses of the exchange, in order of preference, e.g. `https://exchange.example`. */
   readonly baseUrls: readonly string[];
   readonly credentials: { readonly apiKey: string; readonly apiSecret: string };
-  readonly nonce: {
-    readonly mode: NonceMode;
-    /** Shared by all clients of the key. */
-    readonly store: NonceStore;
-    /** Least nonce; default 0. */
-    readonly start?: number;
-    /** Tells processes apart while the store is lost: 0 to `ordinals` - 1; default 0. */
-    readonly ordinal?: number;
-    /** Most processes, 1 to 50; default 10. */
-    readonly ordinals?: number;
-    /** In `increasing` mode: how long a dead holder keeps the mutex, ms; default 3000. */
-    readonly leaseMs?: number;
-    /** Names this client among those that share the key; default: random. */
-    readonly owner?: string;
-  };
-  readonly limiter: {
-    /** Shared by all clients behind one IP address. */
-    readonly store: RateLimitStore;
-    /** Used while the shared store is lost: in the memory of this process. */
-    readonly fallback: RateLimitStore;
-    /** Names the IP address that requests leave from; default `default`. */
-    readonly egress?: string;
-    /** The share of each limit that only protective calls may use; default 0.1. */
-    readonly reservedShare?: number;
-    /** Changes to the table of limits, by name. */
-    readonly limits?: Readonly<Record<string, Partial<RateLimit>>>;
-  };
+  /** Defaults: start 0, ordinal 0 of 10, a lease of 3000 ms, a random owner. */
+  readonly nonce: Pick<NonceSettings, 'mode' | 'store'> &
+    Partial<Pick<NonceSettings, 'start' | 'ordinal' | 'ordinals' | 'leaseMs' | 'owner'>>;
+  /** Defaults: egress `default`, of which 0.1 is reserved. */
+  readonly limiter: Pick<LimiterSettings, 'store' | 'fallback'> &
+    Partial<Pick<LimiterSettings, 'egress' | 'reservedShare'>> & {
+      /** Changes to the table of limits, by name. */
+      readonly limits?: Readonly<Record<string, Partial<RateLimit>>>;
+    };
   /** Program version, sent as `User-Agent: breakwater/<version>`. */
   readonly version?: string;
   /** Spelling of request fields; default `spec`. */

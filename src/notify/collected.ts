@@ -1,6 +1,6 @@
 import type { Clock } from '../core/ports/clock.ts';
 import type { HeldNotice, Message } from '../core/ports/delivery.ts';
-import { RESOLVED } from '../core/ports/notifier.ts';
+import { OF_NO_RULE, RESOLVED } from '../core/ports/notifier.ts';
 import { timeWords } from '../core/text/time-words.ts';
 import { capital, cut, inert, sentence, titleOf } from './message-layout.ts';
 import { shortId } from './short-id.ts';
@@ -54,14 +54,9 @@ function collectedMessage(
     id,
     key: id,
     kind: 'collected',
-    accountId: '',
-    ruleId: '',
-    subject: 'account',
-    episode: 0,
-    stage: 0,
+    ...OF_NO_RULE,
     severity: isUrgent ? 'warning' : 'info',
     mode: 'enforce',
-    labels: {},
     words: headline(shown.length, over),
     lines: shown.map((one) => lineOf(one, counts.get(one.id) ?? 1)),
     sinceMs: Math.min(...shown.map(({ atMs }) => atMs)),

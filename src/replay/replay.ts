@@ -8,19 +8,14 @@ import { type ReplayRecord, type RunRecord, UNPROTECTED } from './record.ts';
 import { priceStepOf, type RunConditions, type RunPlan } from './run/plan.ts';
 import { LOOK_FOR_CURVES_MS, runWorld } from './run/run-world.ts';
 
-export interface ReplayPlan {
-  readonly title: string;
-  readonly seed: number;
+export interface ReplayPlan extends Pick<ReplayRecord, 'title' | 'seed' | 'fromMs' | 'toMs' | 'notes'> {
   readonly accounts: readonly StartingAccount[];
   readonly markets: readonly MarketPrices[];
-  readonly fromMs: number;
-  readonly toMs: number;
   readonly paths: readonly PathModel[];
   /** Variants besides `unprotected`, which always comes first. */
   readonly variants: readonly { readonly name: string; readonly file: string; readonly text: string }[];
   readonly terms: Readonly<Record<string, MarketTerms>>;
   readonly conditions: RunConditions;
-  readonly notes: readonly string[];
 }
 
 export interface ReplayHooks {

@@ -1,7 +1,7 @@
 import type { CompiledDigest } from '../../config/digest.ts';
 import type { Digest } from '../../core/digest/digest.ts';
 import { type DigestText, digestWords } from '../../core/digest/digest-words.ts';
-import type { Notice } from '../../core/ports/notifier.ts';
+import { type Notice, OF_NO_RULE } from '../../core/ports/notifier.ts';
 import { utcMinute } from '../../core/text/time-words.ts';
 import type { DueDigest } from './digest-due.ts';
 
@@ -25,14 +25,7 @@ export function digestNotice(
     id: `digest/${name}`,
     key: `digest/${name}`,
     kind: 'digest',
-    accountId: '',
-    ruleId: '',
-    subject: 'account',
-    episode: 0,
-    stage: 0,
-    severity: 'info',
-    mode: 'observe',
-    labels: {},
+    ...OF_NO_RULE,
     words: headline,
     lines,
     sinceMs: digest.fromMs,

@@ -13,6 +13,7 @@ import {
   whyNotOnSamples,
 } from '../../replay/history/recorded-samples.ts';
 import { decisionsOfAuditFile } from '../../state/audit/audit-file.ts';
+import type { ReplayOptions } from './open-replay.ts';
 import { ReplayInputError, usableConfig } from './replay-input.ts';
 
 /** Where an account's past is recorded. */
@@ -25,13 +26,8 @@ export type HistorySource =
       readonly files: readonly { readonly file: string; readonly lines: AsyncIterable<string> }[];
     };
 
-export interface HistoryOptions {
-  readonly config: string;
+export interface HistoryOptions extends Pick<ReplayOptions, 'config' | 'fromMs' | 'toMs' | 'env'> {
   readonly source: HistorySource;
-  /** Unix milliseconds. */
-  readonly fromMs?: number;
-  readonly toMs?: number;
-  readonly env: Readonly<Record<string, string | undefined>>;
 }
 
 /** Judges rules on recorded moments. @throws ReplayInputError, or the reader's error if the store is lost */

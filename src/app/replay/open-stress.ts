@@ -13,19 +13,16 @@ import {
   type StressPlan,
   type StressRecord,
 } from '../../replay/stress/stress.ts';
-import { type Book, type Holdings, ReplayInputError, readBook, termsOf } from './replay-input.ts';
+import type { ReplayOptions } from './open-replay.ts';
+import { type Book, ReplayInputError, readBook, termsOf } from './replay-input.ts';
 
-export interface StressOptions {
-  readonly config: string;
-  readonly holdings: Holdings;
+export interface StressOptions extends Pick<ReplayOptions, 'config' | 'holdings' | 'seed' | 'env'> {
   /** Start prices by market; they override those of the holdings. */
   readonly prices: Readonly<Record<string, string>>;
   /** How many times as far as the majors a market moves, if that is not usual for its coin. */
   readonly betas: Readonly<Record<string, number>>;
   /** Ids; empty: all scenarios and the grid. */
   readonly scenarios: readonly string[];
-  readonly seed: number;
-  readonly env: Readonly<Record<string, string | undefined>>;
 }
 
 export interface OpenStress {

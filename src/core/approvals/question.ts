@@ -3,7 +3,7 @@ import type { GateReason } from '../audit/audit-event.ts';
 import { sha256Hex } from '../audit/sha256.ts';
 import { isSameHolding } from '../lanes/market-read.ts';
 import { decimalFromNumber, toDecimal } from '../quantities/decimal.ts';
-import type { ActionRequest, SubjectKey } from '../rules/subject.ts';
+import type { ActionRequest } from '../rules/subject.ts';
 import { decimalText, type OutputOf } from '../schema/parts.ts';
 
 export const questionState = z
@@ -125,12 +125,7 @@ export function stageOf(key: string): string {
   return JSON.stringify((JSON.parse(key) as readonly unknown[]).slice(0, 5));
 }
 
-export interface StageParts {
-  readonly ruleId: string;
-  readonly subject: SubjectKey;
-  readonly episode: number;
-  readonly stage: number;
-}
+export type StageParts = Pick<ActionRequest, 'ruleId' | 'subject' | 'episode' | 'stage'>;
 
 export function partsOf({ stageKey }: Pick<ApprovalQuestion, 'stageKey'>): StageParts {
   const [ruleId, , subject, episode, stage] = JSON.parse(stageKey) as [

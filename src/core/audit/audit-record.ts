@@ -1,7 +1,5 @@
 import type { Authored, Control, OperatorOrder } from '../controls/controls.ts';
-import type { Decision, Transition } from '../rules/decision.ts';
-import type { EvaluateOptions, EvaluationInputs } from '../rules/evaluate.ts';
-import type { ActionRequest } from '../rules/subject.ts';
+import type { EvaluateOptions, Evaluation, EvaluationInputs } from '../rules/evaluate.ts';
 import type { AuditEvent } from './audit-event.ts';
 
 /**
@@ -40,12 +38,9 @@ export type Detail = Readonly<Record<string, unknown>>;
 export type Attachments = Readonly<Record<string, unknown>>;
 
 /** An evaluation that changed something, with all its inputs: `evaluate` reproduces it from them. */
-export interface DecisionDraft {
+export interface DecisionDraft extends Pick<Evaluation, 'transitions' | 'decisions' | 'active'> {
   readonly kind: 'decision';
   readonly atMs: number;
-  readonly transitions: readonly Transition[];
-  readonly decisions: readonly Decision[];
-  readonly active: readonly ActionRequest[];
   readonly inputs: DecisionInputs;
 }
 
@@ -137,10 +132,7 @@ export const OPERATOR_CHAIN = '@operators';
 /** The recorded inputs of a decision are missing or altered. */
 export class AuditInputsError extends Error {
   readonly code = 'AUDIT_INPUTS';
-  constructor(message: string) {
-    super(message);
-    this.name = 'AuditInputsError';
-  }
+  override name = 'AuditInputsError';
 }
 
 export class AuditFormatError extends Error {

@@ -1,46 +1,48 @@
-import type { SubjectKey } from '../rules/subject.ts';
+import { z } from 'zod';
+import type { OutputOf } from '../schema/parts.ts';
+
+const text = z.string().max(1_000);
+const number = z.number().min(0).max(8.64e15);
 
 /**
  * Links in notices that let a person do one thing, once, without a token. Opening a link only shows what it would do,
  * because mail and chat previews also open links; the button on the page does it.
  *
  * To add a kind of link:
- * 1. its target in `LinkTarget`, and its shape in `src/state/links/link-signer.ts`;
+ * 1. its target in `targetSchema`;
  * 2. what it shows and does in `src/app/web/link-actions.ts`; the types require it;
  * 3. the notices that carry it in `src/notify/action-links.ts`.
  */
-export type LinkTarget =
-  | {
-      readonly kind: 'acknowledge';
-      readonly accountId: string;
-      readonly ruleId: string;
-      readonly subject: SubjectKey;
-      readonly episode: number;
-      readonly stage: number;
-    }
-  | {
-      /** Every account that the notice covered: episodes of the rule that had begun by then. */
-      readonly kind: 'acknowledgeAll';
-      readonly ruleId: string;
-      readonly subject: SubjectKey;
-      readonly saidAtMs: number;
-    }
-  | {
-      /** Approves or vetoes the question of a notice, in that revision. */
-      readonly kind: 'answer';
-      readonly accountId: string;
-      readonly decision: 'approve' | 'veto';
-      readonly questionId: string;
-      readonly revision: number;
-    };
+const targetSchema = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('acknowledge'),
+    accountId: text,
+    ruleId: text,
+    subject: text,
+    episode: number,
+    stage: number,
+  }),
+  /** Every account that the notice covered: episodes of the rule that had begun by then. */
+  z.strictObject({ kind: z.literal('acknowledgeAll'), ruleId: text, subject: text, saidAtMs: number }),
+  /** Approves or vetoes the question of a notice, in that revision. */
+  z.strictObject({
+    kind: z.literal('answer'),
+    accountId: text,
+    decision: z.enum(['approve', 'veto']),
+    questionId: z.string().regex(/^[0-9a-z]{1,40}$/),
+    revision: z.int().min(1).max(999_999),
+  }),
+]);
+export type LinkTarget = OutputOf<typeof targetSchema>;
 
-export interface SignedLink {
-  readonly target: LinkTarget;
+export const signedLinkSchema = z.strictObject({
+  target: targetSchema,
   /** The channel it was sent to; a person who uses the link has it from there. */
-  readonly sentTo: string;
+  sentTo: text,
   /** Unix milliseconds. */
-  readonly expiresAtMs: number;
-}
+  expiresAtMs: number,
+});
+export type SignedLink = OutputOf<typeof signedLinkSchema>;
 
 export type LinkReading =
   /** `id` identifies the link: equal only for equal links, and reveals no secret. */

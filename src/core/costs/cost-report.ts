@@ -2,15 +2,12 @@ import { z } from 'zod';
 import type { AuditRecord } from '../audit/audit-record.ts';
 import type { DecimalString } from '../quantities/decimal.ts';
 import { named, type OutputOf } from '../schema/parts.ts';
-import { type ActionCost, costFigures } from './action-cost.ts';
+import { costFigures } from './action-cost.ts';
+import type { Closing } from './closing-words.ts';
 
 /** An order that closed something, with the newest cost that the audit has of it. */
-export interface PricedAction {
+export interface PricedAction extends Closing {
   readonly atMs: number;
-  readonly ruleId: string;
-  readonly market: string;
-  readonly positionId: string;
-  readonly cost: ActionCost;
 }
 
 /** Sum of the known figures. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import type { AuditEvent } from '../audit/audit-event.ts';
 import type { ChainedRecord } from '../audit/audit-record.ts';
 import { waitsForFall } from '../orders/outstanding.ts';
-import type { ReduceOnlyStopRequest } from '../ports/exchange.ts';
 import type { HistoryPoint } from '../ports/history-reader.ts';
 import { stockOf } from '../quantities/units.ts';
 import type { SubjectKey } from '../rules/subject.ts';
@@ -10,14 +10,9 @@ import { type OutputOf, timeMs } from '../schema/parts.ts';
 import { moneyText } from './cost-words.ts';
 
 /** An order that observe mode held back, from the audit. */
-export interface WouldBeOrder {
+export interface WouldBeOrder extends Required<Pick<AuditEvent, 'atMs' | 'ruleId' | 'positionId' | 'order'>> {
   /** Number of its audit record. */
   readonly seq: number;
-  /** Unix milliseconds. */
-  readonly atMs: number;
-  readonly ruleId: string;
-  readonly positionId: string;
-  readonly order: ReduceOnlyStopRequest;
 }
 
 /** What an order would have done, estimated from the marks recorded since. */

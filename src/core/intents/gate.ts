@@ -1,5 +1,6 @@
 import { type ApprovalQuestion, approvalRefusal, stageKeyOf } from '../approvals/question.ts';
 import type { GateReason } from '../audit/audit-event.ts';
+import type { AskedAction } from '../lanes/lane-state.ts';
 import { MS_PER_HOUR } from '../quantities/units.ts';
 import { type Mode, type RuleLimits, unaskedMode } from '../rules/rule.ts';
 import type { ActionRequest } from '../rules/subject.ts';
@@ -21,15 +22,9 @@ export interface GateContext {
   readonly modeOf: (ruleId: string) => Mode;
 }
 
-export interface GateSubject {
-  readonly mode: Mode;
-  /** Written by `actionKey` or `stageKeyOf`. */
-  readonly key: string;
+/** `episodeKey` is the episode's key, or the key of one of its actions, which begins alike. */
+export interface GateSubject extends Omit<AskedAction, 'refusedBy'> {
   readonly positionId?: string | null;
-  readonly ruleId: string;
-  /** The episode's key, or the key of one of its actions, which begins alike. */
-  readonly episodeKey: string;
-  readonly exemptFromLimits: boolean;
 }
 
 /** Returns why this may not act now; `null` if it may. The largest reduction is a bound, see `boundedTarget`. */
@@ -90,21 +85,16 @@ export interface LimitLedger {
   readonly rebasedMs?: number;
 }
 
-export interface AdmittedEpisode {
-  readonly ruleId: string;
-  readonly ruleChecksum: string;
-  readonly subject: string;
-  readonly episode: number;
-  readonly atMs: number;
+export interface AdmittedEpisode extends Episode, Pick<ActionRequest, 'atMs'> {
   /** When its last action was withdrawn; null while it lasts. */
   readonly endedMs: number | null;
 }
 
 export const EMPTY_LEDGER: LimitLedger = { version: 1, admitted: [] };
 
-export function episodeKeyOf(
-  request: Pick<ActionRequest, 'ruleId' | 'ruleChecksum' | 'subject' | 'episode'>,
-): string {
+type Episode = Pick<ActionRequest, 'ruleId' | 'ruleChecksum' | 'subject' | 'episode'>;
+
+export function episodeKeyOf(request: Episode): string {
   return JSON.stringify([request.ruleId, request.ruleChecksum, request.subject, request.episode]);
 }
 

@@ -1,9 +1,10 @@
 import type { BlockReason, GateReason } from '../audit/audit-event.ts';
+import type { OperatorOrder } from '../controls/controls.ts';
 import type { LaneScene } from '../lanes/lane-change.ts';
 import type { CancelTask, Cover, Intent, LaneState } from '../lanes/lane-state.ts';
 import { type Decimal, type DecimalString, maxDecimal, toDecimal } from '../quantities/decimal.ts';
 import { MS_PER_DAY } from '../quantities/units.ts';
-import { type ReduceTarget, unaskedMode } from '../rules/rule.ts';
+import { unaskedMode } from '../rules/rule.ts';
 import type { ActionRequest } from '../rules/subject.ts';
 import { endIntent } from './end-intent.ts';
 import { episodeKeyOf, type GateContext, gateRefusal } from './gate.ts';
@@ -17,18 +18,13 @@ export interface LaneRequest {
 }
 
 /** An operator order. It takes the same way as a rule's intents, gate included. */
-export interface OperatorRequest {
-  /** Unique per account; part of the client order id. */
-  readonly id: string;
+export interface OperatorRequest
+  extends Pick<ReduceOrder, 'id' | 'target' | 'slippageSteps' | 'flatten' | 'urgent'> {
   readonly positionId: string;
-  readonly target: ReduceTarget;
-  readonly slippageSteps: readonly number[];
-  /** Closes even where that raises the market's net exposure. */
-  readonly flatten: boolean;
-  /** Places a stop on both sides of the market; with `flatten` only. */
-  readonly urgent?: true;
   readonly because: string;
 }
+
+type ReduceOrder = Extract<OperatorOrder, { readonly kind: 'reduce' }>;
 
 export function actionKey(request: ActionRequest, positionId: string | null): string {
   const { ruleId, ruleChecksum, subject, episode, stage, actionIndex } = request;
@@ -191,6 +187,18 @@ function openIntents(kept: readonly Intent[], active: Asked['active'], scene: La
   return intents;
 }
 
+/** An intent before its first attempt. */
+export const UNTRIED = {
+  failures: 0,
+  renewals: 0,
+  sideRefused: false,
+  blockedBy: null,
+  refusedBy: null,
+  end: null,
+  endedMs: null,
+  endDistance: null,
+} as const satisfies Partial<Intent>;
+
 function blankIntent(key: string, positionId: string, { settings, nowMs }: LaneScene) {
   return {
     key,
@@ -199,14 +207,7 @@ function blankIntent(key: string, positionId: string, { settings, nowMs }: LaneS
     perLeg: false,
     openedMs: nowMs,
     deadlineMs: nowMs + settings.intentTtlMs,
-    failures: 0,
-    renewals: 0,
-    sideRefused: false,
-    blockedBy: null,
-    refusedBy: null,
-    end: null,
-    endedMs: null,
-    endDistance: null,
+    ...UNTRIED,
     basis: null,
   } satisfies Partial<Intent>;
 }

@@ -8,7 +8,7 @@ import { mayReduce } from '../orders/net-exposure.ts';
 import { type Decimal, toDecimal } from '../quantities/decimal.ts';
 import { isAccountTarget } from './account-plan.ts';
 import { endIntent } from './end-intent.ts';
-import { isOpen } from './intent.ts';
+import { isOpen, UNTRIED } from './intent.ts';
 import {
   type ConfiguredScene,
   distanceNumber,
@@ -89,18 +89,7 @@ type ReopenReason = 'worse' | 'causeGone' | 'gateOpened' | 'backAgain';
 
 export function reopen(intent: Intent, reason: ReopenReason, { settings, nowMs, audit }: LaneScene): Intent {
   audit.emit({ kind: 'intentReopened', ...about(intent), reason, words: 'the rule still fires' });
-  return {
-    ...intent,
-    end: null,
-    endedMs: null,
-    endDistance: null,
-    failures: 0,
-    renewals: 0,
-    sideRefused: false,
-    blockedBy: null,
-    refusedBy: null,
-    deadlineMs: nowMs + settings.intentTtlMs,
-  };
+  return { ...intent, ...UNTRIED, deadlineMs: nowMs + settings.intentTtlMs };
 }
 
 function isRefusedByPeople(end: Intent['end']): boolean {

@@ -126,12 +126,7 @@ export interface Learned extends TaughtBounds {
   readonly basisInFavour?: number | undefined;
 }
 
-export interface ObservedOrder {
-  readonly key: string;
-  readonly role: OwnOrder['role'];
-  readonly positionId: string;
-  readonly request: ReduceOnlyStopRequest;
-}
+export type ObservedOrder = Pick<OwnOrder, 'key' | 'role' | 'positionId' | 'request'>;
 
 /** A position that somebody else increases against a rule, or reduces along with it. */
 export interface Contest {
@@ -170,8 +165,8 @@ export interface MarkSample {
 export type RetryKind = 'reduce' | 'inFavour' | 'cover' | 'cancel' | 'read';
 
 /** A requested action, as the gate judges it. */
-interface AskedAction {
-  /** Unique in the lane: rule, subject, episode, stage, action and position. */
+export interface AskedAction {
+  /** By `actionKey` or `stageKeyOf`, unique in the lane: rule, subject, episode, stage, action and position. */
   readonly key: string;
   readonly episodeKey: string;
   readonly ruleId: string;
@@ -222,10 +217,9 @@ export interface Intent extends PositionAction {
   readonly basis: IntentBasis | null;
 }
 
-export interface IntentBasis extends FiringBasis {
-  readonly positionSide: PositionSide;
-  readonly openDate: number | null;
-  readonly direction: Direction | null;
+export interface IntentBasis
+  extends FiringBasis,
+    Pick<ReadPosition, 'positionSide' | 'openDate' | 'direction'> {
   /** A larger position counts as grown and the intent expires; once renewed, the bound is the new size. */
   readonly growthBoundBase: DecimalString;
 }
@@ -238,11 +232,9 @@ export interface Cover extends PositionAction {
 }
 
 /** The market when a cover's stop was first placed for a position. The stop stays in place while the anchor does. */
-export interface CoverAnchor {
+export interface CoverAnchor extends Pick<ReadPosition, 'openDate' | 'direction'> {
   readonly markPrice: DecimalString;
   readonly liquidationPrice: DecimalString;
-  readonly openDate: number | null;
-  readonly direction: Direction | null;
   /** The size that the rungs of a ladder divide up. Absent: there is no ladder. */
   readonly sizeBase?: DecimalString;
 }

@@ -51,23 +51,14 @@ export function resendUnsure(
       offsetFromActivation(candidate, position)?.gte(toDecimal(market.priceStep)) === true,
   );
   if (order === undefined) return undefined;
-  return {
-    role: order.role,
-    position,
-    amount: toDecimal(order.amount),
-    prices: order.request,
-    slippage: order.slippage,
-    key: order.key,
-    ruleId: order.ruleId,
-    episode,
-    stage,
-    targetBase,
-    isTrimmed,
-    coverBasis: order.coverBasis,
-    anchor: null,
-    resend: order,
-    mayAddUp: true,
-  };
+  return { ...sentAgain(order, position), episode, stage, targetBase, isTrimmed, mayAddUp: true };
+}
+
+/** What sending an order again takes from it. */
+export function sentAgain(order: OwnOrder, position: ReadPosition) {
+  const { role, request: prices, slippage, key, ruleId, coverBasis } = order;
+  const amount = toDecimal(order.amount);
+  return { role, position, amount, prices, slippage, key, ruleId, coverBasis, anchor: null, resend: order };
 }
 
 /** Whether an order can no longer arrive. With increasing nonces it is refused after the next request. */

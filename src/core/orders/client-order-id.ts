@@ -1,21 +1,14 @@
 import { sha256Hex } from '../audit/sha256.ts';
-import type { DecimalString } from '../quantities/decimal.ts';
+import type { Cover, LaneState } from '../lanes/lane-state.ts';
+import type { ReduceOnlyStopRequest } from '../ports/exchange.ts';
 
 /** Fields that identify an order uniquely (design: client order id). Includes the market, as it may be renamed. */
-export type OrderIdentity = {
-  readonly epoch: string;
-  readonly accountId: string;
-  readonly market: string;
-  readonly positionId: string;
-  readonly ruleId: string;
-  readonly episode: number;
-  readonly stage: number;
-  readonly attempt: number;
-  readonly generation: number;
-} & (
-  | { readonly role: 'reduce' }
-  | { readonly role: 'cover'; readonly activationPrice: DecimalString; readonly amount: DecimalString }
-);
+export type OrderIdentity = Pick<LaneState, 'epoch' | 'accountId' | 'market' | 'attempt' | 'generation'> &
+  Pick<Cover, 'positionId' | 'ruleId' | 'episode' | 'stage'> &
+  (
+    | { readonly role: 'reduce' }
+    | ({ readonly role: 'cover' } & Pick<ReduceOnlyStopRequest, 'activationPrice' | 'amount'>)
+  );
 
 /** The specification states no bound; this is short enough for any usual database column. */
 export const MAX_CLIENT_ORDER_ID_LENGTH = 48;
@@ -28,18 +21,10 @@ const HASHED_PREFIX = 'bw2';
  * out, or 160 bits of their SHA-256 if that is too long.
  */
 export function clientOrderId(identity: OrderIdentity): string {
-  const parts: (string | number)[] = [
-    identity.role === 'reduce' ? 'r' : 'c',
-    identity.epoch,
-    identity.accountId,
-    identity.market,
-    identity.positionId,
-    identity.ruleId,
-    identity.episode,
-    identity.stage,
-    identity.attempt,
-    identity.generation,
-  ];
+  const { epoch, accountId, market, positionId, ruleId, episode, stage, attempt, generation } = identity;
+  const numbers = [episode, stage, attempt, generation];
+  const role = identity.role === 'reduce' ? 'r' : 'c';
+  const parts = [role, epoch, accountId, market, positionId, ruleId, ...numbers];
   if (identity.role === 'cover') parts.push(identity.activationPrice, identity.amount);
   const plain = [PLAIN_PREFIX, ...parts.map((part) => escapePart(String(part)))].join('.');
   if (plain.length <= MAX_CLIENT_ORDER_ID_LENGTH) return plain;

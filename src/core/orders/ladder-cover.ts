@@ -15,7 +15,7 @@ import { speedTowards } from './activation-gap.ts';
 import { isKnownById, REPLACED_WITHIN_MS } from './cancel-policy.ts';
 import type { DesiredLadder, DesiredRung } from './ladder.ts';
 import { offsetFromActivation, outstandingBase } from './outstanding.ts';
-import { type JudgedCovers, leavesNoRoom, NOTHING } from './protective-stop.ts';
+import { type JudgedCovers, leavesNoRoom, NOTHING, stopWant } from './protective-stop.ts';
 import type { Removal, SetScene, Want } from './want.ts';
 
 /** Rungs are placed anew when liquidation has moved by more than this share of the remaining distance. */
@@ -149,35 +149,13 @@ function isTooMuch({ rungs }: DesiredLadder, current: readonly OwnOrder[], { mar
 }
 
 function wantFor(ladder: DesiredLadder, { leave, left, prices }: DesiredRung, amount: Decimal): Want {
-  const { cover, position, slippage, basis, anchor } = ladder;
-  const { key, ruleId, episode, stage } = cover;
-  return {
-    role: 'cover',
-    position,
-    amount,
-    prices,
-    slippage,
-    key,
-    ruleId,
-    episode,
-    stage,
-    targetBase: ZERO,
-    isTrimmed: false,
-    coverBasis: { ...basis, leave, leftBase: formatDecimal(left) },
-    anchor,
-    resend: null,
-  };
+  const coverBasis = { ...ladder.basis, leave, leftBase: formatDecimal(left) };
+  return stopWant({ ...ladder, amount, prices, isTrimmed: false, coverBasis });
 }
 
 function resend(ladder: DesiredLadder, order: OwnOrder): Want {
   const leave = order.coverBasis?.leave ?? 0;
   const rung = { leave, left: ZERO, prices: order.request, amount: toDecimal(order.amount) };
-  return {
-    ...wantFor(ladder, rung, rung.amount),
-    key: order.key,
-    ruleId: order.ruleId,
-    slippage: order.slippage,
-    coverBasis: order.coverBasis,
-    resend: order,
-  };
+  const { key, ruleId, slippage, coverBasis } = order;
+  return { ...wantFor(ladder, rung, rung.amount), key, ruleId, slippage, coverBasis, resend: order };
 }

@@ -2,7 +2,7 @@ import type { BlockReason } from '../audit/audit-event.ts';
 import { leastAmount } from '../intents/targets.ts';
 import type { Cover, CoverAnchor, Intent, LaneState, ReadPosition } from '../lanes/lane-state.ts';
 import { isSameHolding } from '../lanes/market-read.ts';
-import type { CoverBasis, OwnOrder } from '../lanes/own-order.ts';
+import type { OwnOrder } from '../lanes/own-order.ts';
 import {
   type Decimal,
   type DecimalString,
@@ -21,6 +21,7 @@ import {
   anchorOf,
   type BlockedStop,
   CRASH_BASIS,
+  type DesiredStop,
   MOST_CLEARANCE,
   nearestLiquidation,
   stopBlock,
@@ -36,13 +37,9 @@ export interface DesiredRung {
 }
 
 /** The stops that a position should have, nearest first, all its `protect` actions taken together. */
-export interface DesiredLadder {
-  readonly cover: Cover;
-  readonly position: ReadPosition;
+export interface DesiredLadder
+  extends Pick<DesiredStop, 'cover' | 'position' | 'slippage' | 'basis' | 'anchor'> {
   readonly rungs: readonly DesiredRung[];
-  readonly slippage: number;
-  readonly basis: CoverBasis;
-  readonly anchor: CoverAnchor;
   /** With both sides of a market open: the most that may be placed, and then nothing beside standing stops. */
   readonly most: Decimal | undefined;
 }

@@ -1,5 +1,5 @@
 import type { BlockReason } from '../audit/audit-event.ts';
-import type { OrderSide } from '../ports/exchange.ts';
+import type { OrderSide, ReduceOnlyStopRequest } from '../ports/exchange.ts';
 import {
   type Decimal,
   type DecimalString,
@@ -15,13 +15,7 @@ import {
 import type { MarketSettings } from '../quantities/settings.ts';
 import type { Direction } from '../rules/subject.ts';
 
-export interface OrderPrices {
-  readonly side: OrderSide;
-  readonly activationPrice: DecimalString;
-  readonly price: DecimalString;
-  /** See `ReduceOnlyStopRequest`. */
-  readonly inFavour?: true;
-}
+export type OrderPrices = Pick<ReduceOnlyStopRequest, 'side' | 'activationPrice' | 'price' | 'inFavour'>;
 
 export type Shape =
   | { readonly ok: true; readonly prices: OrderPrices }

@@ -7,17 +7,7 @@ import type { Want } from './want.ts';
 /** Returns the request for a wanted order, with an id unique in this store epoch. */
 export function requestOf(state: LaneState, want: Want): ReduceOnlyStopRequest {
   const amount = formatDecimal(want.amount);
-  const identity = {
-    epoch: state.epoch,
-    accountId: state.accountId,
-    market: state.market,
-    positionId: want.position.positionId,
-    ruleId: want.ruleId,
-    episode: want.episode,
-    stage: want.stage,
-    attempt: state.attempt + 1,
-    generation: state.generation,
-  };
+  const identity = { ...state, ...want, positionId: want.position.positionId, attempt: state.attempt + 1 };
   const { side, activationPrice, price, inFavour } = want.prices;
   return {
     market: state.market,
@@ -27,8 +17,8 @@ export function requestOf(state: LaneState, want: Want): ReduceOnlyStopRequest {
     activationPrice,
     clientOrderId:
       want.role === 'reduce'
-        ? clientOrderId({ role: 'reduce', ...identity })
-        : clientOrderId({ role: 'cover', ...identity, activationPrice, amount }),
+        ? clientOrderId({ ...identity, role: 'reduce' })
+        : clientOrderId({ ...identity, role: 'cover', activationPrice, amount }),
     positionSide: state.learned?.otherSide ? otherForm(want) : want.position.positionSide,
     ...(inFavour === true ? { inFavour } : {}),
   };

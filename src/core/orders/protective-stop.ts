@@ -22,13 +22,8 @@ import { offsetFromActivation, outstandingBase, standsUnreached } from './outsta
 import type { Removal, SetScene, Want } from './want.ts';
 
 /** The one standing stop that a position should have, all its `protect` actions taken together. */
-export interface DesiredStop {
+export interface DesiredStop extends Pick<Want, 'position' | 'amount' | 'prices' | 'slippage' | 'isTrimmed'> {
   readonly cover: Cover;
-  readonly position: ReadPosition;
-  readonly amount: Decimal;
-  readonly prices: OrderPrices;
-  readonly slippage: number;
-  readonly isTrimmed: boolean;
   /** The most that may stand; undefined: no bound. */
   readonly mostStanding: Decimal | undefined;
   readonly basis: NonNullable<OwnOrder['coverBasis']>;
@@ -359,22 +354,20 @@ export function leavesNoRoom({ state: { coverRoomTakenMs }, nowMs }: SetScene): 
 
 /** `resent`: the order to send again under its own id; it keeps what it was placed for. */
 function placed(stop: DesiredStop, resent: OwnOrder | null = null): JudgedCovers {
-  const { cover } = stop;
-  const want: Want = {
-    role: 'cover',
-    position: stop.position,
-    amount: stop.amount,
-    prices: stop.prices,
-    slippage: stop.slippage,
-    key: cover.key,
-    ruleId: cover.ruleId,
-    episode: cover.episode,
-    stage: cover.stage,
-    targetBase: ZERO,
-    isTrimmed: stop.isTrimmed,
-    coverBasis: resent === null ? stop.basis : resent.coverBasis,
-    anchor: resent === null ? stop.anchor : null,
-    resend: resent,
-  };
-  return { place: [want], remove: [] };
+  const coverBasis = resent === null ? stop.basis : resent.coverBasis;
+  const anchor = resent === null ? stop.anchor : null;
+  return { place: [stopWant({ ...stop, coverBasis, anchor }, resent)], remove: [] };
+}
+
+type StopParts = Pick<
+  Want,
+  'position' | 'amount' | 'prices' | 'slippage' | 'isTrimmed' | 'coverBasis' | 'anchor'
+> & { readonly cover: Cover };
+
+/** A stop for a cover. */
+export function stopWant(parts: StopParts, resend: OwnOrder | null = null): Want {
+  const { cover, position, amount, prices, slippage, isTrimmed, coverBasis, anchor } = parts;
+  const { key, ruleId, episode, stage } = cover;
+  const asked = { role: 'cover', key, ruleId, episode, stage, targetBase: ZERO } as const;
+  return { ...asked, position, amount, prices, slippage, isTrimmed, coverBasis, anchor, resend };
 }

@@ -1,14 +1,13 @@
 import { leastAmount } from '../intents/targets.ts';
-import type { LaneState, MarketRead, ReadPosition } from '../lanes/lane-state.ts';
+import type { ReadPosition } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import { decimalFromNumber, formatDecimal, ONE, toDecimal, ZERO } from '../quantities/decimal.ts';
-import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
-import { mayAddUp } from './beside.ts';
+import { mayAddUp, sentAgain } from './beside.ts';
 import { isKnownById } from './cancel-policy.ts';
 import { isHedged, mayRaiseNet, netExposure } from './net-exposure.ts';
 import { shapeProtect } from './order-prices.ts';
 import { isSentFor, offsetFromActivation, outstandingBase } from './outstanding.ts';
-import type { Want } from './want.ts';
+import type { SetScene, Want } from './want.ts';
 
 /** Where a trial activates: a share of the way from the mark to liquidation. */
 const TRIAL_AT = 0.9;
@@ -16,13 +15,7 @@ const TRIAL_SLIPPAGE = 0.01;
 /** Without a liquidation price, or room before it, a price this far from the mark (a fraction) takes its place. */
 const FAR = 0.5;
 
-export interface TrialScene {
-  readonly state: LaneState;
-  readonly read: MarketRead;
-  readonly market: MarketSettings;
-  readonly settings: AccountSettings;
-  readonly nowMs: number;
-}
+export type TrialScene = Omit<SetScene, 'admitted' | 'mayCancel'>;
 
 /**
  * Returns an order that shows, before a cancel, whether the exchange accepts orders: one of our orders sent again under
@@ -56,20 +49,11 @@ function isProbe(order: OwnOrder, position: ReadPosition, scene: TrialScene): bo
 /** Where ids are unique only among open orders, one filled since the read would be accepted again: audited. */
 function probeOf(order: OwnOrder, position: ReadPosition, { read }: TrialScene): Want {
   return {
-    role: order.role,
-    position,
-    amount: toDecimal(order.amount),
-    prices: order.request,
-    slippage: order.slippage,
-    key: order.key,
-    ruleId: order.ruleId,
+    ...sentAgain(order, position),
     episode: 0,
     stage: 0,
     targetBase: toDecimal(position.sizeBase),
     isTrimmed: order.role === 'cover' && !isHedged(read),
-    coverBasis: order.coverBasis,
-    anchor: null,
-    resend: order,
     mayAddUp: order.trial !== true,
     isTrial: order.trial === true,
   };

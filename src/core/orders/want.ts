@@ -6,20 +6,15 @@ import type { AccountSettings, MarketSettings } from '../quantities/settings.ts'
 import type { OrderPrices } from './order-prices.ts';
 
 /** An order that should be open, shaped and ready to be sent. */
-export interface Want {
-  readonly role: 'reduce' | 'cover';
+export interface Want
+  extends Pick<OwnOrder, 'role' | 'slippage' | 'key' | 'ruleId' | 'coverBasis'>,
+    Pick<Cover, 'episode' | 'stage'> {
   readonly position: ReadPosition;
   readonly amount: Decimal;
   readonly prices: OrderPrices;
-  readonly slippage: number;
-  readonly key: string;
-  readonly ruleId: string;
-  readonly episode: number;
-  readonly stage: number;
   readonly targetBase: Decimal;
   /** A full close, which the exchange trims: our orders on this position cannot add up to too much. */
   readonly isTrimmed: boolean;
-  readonly coverBasis: OwnOrder['coverBasis'];
   readonly anchor: CoverAnchor | null;
   /** The order to send again under its own id, to learn whether it stands. */
   readonly resend: OwnOrder | null;

@@ -73,30 +73,29 @@ const tpslOrNone = z.pipe(
 const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
 
 /** Specification 2.4. Absent optional fields were not sent: unknown, not zero. */
-export const positionReader = compiled(
-  z.object({
-    positionId: idField,
-    market: nameField,
-    openDate: optional(dateField),
-    modifyDate: optional(timeField),
-    /** Signed as received: negative for a short in one-way mode on exchanges that sign it. */
-    amount: decimalField,
-    basePrice: optional(decimalField),
-    /** `null`: the exchange says there is none. Absent: not sent. */
-    liquidationPrice: optional(decimalOrNone),
-    liquidationState: optional(enumeratedOrNone(asLiquidationState)),
-    pnl: optional(decimalField),
-    pnlPercent: optional(decimalField),
-    margin: optional(decimalField),
-    freeMargin: optional(decimalField),
-    funding: optional(decimalField),
-    unrealizedFunding: optional(decimalField),
-    unrealizedPnl: optional(decimalField),
-    /** `null`: none attached. Absent: not sent. */
-    tpsl: optional(tpslOrNone),
-    positionSide: optional(positionSideField),
-  }),
-);
+export const positionFields = z.object({
+  positionId: idField,
+  market: nameField,
+  openDate: optional(dateField),
+  modifyDate: optional(timeField),
+  /** Signed as received: negative for a short in one-way mode on exchanges that sign it. */
+  amount: decimalField,
+  basePrice: optional(decimalField),
+  /** `null`: the exchange says there is none. Absent: not sent. */
+  liquidationPrice: optional(decimalOrNone),
+  liquidationState: optional(enumeratedOrNone(asLiquidationState)),
+  pnl: optional(decimalField),
+  pnlPercent: optional(decimalField),
+  margin: optional(decimalField),
+  freeMargin: optional(decimalField),
+  funding: optional(decimalField),
+  unrealizedFunding: optional(decimalField),
+  unrealizedPnl: optional(decimalField),
+  /** `null`: none attached. Absent: not sent. */
+  tpsl: optional(tpslOrNone),
+  positionSide: optional(positionSideField),
+});
+export const positionReader = compiled(positionFields);
 
 const PERCENT = /^(.*\S)\s*%$/;
 
@@ -113,19 +112,17 @@ function withoutPercent(item: unknown): unknown {
 }
 
 /** Specification 2.5, LTVs in the exchange's unit as received (percent or fraction). */
-export const creditLineReader = z.preprocess(
-  withoutPercent,
-  z.object({
-    asset: nameField,
-    amount: decimalField,
-    totalFunding: optional(decimalField),
-    currentLtv: optional(decimalField),
-    initialLtv: optional(decimalField),
-    marginCallLtv: optional(decimalField),
-    liquidationLtv: optional(decimalField),
-    createdAt: timeField,
-  }),
-);
+export const creditLineFields = z.object({
+  asset: nameField,
+  amount: decimalField,
+  totalFunding: optional(decimalField),
+  currentLtv: optional(decimalField),
+  initialLtv: optional(decimalField),
+  marginCallLtv: optional(decimalField),
+  liquidationLtv: optional(decimalField),
+  createdAt: timeField,
+});
+export const creditLineReader = z.preprocess(withoutPercent, creditLineFields);
 
 const partial = objectField({
   requestAmount: decimalField,

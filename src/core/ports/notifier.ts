@@ -114,6 +114,18 @@ export type Notice = OutputOf<typeof noticeSchema> & {
   /** Set when the notice is read, never in the queue: it may be forged. */
   readonly isUnproven?: true;
 };
+/** What a notice that is of no rule says where others name one. */
+export const OF_NO_RULE = {
+  accountId: '',
+  ruleId: '',
+  subject: 'account',
+  episode: 0,
+  stage: 0,
+  severity: 'info',
+  mode: 'observe',
+  labels: {},
+} as const satisfies Partial<Notice>;
+
 export type NoticeEnding = NonNullable<Notice['ending']>;
 export type NoticeKind = Notice['kind'];
 

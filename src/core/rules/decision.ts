@@ -1,8 +1,7 @@
 import type { UnknownReason } from '../quantities/quantity.ts';
-import type { DecisionReason, TransitionReason } from './reason.ts';
-import type { Mode, Severity } from './rule.ts';
-import type { Phase } from './rule-state.ts';
-import type { SubjectKey } from './subject.ts';
+import type { DecisionReason } from './reason.ts';
+import type { Phase, RuleChange } from './rule-state.ts';
+import type { ActionRequest, SubjectKey } from './subject.ts';
 
 /** State of one rule for one subject after an evaluation, and why; `explain` puts it in words. */
 export interface Decision {
@@ -37,19 +36,9 @@ export const NO_BLINDNESS: ReadonlySet<UnknownReason> = new Set<UnknownReason>([
 ]);
 
 /** A state change, with the figures that caused it. */
-export interface Transition {
-  readonly ruleId: string;
-  readonly ruleChecksum: string;
-  readonly subject: SubjectKey;
-  readonly episode: number;
-  readonly from: Phase;
-  readonly to: Phase;
-  readonly reason: TransitionReason;
-  readonly stage?: number;
-  /** Unix milliseconds. */
-  readonly atMs: number;
+export interface Transition
+  extends RuleChange,
+    Pick<ActionRequest, 'ruleId' | 'ruleChecksum' | 'subject' | 'mode' | 'severity' | 'atMs'> {
   readonly words: string;
-  readonly mode: Mode;
-  readonly severity: Severity;
   readonly labels: Readonly<Record<string, string>>;
 }

@@ -8,6 +8,7 @@ import { limitsOf, type RateLimit, type RateLimitTable } from './rate-limit-tabl
 import { Turns } from './turns.ts';
 
 export interface LimiterSettings {
+  /** Shared by all clients behind one IP address. */
   readonly store: RateLimitStore;
   /** Used while the shared store is lost, with a share of each limit. */
   readonly fallback: RateLimitStore;

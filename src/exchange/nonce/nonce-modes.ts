@@ -2,26 +2,27 @@ import type { Clock, Random } from '../../core/ports/clock.ts';
 import type { NonceStore } from '../../core/ports/nonce-store.ts';
 import { BoundedStore } from '../bounded-store.ts';
 import type { ScopeTime } from '../call/call-scope.ts';
-import { NonceMutex, type NonceRequest, type NonceResult, type NonceTicket } from './nonce-mutex.ts';
-import { Sequences } from './nonce-sequences.ts';
+import {
+  NonceMutex,
+  type NonceMutexSettings,
+  type NonceRequest,
+  type NonceResult,
+  type NonceTicket,
+} from './nonce-mutex.ts';
+import { type SequenceSettings, Sequences } from './nonce-sequences.ts';
 
 export type NonceMode = 'unique' | 'increasing' | 'window';
 
-export interface NonceSettings {
+export interface NonceSettings
+  extends Pick<NonceMutexSettings, 'key' | 'owner' | 'leaseMs'>,
+    Pick<SequenceSettings, 'start' | 'ordinal'> {
   readonly mode: NonceMode;
+  /** Shared by all clients of the key. */
   readonly store: NonceStore;
-  /** Names the API key in the store: a digest that does not reveal it. */
-  readonly key: string;
-  /** Names this client among those that share the key. */
-  readonly owner: string;
-  /** Least nonce of a sequence. */
-  readonly start: number;
-  /** Tells apart processes that generate nonces while the store is lost: 0 to `ordinals` - 1. */
-  readonly ordinal: number;
+  /** Most processes, 1 to 50. */
   readonly ordinals: number;
   readonly random: Random;
   readonly storeTimeoutMs: number;
-  readonly leaseMs: number;
   readonly onStoreChange: (available: boolean) => void;
 }
 

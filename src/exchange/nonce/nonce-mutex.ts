@@ -23,8 +23,11 @@ export interface NonceTicket {
 export type NonceResult = NonceTicket | undefined;
 
 export interface NonceMutexSettings {
+  /** Names the API key in the store: a digest that does not reveal it. */
   readonly key: string;
+  /** Names this client among those that share the key. */
   readonly owner: string;
+  /** How long a dead holder keeps the mutex. */
   readonly leaseMs: number;
   readonly floor: () => number;
   /** Formats a sequence value as a nonce; `undefined` (the store is lost) yields a local one. */

@@ -7,7 +7,7 @@ export interface SequenceSettings {
   readonly key: string;
   /** Least nonce. */
   readonly start: number;
-  /** Low digits of every nonce of this process: 0 to 49. */
+  /** Tells apart processes while the store is lost: low digits of every nonce of this process, 0 to 49. */
   readonly ordinal: number;
   /** Extra distance when a process starts to take values from memory that are ahead of the clock, ms. */
   readonly leapMs: () => number;

@@ -11,24 +11,17 @@ import {
   stageKeyOf,
 } from '../../core/approvals/question.ts';
 import { settledWords } from '../../core/approvals/words.ts';
-import { type ControlsInForce, isSilenced } from '../../core/controls/controls.ts';
+import { isSilenced } from '../../core/controls/controls.ts';
 import type { Notice, NoticeDoing } from '../../core/ports/notifier.ts';
 import { roughly } from '../../core/quantities/roughly.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
-import type { AccountView } from '../../core/view/account-view.ts';
 import { noticeFacts } from '../../core/view/notice-facts.ts';
 import { KIND_WORDS } from '../../core/view/state-line.ts';
-import type { WatchedAccount } from '../pipeline-context.ts';
+import type { AlertScene } from './alert-scene.ts';
 import { presentWords } from './present-words.ts';
 
-export interface ApprovalScene {
-  readonly account: WatchedAccount;
-  readonly active: readonly ActionRequest[];
-  readonly inForce: ControlsInForce;
-  readonly view: () => AccountView;
-  readonly nowMs: number;
-  readonly asked: readonly AskedQuestion[];
-  readonly settled: readonly Settled[];
+export interface ApprovalScene
+  extends Pick<AlertScene, 'account' | 'active' | 'inForce' | 'view' | 'nowMs' | 'asked' | 'settled'> {
   /** Labels of the account and the rule. */
   readonly labels: (ruleId: string) => Notice['labels'];
   readonly marketOf: (subject: string) => Pick<Notice, 'market'>;

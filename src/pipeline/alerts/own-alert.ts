@@ -1,6 +1,5 @@
 import { isEveryPoll } from '../../core/fields/field-catalogue.ts';
 import { AccountQuantities } from '../../core/quantities/account.ts';
-import type { Snapshot } from '../../core/quantities/snapshot.ts';
 import type { CompiledRules } from '../../core/rules/compiled-rules.ts';
 import { OWN_RULES } from '../../core/rules/own-rules.ts';
 import { actionsOf, comparisonsOf } from '../../core/rules/rule-parts.ts';
@@ -8,18 +7,12 @@ import type { ActionRequest } from '../../core/rules/subject.ts';
 import { causeOfFailure, failureWords, isInPart } from '../../core/view/blindness.ts';
 import { causeWords } from '../../core/view/state-line.ts';
 import type { ReadFailure } from '../../core/view/stored-figures.ts';
-import type { WatchedAccount } from '../pipeline-context.ts';
+import type { AlertScene } from './alert-scene.ts';
 
 /** People are told that an account cannot be judged when its data are this old. */
 const TOLD_AFTER_MS = 30_000;
 
-interface OwnScene {
-  readonly account: WatchedAccount;
-  readonly snapshot: Snapshot;
-  /** Why the newest reads failed, of sources that could not be read. */
-  readonly failures: readonly ReadFailure[];
-  readonly nowMs: number;
-}
+type OwnScene = Pick<AlertScene, 'account' | 'snapshot' | 'failures' | 'nowMs'>;
 
 /** An episode that was already reported. */
 interface ToldBefore {

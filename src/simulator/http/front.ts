@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import type { Timers } from '../../core/ports/clock.ts';
-import type { Readings } from '../model/readings.ts';
 import { milliseconds } from '../schemas.ts';
 import { parsedObject } from './authenticate.ts';
 import { Delays } from './delays.ts';
-import { clientOrderIdOf, type Dispatched, type IncomingRequest, type ServedEndpoint } from './dispatch.ts';
+import { clientOrderIdOf, type Dispatched, type DispatchParts, type IncomingRequest } from './dispatch.ts';
 import { damagedBody, type FaultPlan, faultReply, isApplied, NO_FAULTS, planOf } from './fault-plan.ts';
 import type { FaultBook, LostConnection } from './faults.ts';
 import { apiError, type Reply, UNAVAILABLE } from './reply.ts';
@@ -27,9 +26,8 @@ export interface ReplyConnection {
   reset(): void;
 }
 
-export interface FrontParts {
+export interface FrontParts extends Pick<DispatchParts, 'endpoints' | 'readings'> {
   readonly timers: Pick<Timers, 'after'>;
-  readonly endpoints: ReadonlyMap<string, ServedEndpoint>;
   readonly dispatch: (request: IncomingRequest, staleMs: number) => Dispatched;
   /** Account of a key, unverified, for faults that target one account. */
   readonly accountOfKey: (apiKey: string) => string | undefined;
@@ -45,7 +43,6 @@ export interface FrontParts {
   readonly serverTimeMs: () => number;
   /** Pages for browsers, outside of the API. */
   readonly page: (request: IncomingRequest) => Reply | undefined;
-  readonly readings: () => Readings;
 }
 
 /** The front end at each base address of the exchange: regions, faults, delays and the request log. */

@@ -1,37 +1,11 @@
 import { z } from 'zod';
 import { SOURCE_NAMES } from '../../core/fields/field-catalogue.ts';
+import { creditLineFields, positionFields } from '../../core/ports/exchange-records.ts';
 import { modeSchema } from '../../core/rules/rule.ts';
-import { decimalText } from '../../core/schema/parts.ts';
 import type { StoredFigures } from '../../core/view/stored-figures.ts';
 
-const optional = decimalText.exactOptional();
-
-const position = z.object({
-  positionId: z.string(),
-  market: z.string(),
-  amount: decimalText,
-  basePrice: optional,
-  liquidationPrice: decimalText.nullable().exactOptional(),
-  pnl: optional,
-  pnlPercent: optional,
-  margin: optional,
-  freeMargin: optional,
-  funding: optional,
-  unrealizedFunding: optional,
-  unrealizedPnl: optional,
-  tpsl: z.object({ stopLoss: optional, takeProfit: optional }).nullable().exactOptional(),
-});
-
-const creditLine = z.object({
-  asset: z.string(),
-  createdAt: z.number(),
-  amount: decimalText,
-  totalFunding: optional,
-  currentLtv: optional,
-  initialLtv: optional,
-  marginCallLtv: optional,
-  liquidationLtv: optional,
-});
+/** Records are stored as they were read, values of enumerations marked. */
+const position = positionFields.omit({ liquidationState: true, positionSide: true });
 
 const setAside = z.array(z.object({ path: z.string(), expected: z.string(), got: z.string() }));
 
@@ -60,7 +34,7 @@ const figuresSchema = z.object({
     maxSnapshotAgeMs: z.number(),
   }),
   positions: readingOf(listOf(position).extend({ notOpenYet: z.array(opening).exactOptional() })),
-  creditLine: readingOf(listOf(creditLine)),
+  creditLine: readingOf(listOf(creditLineFields)),
   failures: z
     .array(
       z.object({

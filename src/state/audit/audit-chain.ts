@@ -15,15 +15,11 @@ import type { StoredAccount } from '../../core/ports/state-store.ts';
 import type { Conceal } from '../../core/redaction/conceal.ts';
 import { canonicalJson, orderedJson } from '../../core/text/canonical-json.ts';
 import type { RawRecord, RawText } from '../account/account-backend.ts';
+import type { Header } from '../account/header.ts';
 import { parsedJson } from '../read-json.ts';
 
 /** The end of a chain, and the quiet evaluations counted since. */
-export interface ChainEnd {
-  readonly seq: number;
-  readonly head: string;
-  readonly quiet: number;
-  readonly quietSinceMs: number;
-}
+export type ChainEnd = Pick<Header, 'seq' | 'head' | 'quiet' | 'quietSinceMs'>;
 
 export interface AppendContext {
   readonly nowMs: number;

@@ -1,38 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { z } from 'zod';
-import type { LinkSigner, LinkTarget, SignedLink } from '../../core/controls/signed-link.ts';
+import { type LinkSigner, signedLinkSchema } from '../../core/controls/signed-link.ts';
 import { readJson } from '../read-json.ts';
 
 /** Separates signed links from everything else that the same key seals. */
 const LABEL = 'breakwater signed link 1';
-
-const text = z.string().max(1_000);
-const number = z.number().min(0).max(8.64e15);
-
-const target = z.discriminatedUnion('kind', [
-  z.strictObject({
-    kind: z.literal('acknowledge'),
-    accountId: text,
-    ruleId: text,
-    subject: text,
-    episode: number,
-    stage: number,
-  }),
-  z.strictObject({ kind: z.literal('acknowledgeAll'), ruleId: text, subject: text, saidAtMs: number }),
-  z.strictObject({
-    kind: z.literal('answer'),
-    accountId: text,
-    decision: z.enum(['approve', 'veto']),
-    questionId: z.string().regex(/^[0-9a-z]{1,40}$/),
-    revision: z.int().min(1).max(999_999),
-  }),
-]) satisfies z.ZodType<LinkTarget>;
-
-const shape = z.strictObject({
-  target,
-  sentTo: text,
-  expiresAtMs: number,
-}) satisfies z.ZodType<SignedLink>;
 
 /** Longer than any link. */
 const MOST_LENGTH = 4_000;
@@ -53,7 +24,7 @@ export function createLinkSigner(secret: string): LinkSigner {
       const isOurs = timingSafeEqual(mac, paddedTo(mac.length, Buffer.from(given, 'base64url')));
       // Another version may have made the link, in another shape.
       const text = Buffer.from(body, 'base64url').toString('utf8');
-      const link = isOurs ? readJson(shape, text) : undefined;
+      const link = isOurs ? readJson(signedLinkSchema, text) : undefined;
       if (link === undefined) return { kind: 'wrong' };
       const id = createHmac('sha256', key).update(mac).digest('hex').slice(0, 32);
       return { kind: nowMs >= link.expiresAtMs ? 'expired' : 'valid', id, link };

@@ -84,10 +84,7 @@ export interface MirrorOwner {
 
 export class MirrorError extends Error {
   readonly code = 'mirror-unreadable';
-  constructor(message: string) {
-    super(message);
-    this.name = 'MirrorError';
-  }
+  override name = 'MirrorError';
 }
 
 export const PROCESS_FILE = 'process.json';
