@@ -11,7 +11,7 @@ export type RedisPlace = Pick<RedisSettings, 'url' | 'prefix'> &
 /** Options of all connections to Redis, for ioredis and BullMQ. @throws TypeError if the URL is no Redis address */
 export function redisTarget({ url, prefix, tls = {}, sentinel = {} }: RedisPlace): RedisTarget {
   const { address, texts } = addressIn(url, tls);
-  const { hosts, primary, isCluster = false, username, password, family, database: db } = address;
+  const { hosts, socketPath, primary, isCluster = false, username, password, family, database: db } = address;
   const shared = {
     ...(username === undefined ? {} : { username }),
     ...(password === undefined ? {} : { password }),
@@ -26,6 +26,7 @@ export function redisTarget({ url, prefix, tls = {}, sentinel = {} }: RedisPlace
     const Connector = createClusterConnector({ ...access, nodes: hosts, key: prefixAt(address, prefix) });
     return { ...shared, kind: 'cluster', Connector, reconnectOnError: askAgain() };
   }
+  if (socketPath !== undefined) return { ...shared, path: socketPath };
   if (primary === undefined) return { ...shared, ...hosts[0] };
   return {
     ...shared,

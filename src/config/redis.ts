@@ -14,7 +14,7 @@ const pemFile = (of: string): z.ZodType<string> =>
 export const redisSchema = section(
   {
     url: redisUrlOrRef().describe(
-      'Address of the Redis server; with a password, as a reference. `redis+sentinel://HOST:26379,HOST:26379/NAME` asks Sentinels for the primary of that name, `redis+cluster://HOST,HOST` names nodes of a Redis Cluster (docs/operations.md); `rediss` speaks TLS.',
+      'Address of the Redis server; with a password, as a reference. `redis+sentinel://HOST:26379,HOST:26379/NAME` asks Sentinels for the primary of that name, `redis+cluster://HOST,HOST` names nodes of a Redis Cluster (docs/operations.md); `unix:///PATH` is a socket of this machine, with `?db=N` for another database than 0; `rediss` speaks TLS.',
     ),
     prefix: name('a prefix').describe(
       'First part of every key, so that several installations can share a server. In a Redis Cluster it stands in braces, `{breakwater}`, which puts all keys into one slot.',

@@ -18,7 +18,7 @@ export type RedisTarget = {
   /** Absent: no TLS. */
   readonly tls?: TlsTexts;
 } & (
-  | { readonly host?: string; readonly port?: number; readonly kind?: never }
+  | { readonly host?: string; readonly port?: number; readonly path?: string; readonly kind?: never }
   | (Following & { readonly kind: 'cluster' })
   | (Following & {
       readonly kind: 'sentinel';

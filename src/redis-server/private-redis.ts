@@ -11,7 +11,7 @@ export interface PrivateRedis {
   stop(): Promise<void>;
 }
 
-/** A random prefix in the server at REDIS_URL; without that, a private server on a free loopback port. */
+/** A random prefix in the server at REDIS_URL; without that, a private server on a socket. */
 export async function startPrivateRedis(
   options: ServerOptions & {
     /** First part of the prefix. */

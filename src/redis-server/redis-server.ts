@@ -1,9 +1,6 @@
 import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
-import { randomInt } from 'node:crypto';
-import { once } from 'node:events';
 import { accessSync, constants } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
@@ -11,7 +8,6 @@ import type { Readable } from 'node:stream';
 import { watchOverDeath } from './death-watch.ts';
 import { killWithUs } from './kill-with-us.ts';
 
-const START_ATTEMPTS = 5;
 const STOP_TIMEOUT_MS = 5_000;
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -33,7 +29,8 @@ export class NoRedisServerError extends Error {
 }
 
 /**
- * Starts a private server on loopback, for the demo and for tests.
+ * Starts a private server, for the demo and for tests. Nobody but this user can reach it: it listens on a socket in a
+ * folder of mode 0700.
  *
  * @throws NoRedisServerError (code no-redis-server), or an error with the server's output if it does not start.
  */
@@ -42,14 +39,15 @@ export async function startRedisServer({ env, persistent = false }: ServerOption
   if (program === undefined) throw new NoRedisServerError();
   const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-redis-'));
   const removeFolder = () => rm(folder, { recursive: true, force: true });
-  const args = persistent ? KEEPS_ALL : [];
+  const socket = path.join(folder, 'redis.sock');
+  const args = ['--port', '0', '--unixsocket', socket, '--unixsocketperm', '600'];
   try {
-    const running = await startAnywhere((port) => launch(program, port, folder, args));
+    const running = await launch(program, folder, [...args, ...(persistent ? KEEPS_ALL : [])]);
     const stop = async (): Promise<void> => {
       await end(running, 'SIGTERM');
       await removeFolder();
     };
-    return { url: `redis://127.0.0.1:${running.port}`, stop };
+    return { url: `unix://${socket}`, stop };
   } catch (error) {
     await removeFolder();
     throw error;
@@ -59,36 +57,15 @@ export async function startRedisServer({ env, persistent = false }: ServerOption
 /** Options of a server that keeps its data across a restart. */
 export const KEEPS_ALL = ['--appendonly', 'yes'] as const;
 
-/** Another process may take the free port before the server binds it: then it tries the next one. */
-export async function startAnywhere(
-  start: (port: number) => Promise<Launched>,
-  attempt = 1,
-): Promise<Launched> {
-  try {
-    return await start(await freePort());
-  } catch (error) {
-    if (attempt === START_ATTEMPTS) throw error;
-    return await startAnywhere(start, attempt + 1);
-  }
-}
-
 export interface Launched {
-  readonly port: number;
   readonly child: ChildProcess;
   /** Resolves when the server and its watch have ended. */
   readonly ended: Promise<void>;
 }
 
-/** `args`: further options of the server, such as `['--maxmemory', '50mb']`. */
-export async function launch(
-  program: string,
-  port: number,
-  folder: string,
-  args: readonly string[],
-): Promise<Launched> {
+/** `args`: where it listens, and further options of the server, such as `['--maxmemory', '50mb']`. */
+export async function launch(program: string, folder: string, args: readonly string[]): Promise<Launched> {
   const settings = {
-    port: String(port),
-    bind: '127.0.0.1',
     dir: folder,
     save: '',
     appendonly: 'no',
@@ -118,7 +95,7 @@ export async function launch(
     await ended;
     throw error;
   }
-  return { port, child, ended };
+  return { child, ended };
 }
 
 async function readyOrEnded(child: ChildProcessByStdio<null, Readable, null>): Promise<void> {
@@ -130,7 +107,7 @@ async function readyOrEnded(child: ChildProcessByStdio<null, Readable, null>): P
   const ready = new Promise<void>((resolve) => {
     createInterface({ input: child.stdout }).on('line', (line) => {
       output.push(line);
-      if (line.includes('Ready to accept connections')) resolve();
+      if (/ready to accept connections/i.test(line)) resolve();
     });
   });
   await Promise.race([ready, failed]);
@@ -160,24 +137,4 @@ export function serverProgram(env: Environment = process.env): string | undefine
       return false;
     }
   });
-}
-
-/** Below those that systems give to outgoing connections: only another server can take it in between. */
-const PORTS = { from: 10_000, to: 32_000 };
-
-/** A loopback port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(PORTS.from, PORTS.to);
-    const server = createServer().listen(port, '127.0.0.1');
-    try {
-      await once(server, 'listening');
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') continue;
-      throw error;
-    }
-    server.close();
-    await once(server, 'close');
-    return port;
-  }
 }

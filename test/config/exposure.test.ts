@@ -156,6 +156,8 @@ describe('a Redis without a password', () => {
     expect(found(config('enforce', 'redis: { url: "rediss://redis.example" }'))).toEqual([refused]);
     expect(found(config('enforce', 'redis: {}\ninsecure: [redis]'))).toEqual([]);
     expect(found(config('observe', 'redis: {}'))).toEqual([]);
+    // Who can connect to a socket is decided by its permissions.
+    expect(found(config('enforce', 'redis: { url: "unix:///run/redis.sock" }'))).toEqual([]);
     expect(found(config('observe', 'redis: { url: "rediss://redis.example" }'))).toEqual([
       refused.replace('error', 'warning'),
     ]);

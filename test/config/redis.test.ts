@@ -28,6 +28,11 @@ describe('a Redis address', () => {
       'redis://u:p:q@h',
       { tls: false, hosts: [{ host: 'h', port: 6379 }], username: 'u', password: 'p:q', database: 0 },
     ],
+    ['unix:///run/redis.sock', { tls: false, hosts: [], socketPath: '/run/redis.sock', database: 0 }],
+    [
+      'unix://u:p%40s@/a b.sock?db=2',
+      { tls: false, hosts: [], socketPath: '/a b.sock', username: 'u', password: 'p@s', database: 2 },
+    ],
     [
       'rediss+sentinel://u:p@a:1,b,[::1]:3/main/2',
       {
@@ -70,11 +75,23 @@ describe('a Redis address', () => {
     ['redis://h/x', 'one whose database is no number'],
     ['redis://a,b', 'one with several hosts but without +sentinel or +cluster'],
     ['redis://:%zz@h', 'a user or password that is not percent-encoded'],
+    ['unix://run/redis.sock', 'another text'],
+    ['unix:///redis.sock?db=x', 'one whose database is no number'],
+    ['unix://:%zz@/redis.sock', 'a user or password that is not percent-encoded'],
     ['redis+sentinel://a,b', 'one without the name of the primary behind its hosts'],
     ['redis+cluster://a,b/1', 'one with a database, of which a cluster has none but 0'],
     ['redis+cluster://a/main', 'one whose database is no number'],
   ])('%s is refused', (text, got) => {
     expect(readRedisAddress(text)).toEqual({ kind: 'none', got });
+  });
+
+  test('of a socket is shown without its password, and reads as the same place', () => {
+    const reading = readRedisAddress('unix://u:sesame@/run/redis.sock?db=2');
+    if (reading.kind === 'none') return expect.fail(reading.got);
+    const shown = showRedisAddress(reading.address);
+    expect(shown).toBe('unix:///run/redis.sock?db=2');
+    const { username: _user, password: _password, ...place } = reading.address;
+    expect(readRedisAddress(shown)).toEqual({ kind: 'address', address: place });
   });
 
   test('of a cluster puts the prefix of all keys in braces, once', () => {

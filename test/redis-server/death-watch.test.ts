@@ -1,14 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
+import { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { singleAttempt } from '../../src/queues/connection.ts';
 import { takeFootprint } from '../support/leaks.ts';
 import { hasRedisServer } from '../support/redis.ts';
 
@@ -70,11 +72,28 @@ function isListening(port: number): Promise<boolean> {
   });
 }
 
-/** Port of Redis in the config of the demo's daemon. */
-function redisPortOf(folder: string): number {
+/** Socket of Redis in the config of the demo's daemon. */
+function redisSocketOf(folder: string): string {
   const demo = readdirSync(folder).find((name) => name.startsWith('breakwater-demo-')) ?? '';
   const config = readFileSync(path.join(folder, demo, 'breakwater.yaml'), 'utf8');
-  return Number(/redis:\/\/127\.0\.0\.1:(\d+)/.exec(config)?.[1]);
+  return /unix:\/\/(\/[^"]+)/.exec(config)?.[1] ?? '';
+}
+
+function modeOf(file: string): string {
+  return (statSync(file).mode & 0o777).toString(8);
+}
+
+/** Whether the server behind a socket answers, and its setting. */
+async function settingOf(socket: string, name: string): Promise<string | undefined> {
+  const redis = new Redis({ path: socket, ...singleAttempt(1_000) });
+  redis.on('error', () => undefined);
+  try {
+    return (await redis.config('GET', name))[1];
+  } catch {
+    return undefined;
+  } finally {
+    redis.disconnect();
+  }
 }
 
 if (!hasRedisServer()) process.stderr.write('No redis-server: what SIGKILL leaves of one is not tested.\n');
@@ -101,6 +120,16 @@ describe.runIf(hasRedisServer())('the death watch', () => {
     expect(scene.processes()).toEqual([]);
   });
 
+  test('another user of the machine cannot reach the Redis server of a demo', async () => {
+    const scene = await spawnScene(MAIN, () => ['demo', '--json', '--duration', '10m']);
+    await scene.nextLine();
+    const socket = redisSocketOf(scene.folder);
+    // No port, and a socket for this user in a folder for this user.
+    expect(await settingOf(socket, 'port')).toBe('0');
+    expect([modeOf(socket), modeOf(path.dirname(socket))]).toEqual(['600', '700']);
+    await kill(scene.child);
+  });
+
   test('removes everything of a whole demo after SIGKILL', async () => {
     const scene = await spawnScene(MAIN, () => ['demo', '--json', '--duration', '10m']);
     expect(await scene.nextLine()).toMatchObject({ event: expect.any(String) });
@@ -108,10 +137,10 @@ describe.runIf(hasRedisServer())('the death watch', () => {
       expect.stringMatching(/^breakwater-demo-/),
       expect.stringMatching(/^breakwater-redis-/),
     ]);
-    const port = redisPortOf(scene.folder);
-    expect(await isListening(port)).toBe(true);
+    const socket = redisSocketOf(scene.folder);
+    expect(await settingOf(socket, 'port')).toBe('0');
     await kill(scene.child);
-    await expect.poll(() => isListening(port), OFTEN).toBe(false);
+    await expect.poll(() => settingOf(socket, 'port'), OFTEN).toBeUndefined();
     await expect.poll(() => readdirSync(scene.folder), OFTEN).toEqual([]);
     await expect.poll(scene.processes, OFTEN).toEqual([]);
   });

@@ -8,8 +8,8 @@ import {
   launch,
   NoRedisServerError,
   serverProgram,
-  startAnywhere,
 } from '../../src/redis-server/redis-server.ts';
+import { freePort } from './free-port.ts';
 
 export interface RedisServerOptions {
   /** Keeps an append-only file, so that a restart keeps the data. */
@@ -39,13 +39,15 @@ export async function startRedisServer(options: RedisServerOptions = {}): Promis
   if (program === undefined) throw new NoRedisServerError();
   const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-redis-'));
   const args = [...(options.persistent === true ? KEEPS_ALL : []), ...(options.args ?? [])];
-  const start = (port: number): Promise<Launched> => launch(program, port, folder, args);
+  const start = (port: number): Promise<Launched> =>
+    launch(program, folder, ['--port', String(port), '--bind', '127.0.0.1', ...args]);
   const removeFolder = () => rm(folder, { recursive: true, force: true });
-  let running = await startAnywhere(start).catch(async (error: unknown) => {
+  const first = await startAnywhere(start).catch(async (error: unknown) => {
     await removeFolder();
     throw error;
   });
-  const { port } = running;
+  const { port } = first;
+  let { running } = first;
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
@@ -61,4 +63,20 @@ export async function startRedisServer(options: RedisServerOptions = {}): Promis
       await removeFolder();
     },
   };
+}
+
+const START_ATTEMPTS = 5;
+
+/** Another process may take the free port before the server binds it: then it tries the next one. */
+export async function startAnywhere(
+  start: (port: number) => Promise<Launched>,
+  attempt = 1,
+): Promise<{ readonly port: number; readonly running: Launched }> {
+  const port = await freePort();
+  try {
+    return { port, running: await start(port) };
+  } catch (error) {
+    if (attempt === START_ATTEMPTS) throw error;
+    return await startAnywhere(start, attempt + 1);
+  }
 }

@@ -7,12 +7,19 @@ import { serverProgram } from '../../src/redis-server/redis-server.ts';
 import { closeAfterFile } from './after-test.ts';
 
 export type { PrivateRedis } from '../../src/redis-server/private-redis.ts';
-export { freePort } from '../../src/redis-server/redis-server.ts';
+export { freePort } from './free-port.ts';
+
+import { startRedisServer } from './redis-server.ts';
+
 export { type RedisServer, type RedisServerOptions, startRedisServer } from './redis-server.ts';
 
-/** Reserves a key prefix for this test alone, in the Redis that REDIS_URL, REDIS_SERVER or the PATH offers. */
+/** Reserves a key prefix for this test alone, in the Redis that REDIS_URL, REDIS_SERVER or the PATH offers: on a port. */
 export async function startPrivateRedis(): Promise<PrivateRedis> {
-  return await start({ env: process.env, name: 'test' });
+  const { env } = process;
+  if (env['REDIS_URL'] !== undefined) return await start({ env, name: 'test' });
+  const server = await startRedisServer();
+  const part = await start({ env: { ...env, REDIS_URL: server.url }, name: 'test' });
+  return { ...part, stop: () => server.stop() };
 }
 
 let ofFile: Promise<PrivateRedis> | undefined;

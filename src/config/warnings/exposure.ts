@@ -67,7 +67,9 @@ function byProxy(exposure: Exposure, path: Path, proxy: Secret | undefined): rea
 function ofRedis({ redis, accounts }: UncheckedConfig): readonly Exposed[] {
   const reading = readRedisAddress(redis.url.reveal());
   if (reading.kind === 'none') return [];
-  const { tls, hosts, primary, isCluster = false, password } = reading.address;
+  const { tls, hosts, socketPath, primary, isCluster = false, password } = reading.address;
+  // The socket's permissions decide who can connect.
+  if (socketPath !== undefined) return [];
   // Local Sentinels and cluster nodes may name a server on another machine.
   const isOne = primary === undefined && !isCluster;
   const isNear = isOne && hosts.every(({ host }) => isLoopback(host));
