@@ -135,17 +135,15 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
 /** The process that shows the stress test runs it: processes that only poll and act share no cores with it. */
 function openStress(base: Base, { configFile }: DaemonOptions): StressSchedule {
-  const { state, accounts, clock, telemetry, instance, redis, prefix } = base;
+  const { state, accounts, clock } = base;
   return new StressSchedule({
-    store: createRedisStressStore({ redis, prefix }),
+    ...base,
+    store: createRedisStressStore(base),
     async book() {
       const { readHeldBook } = await import('./scheduled-stress/held-book.ts');
       return await readHeldBook({ store: state.store, accounts: accounts.all(), nowMs: clock.nowMs() });
     },
     configFile,
-    instance,
-    clock,
-    telemetry,
   });
 }
 
@@ -293,14 +291,9 @@ function heartbeatOf(
 }
 
 function openDeliverer(base: Base, config: CompiledConfig): Promise<Deliverer> {
-  const { clock, random, instance, telemetry, receipts, held, links } = base;
+  const { telemetry } = base;
   return delivererOf(config, {
-    links,
-    held,
-    clock,
-    random,
-    instance,
-    receipts,
+    ...base,
     log: ({ message, text, insteadOf }) => telemetry.emit({ kind: 'said', message, text, insteadOf }),
     observer: {
       onDelivery: (message, report) => telemetry.emit({ kind: 'delivered', message, report }),

@@ -3,9 +3,9 @@ import type { HeldNotice, HeldNotices } from '../core/ports/delivery.ts';
 import { asUnproven, noticeSchema } from '../core/ports/notifier.ts';
 import type { OperatorTrust } from '../core/ports/operator-trust.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
+import { parsedJson } from '../core/text/parsed-json.ts';
 import { notifyJobSchema } from '../queues/payloads.ts';
 import type { HeldStore, WaitingText } from '../state/held/held-store.ts';
-import { parsedJson } from '../state/read-json.ts';
 
 interface HeldParts {
   readonly store: HeldStore;

@@ -33,18 +33,14 @@ export interface AloneParts {
 }
 
 /** Opens what a process needs to go on alone: a unique number and a mirror. Redis may be lost meanwhile. */
-export async function openAlone(
-  { clock, telemetry, ordinal, stateDirectory }: AloneSurroundings,
-  { redis, prefix, instance, lost: lostBefore, mirror: configured, state, operators, time }: AloneParts,
-) {
-  const backend = state.standby;
+export async function openAlone(surroundings: AloneSurroundings, parts: AloneParts) {
+  const { clock, telemetry, ordinal, stateDirectory } = surroundings;
+  const { prefix, lost: lostBefore, mirror: configured, operators, time } = parts;
+  const backend = parts.state.standby;
   if (backend === undefined) return { lost: lostBefore, closers: [] };
   const claim = new InstanceClaim({
-    redis,
-    prefix,
-    instance,
-    ordinal,
-    clock,
+    ...surroundings,
+    ...parts,
     timers: systemTimers,
     onCompany: (hasCompany) => {
       backend.hasCompany = hasCompany;

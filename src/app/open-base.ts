@@ -88,7 +88,7 @@ export interface Base extends Surroundings {
 
 /** @throws RedisUnusableError, InstanceTakenError */
 export async function openBase(config: CompiledConfig, surroundings: Surroundings): Promise<Base> {
-  const { clock, random, telemetry, ordinal, process, roles } = surroundings;
+  const { clock, telemetry, ordinal, process, roles } = surroundings;
   const instance = `i${ordinal}-${randomBytes(5).toString('hex')}`;
   const target = redisTarget(config.redis);
   const { prefix, required } = config.redis;
@@ -133,15 +133,12 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
     const nonces = createRedisNonceStore({ redis, prefix });
     closers.push(() => nonces.close());
     const accounts = new ConfiguredAccounts({
-      clock,
-      random,
+      ...surroundings,
       nonces,
-      limits: createRedisRateLimitStore({ redis, prefix }),
-      fallbackLimits: createMemoryRateLimitStore(clock),
-      telemetry,
-      ordinal,
       instance,
       operators,
+      limits: createRedisRateLimitStore({ redis, prefix }),
+      fallbackLimits: createMemoryRateLimitStore(clock),
     });
     closers.push(() => accounts.close());
     accounts.adopt(config);

@@ -13,7 +13,7 @@ export function namedCommand(group: Command, words: readonly string[]): Named {
   const [word] = words;
   if (word === undefined || group.commands.length === 0) return { command: group, rest: words };
   const option = optionsOf(group).find(({ long, short }) => word === long || word === short);
-  if (option !== undefined || isHelpFlag(word)) {
+  if (option !== undefined || word === '--help' || word === '-h') {
     return namedCommand(group, words.slice(option?.required === true ? 2 : 1));
   }
   const found = group.commands.find((one) => namesOf(one).includes(word));
@@ -70,8 +70,4 @@ function optionsOf(group: Command): readonly Option[] {
 
 function namesOf(command: Command): readonly string[] {
   return [command.name(), ...command.aliases()];
-}
-
-function isHelpFlag(word: string): boolean {
-  return word === '--help' || word === '-h';
 }

@@ -9,7 +9,7 @@ import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, paint, printJson, printLine } from './io.ts';
 import { collect, collectReading, reading, whole } from './option-values.ts';
-import { type Ports, refuseToSimulate, SEE_LIST } from './simulator-errors.ts';
+import { refuseToSimulate, SEE_LIST } from './simulator-errors.ts';
 
 interface Flags {
   readonly port: number;
@@ -141,7 +141,10 @@ const SEE_HELP = 'See: breakwater simulate --help';
 async function run(io: CliIo, flags: Flags): Promise<void> {
   const { simulate } = await import('../app.ts');
   const simulator = await simulate(await optionsOf(flags)).catch((error) =>
-    refuseToSimulate(error, { otherwise: SEE_HELP, ports: portsOf(flags) }),
+    refuseToSimulate(error, {
+      otherwise: SEE_HELP,
+      ports: { '--port': flags.port, '--eu-port': flags.euPort, '--control-port': flags.controlPort },
+    }),
   );
   try {
     if (flags.keysDir !== undefined) await writeKeys(flags.keysDir, simulator);
@@ -153,10 +156,6 @@ async function run(io: CliIo, flags: Flags): Promise<void> {
   }
   // Being stopped is the normal end of this command.
   io.setExitCode(EXIT.ok);
-}
-
-function portsOf({ port, euPort, controlPort }: Flags): Ports {
-  return { '--port': port, '--eu-port': euPort, '--control-port': controlPort };
 }
 
 async function optionsOf(flags: Flags): Promise<SimulatorOptions> {

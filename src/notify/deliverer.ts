@@ -32,15 +32,13 @@ export interface DelivererOptions {
 }
 
 export function createDeliverer(options: DelivererOptions): Deliverer {
-  const { receipts, clock, random, quiet } = options;
+  const { clock, quiet } = options;
   const byName = new Map(options.opened.map((open) => [open.channel.name, open]));
   const unstored = new Map<string, Receipt>();
   const grouping = new Grouping(clock, options.groupWaitMs);
   let undertakings = 0;
   const contextOf = (name: string, owner: string): ThreadContext => ({
-    receipts,
-    clock,
-    random,
+    ...options,
     owner,
     unstored,
     onRetry: (about, reason, inMs) => safely(() => options.observer?.onRetry?.(about, name, reason, inMs)),

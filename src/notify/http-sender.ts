@@ -1,5 +1,6 @@
 import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 import { foreignWords } from '../core/redaction/foreign-words.ts';
+import { parsedJson } from '../core/text/parsed-json.ts';
 import type { DeliveryAttempt } from './channel.ts';
 import type { LinkTemplate } from './message-layout.ts';
 
@@ -81,7 +82,8 @@ export function createHttpSender(options: HttpOptions): HttpSender {
         return { kind: 'reply', reply: { status: response.statusCode, body: text, retryAfterMs: after } };
       } catch (error) {
         if (signal?.aborted === true) throw signal.reason;
-        return timeout.aborted ? timedOut(timeoutMs) : lostConnection(error);
+        if (!timeout.aborted) return lostConnection(error);
+        return failed('timeout', `no reply within ${timeoutMs} ms`, false);
       }
     },
     // By now nobody waits for a reply.
@@ -106,10 +108,6 @@ function retryAfter(header: string | string[] | undefined, nowMs: number): numbe
   const seconds = Number(text);
   const ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(text) - nowMs;
   return Number.isFinite(ms) && ms >= 0 ? ms : undefined;
-}
-
-function timedOut(timeoutMs: number): HttpResult {
-  return failed('timeout', `no reply within ${timeoutMs} ms`, false);
 }
 
 const CONNECT_CODES: Readonly<Record<string, string>> = {
@@ -179,14 +177,9 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Parses the JSON object of a reply; undefined if it is something else. */
 export function jsonObject(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as JsonObject)
-      : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parsedJson(text);
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject ? (value as JsonObject) : undefined;
 }
 
 /** Returns a secret address and the parts of it that a receiver could repeat on their own. */

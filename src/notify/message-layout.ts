@@ -189,7 +189,8 @@ export function assetOf(subject: string): string | undefined {
 }
 
 function linesOf({ message, insteadOf, beginningUntold }: Outgoing): readonly string[] {
-  if (isSummary(message)) return [...digestLines(message), ...standInLines(insteadOf)];
+  // The sentence of a summary is in its title.
+  if (isSummary(message)) return [...(message.lines ?? []).map(inert), ...standInLines(insteadOf)];
   const lines = [
     ...(message.kind === 'resolved' && message.ending === undefined
       ? ['The rule does not fire any more.']
@@ -211,11 +212,6 @@ function linesOf({ message, insteadOf, beginningUntold }: Outgoing): readonly st
   }
   lines.push(...standInLines(insteadOf));
   return lines.filter((line) => line !== '');
-}
-
-/** The sentence of a summary is in its title. */
-function digestLines({ lines = [] }: Message): readonly string[] {
-  return lines.map(inert);
 }
 
 function standInLines(insteadOf: Outgoing['insteadOf']): readonly string[] {

@@ -23,7 +23,9 @@ export function createOpsgenie({ apiUrl, apiKey = '' }: OpsgenieOptions, parts: 
       const alias = shortId(outgoing.message.key);
       const closes = isOver(outgoing.message);
       const path = closes ? `/v2/alerts/${alias}/close?identifierType=alias` : '/v2/alerts';
-      const payload = closes ? closingOf(outgoing, links) : { alias, ...alertOf(outgoing, links) };
+      const payload = closes
+        ? { user: SOURCE, source: SOURCE, note: textOf(outgoing, links) }
+        : { alias, ...alertOf(outgoing, links) };
       return { url: `${apiUrl}${path}`, headers, body: JSON.stringify(payload) };
     },
     judge: judgeBy({ lacks, words, secrets: () => [apiKey] }),
@@ -53,10 +55,6 @@ function alertOf(outgoing: Outgoing, links: readonly LinkTemplate[]): JsonObject
     details: Object.fromEntries(details),
     source: SOURCE,
   };
-}
-
-function closingOf(outgoing: Outgoing, links: readonly LinkTemplate[]): JsonObject {
-  return { user: SOURCE, source: SOURCE, note: textOf(outgoing, links) };
 }
 
 /** Repeats the whole title, because `message` is cut at 130 characters. Links are kept however long the rest is. */

@@ -70,12 +70,11 @@ export interface Simulator extends Pick<RunningSimulator, Kept> {
  * @throws SimulatorError for options that make no sense
  */
 export async function startSimulator({ accounts = 3, ...options }: StartOptions = {}): Promise<Simulator> {
-  const seeds = typeof accounts === 'number' ? accounts : accounts.map(readAccount);
+  const seeds =
+    typeof accounts === 'number'
+      ? accounts
+      : accounts.map((account, index) => parseWith(SEED_ACCOUNT, account, `accounts[${index}]`));
   return simulatorOf(await startSimulatedExchange({ ...options, accounts: seeds }));
-}
-
-function readAccount(account: AccountInput, index: number) {
-  return parseWith(SEED_ACCOUNT, account, `accounts[${index}]`);
 }
 
 function simulatorOf(running: RunningSimulator): Simulator {

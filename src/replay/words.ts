@@ -1,3 +1,4 @@
+import { numberInWords } from '../config/shape/units.ts';
 import { MS_PER_MINUTE } from '../core/quantities/units.ts';
 
 /** Figures as people read them; the same in every locale and time zone. */
@@ -22,19 +23,13 @@ export function signedPercent(share: number): string {
 /** `12,345` or `12.34`: whole above a hundred. */
 export function money(amount: number): string {
   const digits = Math.abs(amount) >= 100 || amount === 0 ? 0 : 2;
-  return minus(grouped(amount.toFixed(digits)));
+  return minus(numberInWords(amount.toFixed(digits)));
 }
 
 /** A price with enough digits to tell it from its neighbours. */
 export function price(value: number): string {
   const digits = value >= 1000 ? 0 : value >= 10 ? 2 : value >= 0.1 ? 4 : 8;
-  return minus(grouped(value.toFixed(digits)));
-}
-
-function grouped(digits: string): string {
-  const [whole = '', rest] = digits.split('.');
-  const text = whole.replaceAll(/\B(?=(?:\d{3}){1,20}$)/g, ',');
-  return rest === undefined ? text : `${text}.${rest}`;
+  return minus(numberInWords(value.toFixed(digits)));
 }
 
 function minus(text: string): string {
@@ -58,5 +53,5 @@ export function span(ms: number): string {
 
 /** `1 order`, `2 orders` */
 export function counted(count: number, one: string): string {
-  return `${grouped(String(count))} ${one}${count === 1 ? '' : 's'}`;
+  return `${numberInWords(String(count))} ${one}${count === 1 ? '' : 's'}`;
 }

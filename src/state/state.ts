@@ -7,6 +7,7 @@ import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import { type OperatorTrust, TRUSTING } from '../core/ports/operator-trust.ts';
 import { bucketOf } from '../core/ports/state-store.ts';
 import { currentConcealer } from '../core/redaction/conceal.ts';
+import { parsedJson } from '../core/text/parsed-json.ts';
 import type { Backend } from './account/account-backend.ts';
 import { AccountStore } from './account/account-store.ts';
 import { MemoryBackend } from './account/backend-memory.ts';
@@ -16,7 +17,6 @@ import { createAuditLog } from './audit/audit-log.ts';
 import { pruneChain } from './audit/audit-prune.ts';
 import type { MayBeginSeals } from './audit/seal-start.ts';
 import { StoredControls } from './controls/operator-controls.ts';
-import { parsedJson } from './read-json.ts';
 
 export interface StateOptions {
   readonly clock: Clock;

@@ -1,10 +1,11 @@
 import { styleText } from 'node:util';
+import { parsedJson } from '../core/text/parsed-json.ts';
 
 /** Formats a JSON line for people: time, level, sentence, the other fields as `key=value`, and the stack below. */
 export function prettyLine(json: string, colours: boolean): string {
-  const record = parse(json);
-  if (record === undefined) return json;
-  const { time, level, event, words, error, ...rest } = record;
+  const record = parsedJson(json);
+  if (typeof record !== 'object' || record === null) return json;
+  const { time, level, event, words, error, ...rest } = record as Readonly<Record<string, unknown>>;
   const paint = (style: Parameters<typeof styleText>[0], text: string): string =>
     colours ? styleText(style, text, { validateStream: false }) : text;
   const name = typeof level === 'string' ? level : 'info';
@@ -27,15 +28,6 @@ const STYLES: Readonly<Record<string, Parameters<typeof styleText>[0]>> = {
   error: 'red',
   fatal: ['red', 'bold'],
 };
-
-function parse(json: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(json);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
-}
 
 function shortText(value: unknown): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value);

@@ -44,7 +44,11 @@ export class Ticks {
 
   /** Replaces all schedules. */
   assert(schedules: readonly Schedule[]): void {
-    if (JSON.stringify(schedules) === JSON.stringify(this.#schedules.map(plain))) return;
+    if (
+      JSON.stringify(schedules) ===
+      JSON.stringify(this.#schedules.map(({ buckets, everyMs }) => ({ buckets, everyMs })))
+    )
+      return;
     for (const planned of this.#schedules) planned.isOver = true;
     this.#untaken = [];
     this.#schedules = schedules.map((schedule) => ({ ...schedule, isOver: false }));
@@ -115,8 +119,4 @@ export class Ticks {
 
 function isThere({ process }: TickTaker): boolean {
   return process.state !== 'dead' && process.machine.links.store === 'up';
-}
-
-function plain({ buckets, everyMs }: Schedule): Schedule {
-  return { buckets, everyMs };
 }

@@ -6,10 +6,11 @@ import { gatherDigest } from './gather-digest.ts';
 
 /** The digest schedule of a process that delivers notices. */
 export function openDigest(base: Base, notifier: Notifier): DigestSchedule {
-  const { state, accounts, clock, telemetry, instance, redis, prefix, ordinal } = base;
+  const { state, accounts, clock } = base;
   const isAlone = (): boolean => state.standby?.isAlone === true;
   return new DigestSchedule({
-    claims: orAlone(createRedisDigestClaims({ redis, prefix }), { isAlone, isFirst: ordinal === 0 }),
+    ...base,
+    claims: orAlone(createRedisDigestClaims(base), { isAlone, isFirst: base.ordinal === 0 }),
     async gather(period, signal) {
       const { history, store } = state;
       // Records that a process writes while alone get other numbers when Redis is back.
@@ -22,9 +23,6 @@ export function openDigest(base: Base, notifier: Notifier): DigestSchedule {
       );
     },
     notifier,
-    instance,
-    clock,
-    telemetry,
   });
 }
 

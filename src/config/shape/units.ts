@@ -52,17 +52,11 @@ export function durationHint(text: string): string | undefined {
   const match = /^\s*(\d+(?:\.\d+)?)\s*([a-zµ]*)\.?\s*$/i.exec(text);
   if (match === null) return undefined;
   const [, amount = '', word = ''] = match;
-  const unit = word === '' ? unitOfBare(Number(amount)) : unitNamed(word.toLowerCase());
+  const bare = Number(amount) * UNIT_MS.s > UNIT_MS.d ? 'ms' : 's';
+  const named = WORDS_FOR_UNITS.find(([, words]) => words.includes(word.toLowerCase()))?.[0];
+  const unit = word === '' ? bare : named;
   const hint = `${amount}${unit ?? ''}`;
   return parseDuration(hint) === undefined ? undefined : hint;
-}
-
-function unitOfBare(amount: number): Unit {
-  return amount * UNIT_MS.s > UNIT_MS.d ? 'ms' : 's';
-}
-
-function unitNamed(word: string): Unit | undefined {
-  return WORDS_FOR_UNITS.find(([, words]) => words.includes(word))?.[0];
 }
 
 const WORDS_FOR_UNITS: readonly (readonly [Unit, readonly string[]])[] = [
@@ -100,14 +94,10 @@ export function parsePercent(text: string): number | undefined {
 
 /** Formats a fraction for people: `5.0 %`, `0.25 %`, `100 %`. Below 100 % it has at least one decimal. */
 export function percentInWords(fraction: number): string {
-  const percent = decimalOf(fraction).times(decimal('100'));
+  const percent = (parseDecimal(String(fraction)) ?? decimal('0')).times(decimal('100'));
   const text = formatDecimal(percent.round(6));
   const small = toNumber(percent) > -100 && toNumber(percent) < 100;
   return `${small && !text.includes('.') ? `${text}.0` : text} %`;
-}
-
-function decimalOf(value: number): ReturnType<typeof decimal> {
-  return parseDecimal(String(value)) ?? decimal('0');
 }
 
 /** Formats a value of a field for people: `5.0 %`, `2 h`, `50,000`. */

@@ -5,6 +5,7 @@ import { isSameHolding } from '../lanes/market-read.ts';
 import { decimalFromNumber, toDecimal } from '../quantities/decimal.ts';
 import type { ActionRequest } from '../rules/subject.ts';
 import { decimalText, type OutputOf } from '../schema/parts.ts';
+import { parsedJson } from '../text/parsed-json.ts';
 
 export const questionState = z
   .enum(['waiting', 'approved', 'vetoed', 'unanswered', 'released'])
@@ -102,12 +103,8 @@ export function parseApprovals(value: unknown): Approvals {
 }
 
 function isStageKey(written: string): boolean {
-  try {
-    const parts: unknown = JSON.parse(written);
-    return Array.isArray(parts) && parts.map((part) => typeof part).join() === STAGE_KEY_PARTS;
-  } catch {
-    return false;
-  }
+  const parts = parsedJson(written);
+  return Array.isArray(parts) && parts.map((part) => typeof part).join() === STAGE_KEY_PARTS;
 }
 
 const STAGE_KEY_PARTS = 'string,string,string,number,number';

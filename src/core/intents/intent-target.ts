@@ -47,15 +47,9 @@ export function distanceNumber(position: ReadPosition | undefined): number | nul
 export function withBasis(intent: Intent, position: ReadPosition, scene: SettleScene): Intent {
   if (intent.basis !== null) return intent;
   const sizeBase = sizeAtFiring(intent, position, scene);
-  const own: IntentBasis = {
-    sizeBase,
-    markPrice: position.markPrice,
-    distance: distanceNumber(position),
-    positionSide: position.positionSide,
-    openDate: position.openDate,
-    direction: position.direction,
-    growthBoundBase: sizeBase,
-  };
+  const { markPrice, positionSide, openDate, direction } = position;
+  const seen = { sizeBase, markPrice, distance: distanceNumber(position), positionSide, openDate, direction };
+  const own: IntentBasis = { ...seen, growthBoundBase: sizeBase };
   if (intent.source !== 'rule') return { ...intent, basis: own };
   // All stages of an episode share the basis of its first one: `by: 75%` after `by: 50%` leaves a quarter.
   const { intents, past = [] } = scene.state;

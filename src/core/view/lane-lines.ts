@@ -9,7 +9,7 @@ import {
 } from '../approvals/question.ts';
 import { GATE_WORDS } from '../intents/gate.ts';
 import { BLOCK_WORDS } from '../intents/intent.ts';
-import type { Intent, LaneState } from '../lanes/lane-state.ts';
+import type { Intent, LaneState, ObservedOrder } from '../lanes/lane-state.ts';
 import type { ReduceTarget } from '../rules/rule.ts';
 import type { AccountView, IntentLine, OrderLine, QuestionLine } from './account-view.ts';
 import { figure } from './alert-words.ts';
@@ -24,19 +24,18 @@ export function orderLines(lanes: readonly LaneState[]): readonly OrderLine[] {
 
 function observedOrders(lanes: readonly LaneState[]): readonly OrderLine[] {
   return lanes.flatMap(({ market, observed = [] }) =>
-    observed.map(({ role, positionId, request }) => ({
-      market,
-      role,
-      positionId,
-      side: request.side,
-      amount: request.amount,
-      activationPrice: request.activationPrice,
-      price: request.price,
-      ...(request.inFavour === true ? { inFavour: true as const } : {}),
-      status: 'observed',
-      clientOrderId: request.clientOrderId,
-    })),
+    observed.map((order) => orderLine(market, order, { amount: order.request.amount, status: 'observed' })),
   );
+}
+
+function orderLine(
+  market: string,
+  { role, positionId, request }: ObservedOrder,
+  { amount, status }: Pick<OrderLine, 'amount' | 'status'>,
+): OrderLine {
+  const { side, activationPrice, price, inFavour, clientOrderId } = request;
+  const marked = inFavour === true ? { inFavour } : {};
+  return { market, role, positionId, side, amount, activationPrice, price, ...marked, status, clientOrderId };
 }
 
 function isAsked(intents: readonly Intent[], key: string): boolean {
@@ -90,18 +89,10 @@ export function questionLines(
 
 function sentOrders(lanes: readonly LaneState[]): readonly OrderLine[] {
   return lanes.flatMap(({ market, orders }) =>
-    orders.map(({ role, positionId, amount, status, presumedFilled, request }) => ({
-      market,
-      role,
-      positionId,
-      side: request.side,
-      amount,
-      activationPrice: request.activationPrice,
-      price: request.price,
-      ...(request.inFavour === true ? { inFavour: true as const } : {}),
-      status: presumedFilled ? 'presumedFilled' : status,
-      clientOrderId: request.clientOrderId,
-    })),
+    orders.map((order) => {
+      const { amount, presumedFilled } = order;
+      return orderLine(market, order, { amount, status: presumedFilled ? 'presumedFilled' : order.status });
+    }),
   );
 }
 

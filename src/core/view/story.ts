@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import type { AuditEvent } from '../audit/audit-event.ts';
 import type { AuditContent, ChainedRecord, StoredDecision } from '../audit/audit-record.ts';
+import { defined } from '../ports/exchange-fields.ts';
 import type { ActionRequest, SubjectKey } from '../rules/subject.ts';
 import { positionKey } from '../rules/subjects.ts';
 import { named, type OutputOf, timeMs } from '../schema/parts.ts';
+import { parsedJson } from '../text/parsed-json.ts';
 import { actionWords, contentWords, transitionWords } from './record-words.ts';
 
 /** An event for people; one audit record may give several. */
@@ -194,7 +196,7 @@ function actionPart(event: AuditEvent): Part {
   const { kind, atMs, accountId: _accountId, alarm, ruleId, market, positionId, reason } = event;
   const { order, cancel, targetBase, sizeBase, key, cost } = event;
   const subject = positionId === undefined ? {} : { subject: positionKey(positionId) };
-  const detail = definedOf({ order, cancel, targetBase, sizeBase, key, cost });
+  const detail = defined({ order, cancel, targetBase, sizeBase, key, cost });
   const asking = key === undefined ? [] : subjectOfKey(key);
   const storyKind =
     kind === 'unknown' ? (cancel === undefined ? 'order' : 'cancel') : (KINDS.get(kind) ?? 'other');
@@ -219,15 +221,7 @@ function actionPart(event: AuditEvent): Part {
 
 /** The subject whose rule requested it: the third part of an action key. */
 function subjectOfKey(key: string): readonly SubjectKey[] {
-  try {
-    const parts: unknown = JSON.parse(key);
-    const subject: unknown = Array.isArray(parts) ? parts[2] : undefined;
-    return typeof subject === 'string' ? [subject] : [];
-  } catch {
-    return [];
-  }
-}
-
-function definedOf(values: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+  const parts = parsedJson(key);
+  const subject: unknown = Array.isArray(parts) ? parts[2] : undefined;
+  return typeof subject === 'string' ? [subject] : [];
 }

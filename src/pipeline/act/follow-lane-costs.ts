@@ -53,16 +53,13 @@ export function markOf(
   for (const record of records) {
     if (record.market !== market) continue;
     const { markPrice } = new PositionQuantities(record, settings);
-    if (markPrice.kind === 'value') return formatDecimal(decimalFromNumber(rounded(markPrice.value)));
+    if (markPrice.kind === 'value')
+      return formatDecimal(decimalFromNumber(Number(markPrice.value.toPrecision(MARK_DIGITS))));
   }
   return undefined;
 }
 
 const MARK_DIGITS = 12;
-
-function rounded(price: number): number {
-  return Number(price.toPrecision(MARK_DIGITS));
-}
 
 function freshOf<T>(
   reading:

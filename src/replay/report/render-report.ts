@@ -1,5 +1,5 @@
 import { minuteWords } from '../../core/text/time-words.ts';
-import { accountIds, type ReplayRecord, type RunRecord } from '../record.ts';
+import { accountIds, type ReplayRecord } from '../record.ts';
 import { counted, percent, signedPercent, span } from '../words.ts';
 import { accountSection } from './account-section.ts';
 import { comparison, pathRanges } from './comparison.ts';
@@ -9,7 +9,8 @@ import { type Verdict, verdictOn } from './verdict.ts';
 
 /** Renders a replay as one page, drawn in SVG. */
 export function renderReport(record: ReplayRecord): string {
-  const runs = shownRuns(record);
+  // Every variant on the first path, which every variant is played on.
+  const runs = record.runs.filter(({ path }) => path === record.runs[0]?.path);
   const accounts = accountIds(record.runs);
   const verdicts = accounts.map((id) => [id, verdictOn(id, runs)] as const);
   return renderPage({
@@ -26,11 +27,6 @@ ${accounts.map((id, index) => accountSection(record, runs, { id, key: String(ind
 ${notes(record)}`,
     footer: markup`Made by <code>breakwater replay</code> with seed ${String(record.seed)}. The same input and seed give the same result.`,
   });
-}
-
-/** The runs to show: every variant on the first path, which every variant is played on. */
-function shownRuns({ runs }: ReplayRecord): readonly RunRecord[] {
-  return runs.filter(({ path }) => path === runs[0]?.path);
 }
 
 function facts({ fromMs, toMs, runs }: ReplayRecord): Html {

@@ -8,8 +8,8 @@ import type {
   StoredAccount,
   StoredReadings,
 } from '../../core/ports/state-store.ts';
+import { parsedJson } from '../../core/text/parsed-json.ts';
 import { operatorOrderSchema } from '../controls/operator-schemas.ts';
-import { parsedJson } from '../read-json.ts';
 import {
   EVALUATION_VERSION,
   type FirstEvaluation,

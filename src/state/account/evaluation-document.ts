@@ -2,7 +2,7 @@ import type { Unseen } from '../../core/quantities/closure.ts';
 import type { ForecastState } from '../../core/risk/forecast.ts';
 import { type AccountState, STATE_VERSION } from '../../core/rules/account-state.ts';
 import type { ElapsedState } from '../../core/rules/elapsed.ts';
-import { parsedJson } from '../read-json.ts';
+import { parsedJson } from '../../core/text/parsed-json.ts';
 
 /**
  * The evaluated state is stored in two parts: one that rests, and the figures that every evaluation moves. A poll of

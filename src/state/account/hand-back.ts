@@ -177,7 +177,7 @@ function merge(
   const isOlder = isBehind(stored, before);
   const knowsMore = !isOlder && !isOurs && hasDecidedAlone(held.fields, there, before);
   const wins = isOlder || isOurs || knowsMore;
-  const chains = Map.groupBy(held.records, chainOf);
+  const chains = Map.groupBy(held.records, ({ text }) => (JSON.parse(text) as AuditRecord).market);
   const segment: RawRecord[] = [];
   let isSuperseded = false;
   let isMerged = false;
@@ -254,10 +254,6 @@ function isBehind({ header, tally }: RawAccount, before: ReadonlyMap<string, str
 function versionOf(header: string): number {
   const read = readHeader(header);
   return 'writer' in read ? read.version : 0;
-}
-
-function chainOf({ text }: RawRecord): string | undefined {
-  return (JSON.parse(text) as AuditRecord).market;
 }
 
 /** Whether the state of this process continues the stored one, replaces it, or is left out. */

@@ -14,9 +14,9 @@ import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
 import type { StoredAccount } from '../../core/ports/state-store.ts';
 import type { Conceal } from '../../core/redaction/conceal.ts';
 import { canonicalJson, orderedJson } from '../../core/text/canonical-json.ts';
+import { parsedJson } from '../../core/text/parsed-json.ts';
 import type { RawRecord, RawText } from '../account/account-backend.ts';
 import type { Header } from '../account/header.ts';
-import { parsedJson } from '../read-json.ts';
 
 /** The end of a chain, and the quiet evaluations counted since. */
 export type ChainEnd = Pick<Header, 'seq' | 'head' | 'quiet' | 'quietSinceMs'>;

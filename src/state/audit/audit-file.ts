@@ -7,7 +7,7 @@ import type {
 import { sha256Hex } from '../../core/audit/sha256.ts';
 import type { ChainVerdict, LaneChain } from '../../core/ports/audit-reader.ts';
 import { type OperatorTrust, TRUSTING } from '../../core/ports/operator-trust.ts';
-import { parsedJson } from '../read-json.ts';
+import { parsedJson } from '../../core/text/parsed-json.ts';
 import { restoreInputs } from './audit-chain.ts';
 import { broken, TrailVerifier } from './audit-verify.ts';
 

@@ -7,8 +7,8 @@ import {
 import { sha256Hex } from '../../core/audit/sha256.ts';
 import type { ChainVerdict, LaneChain } from '../../core/ports/audit-reader.ts';
 import { type OperatorTrust, TRUSTING } from '../../core/ports/operator-trust.ts';
+import { parsedJson } from '../../core/text/parsed-json.ts';
 import type { RawText } from '../account/account-backend.ts';
-import { parsedJson } from '../read-json.ts';
 import { strangeForm } from './audit-chain.ts';
 
 /** Where the chains of an account must end, according to its state. */

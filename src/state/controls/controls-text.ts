@@ -6,9 +6,9 @@ import {
   NO_CONTROLS,
 } from '../../core/controls/controls.ts';
 import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
+import { parsedJson } from '../../core/text/parsed-json.ts';
 import { STAMP_LENGTH } from '../account/account-backend.ts';
 import { MOST_TEXT } from '../account/documents.ts';
-import { parsedJson } from '../read-json.ts';
 import { controlSchema } from './operator-schemas.ts';
 
 const VERSION = 1;

@@ -3,10 +3,11 @@ import { z } from 'zod';
 import { sha256Hex } from '../../core/audit/sha256.ts';
 import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
 import { BUCKETS } from '../../core/ports/state-store.ts';
+import { parsedJson } from '../../core/text/parsed-json.ts';
 import type { RawRecord } from '../account/account-backend.ts';
 import { MOST_TEXT } from '../account/documents.ts';
 import type { HandedBack } from '../account/hand-back.ts';
-import { parsedJson, readJson } from '../read-json.ts';
+import { readJson } from '../read-json.ts';
 
 /** Contents of the files of a mirror. All of it is checked on reading: others may have written it. */
 
