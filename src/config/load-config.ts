@@ -112,7 +112,8 @@ function examine(
 
 const WRITABLE = {
   code: 'writable-by-others',
-  message: 'expected a config file that only its owner can change, got one that others can: chmod go-w',
+  message:
+    'expected a config file that only this user or root can change, got one that others can: chmod go-w, and chown if it is not yours',
 } as const;
 const OF_PROTECTION: ReadonlySet<ProblemCode> = new Set([
   'unencrypted',

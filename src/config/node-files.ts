@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { type ConfigSurroundings, type FileReading, MAX_FILE_BYTES } from './surroundings.ts';
 
@@ -45,12 +46,15 @@ function readFileWithin(file: string): FileReading {
   }
 }
 
-/** A group with the owner's number counts as the owner: most systems create one group per user. */
-export function othersMayWrite({
-  mode,
-  uid,
-  gid,
-}: Readonly<Record<'mode' | 'uid' | 'gid', number>>): boolean {
+/**
+ * Whether anybody but this process's user and root may change a file. A group with the owner's number counts as the
+ * owner: most systems create one group per user.
+ */
+export function othersMayWrite(
+  { mode, uid, gid }: Readonly<Record<'mode' | 'uid' | 'gid', number>>,
+  ownUid = process.geteuid?.(),
+): boolean {
+  if (uid !== 0 && uid !== ownUid) return true;
   return (mode & OTHERS_MAY_WRITE) !== 0 || ((mode & GROUP_MAY_WRITE) !== 0 && uid !== gid);
 }
 

@@ -96,7 +96,7 @@ export function warnOfExposure(
     report(warningAt(document, path, 'secret-world-readable', message));
   }
   if (othersMayWrite) {
-    const message = `expected a secret file that only its owner can change, got one that others can: chmod 600 ${file}`;
+    const message = `expected a secret file that only this user or root can change, got one that others can: chmod 600, and chown if it is not yours, ${file}`;
     report(warningAt(document, path, 'secret-writable-by-others', message));
   }
 }

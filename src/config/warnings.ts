@@ -1,7 +1,7 @@
 import type { UncheckedConfig } from './compile-config.ts';
 import type { Problem } from './problem.ts';
-import { accountWarnings, exchangeWarnings, sharedKeys, tlsProblems } from './warnings/accounts.ts';
-import { exposureProblems, proxyWarnings } from './warnings/exposure.ts';
+import { accountWarnings, exchangeWarnings, sharedKeys } from './warnings/accounts.ts';
+import { exposureProblems, proxyWarnings, tlsProblems } from './warnings/exposure.ts';
 import { marketWarnings } from './warnings/markets.ts';
 import { ruleWarnings } from './warnings/rules.ts';
 import { stressWarnings } from './warnings/stress.ts';

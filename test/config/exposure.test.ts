@@ -234,8 +234,14 @@ describe('files that others can access', () => {
   });
 
   test('a group whose only member is the owner counts as the owner', () => {
-    expect(othersMayWrite({ mode: 0o100664, uid: 1000, gid: 1000 })).toBe(false);
-    expect(othersMayWrite({ mode: 0o100664, uid: 1000, gid: 100 })).toBe(true);
+    expect(othersMayWrite({ mode: 0o100664, uid: 1000, gid: 1000 }, 1000)).toBe(false);
+    expect(othersMayWrite({ mode: 0o100664, uid: 1000, gid: 100 }, 1000)).toBe(true);
+  });
+
+  test('a file of another user is one that others can change, except of root', () => {
+    const ofUser = { mode: 0o100600, uid: 1000, gid: 1000 };
+    expect([1000, 1001, 0].map((own) => othersMayWrite(ofUser, own))).toEqual([false, true, true]);
+    expect(othersMayWrite({ ...ofUser, uid: 0, gid: 0 }, 1000)).toBe(false);
   });
 });
 

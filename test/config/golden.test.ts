@@ -41,7 +41,7 @@ rules:
       `breakwater.yaml:5:10 exchange.nonce: expected one of unique, increasing, window, got "uniq"; did you mean unique?`,
       'breakwater.yaml:6:24 exchange.timeouts.attempt: expected a duration such as 3s, 5m or 1h30m, from 100ms to 1m, got 5; did you mean 5s?',
       `breakwater.yaml:8:5 exchange.limits.ordr: expected limit, period and paths for a budget of a new name, or one of public, trade-account, main-account, transfers, positions, credit-line, hedge-mode, order, got "ordr"; did you mean order?`,
-      'breakwater.yaml:9:15 redis.url: expected an address that starts with redis://, rediss://, or with +sentinel or +cluster before the colon and holds no password, or { env: NAME } or { file: PATH }, got an address with credentials in it (not repeated here)',
+      'breakwater.yaml:9:15 redis.url: expected an address that starts with redis://, rediss:// or unix:///, or with +sentinel or +cluster before the colon and holds no password, or { env: NAME } or { file: PATH }, got an address with credentials in it (not repeated here)',
       'breakwater.yaml:11:3 markets.BTC_PERP.maintenanceMargin: expected a ratio such as 5% or 0.05, above 0 and up to 50%, got nothing',
       `breakwater.yaml:11:27 markets.BTC_PERP.amountStep: expected a positive decimal number such as "0.001", got 0`,
       `breakwater.yaml:11:29 markets.BTC_PERP.001: expected one of the keys amountStep, priceStep, minAmount, maintenanceMargin, basisAllowance, reductionCost, takerFee, money, referencePrice, got "001"`,

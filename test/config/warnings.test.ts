@@ -285,6 +285,12 @@ describe('accounts and the exchange', () => {
     expect(found(`mode: enforce\n${observing}`)).toContainEqual(['error', 'unencrypted', 2]);
     const near = observing.replace('https://api.exchange.example', 'http://127.0.0.1:8080');
     expect(found(near)).toEqual([]);
+    for (const more of [
+      'redis: { url: "rediss://redis.example" }',
+      'channels: { ops: { type: webhook, url: "https://hooks.example/x" } }',
+      'heartbeat: { url: "https://watch.example/x" }',
+    ])
+      expect(found(`mode: enforce\n${more}\n${near}`), more).toContainEqual(['error', 'unencrypted', 2]);
     expect(found(observing, { env: { ...env, NODE_TLS_REJECT_UNAUTHORIZED: '1' } })).toEqual([]);
   });
 

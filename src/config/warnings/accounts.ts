@@ -1,7 +1,7 @@
 import { actionsOf, modeOf } from '../../core/rules/rule-parts.ts';
 import type { UncheckedAccount, UncheckedConfig } from '../compile-config.ts';
 import type { Path, Problem, ProblemCode } from '../problem.ts';
-import { problemAt, warningAt } from '../shape/read.ts';
+import { warningAt } from '../shape/read.ts';
 import { nodeAt } from '../yaml/document.ts';
 
 /** Finds keys that several accounts share: a warning, or an error if two of them may act and would interfere. */
@@ -31,18 +31,6 @@ export function sharedKeys(config: UncheckedConfig): readonly Problem[] {
  */
 export function mayAct({ settings, rules }: Pick<UncheckedAccount, 'settings' | 'rules'>): boolean {
   return settings.mode !== 'observe' || rules.some((rule) => modeOf(rule, settings) !== 'observe');
-}
-
-/** Without certificate checks anybody on the path can answer as the exchange; orders must not rely on that. */
-export function tlsProblems(
-  { document, exchange }: UncheckedConfig,
-  env: Readonly<Record<string, string | undefined>>,
-): readonly Problem[] {
-  const isEncrypted = exchange.baseUrls.some((url) => url.startsWith('https:'));
-  if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0' || !isEncrypted) return [];
-  const message =
-    'expected certificates to be checked, got NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment: remove it, and name an authority of your own in exchange.ca';
-  return [problemAt(document, ['exchange', 'baseUrls'], { code: 'unencrypted', message })];
 }
 
 export function exchangeWarnings(config: UncheckedConfig): readonly Problem[] {

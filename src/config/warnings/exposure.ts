@@ -137,6 +137,35 @@ function ofWeb({ web: { host, publicUrl } }: UncheckedConfig): readonly Exposed[
   ];
 }
 
+/** Without certificate checks anybody on the path can answer as the other side: no encrypted address is worth more. */
+export function tlsProblems(
+  { document, exchange, redis, channels, heartbeat }: UncheckedConfig,
+  env: Readonly<Record<string, string | undefined>>,
+): readonly Problem[] {
+  if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return [];
+  const isHttps = (address: string | Secret | undefined): boolean => parsed(address)?.protocol === 'https:';
+  const store = readRedisAddress(redis.url.reveal());
+  const encrypted: readonly (readonly [Path, boolean])[] = [
+    [['exchange', 'baseUrls'], exchange.baseUrls.some(isHttps)],
+    [['redis', 'url'], store.kind === 'address' && store.address.tls],
+    ...channels.map(
+      (channel) =>
+        [
+          ['channels', channel.name],
+          channel.type === 'email' || addressesOf(channel).some(([, url]) => isHttps(url)),
+        ] as const,
+    ),
+    [['heartbeat', 'url'], isHttps(heartbeat?.url)],
+  ];
+  const [first] = encrypted.filter(([, isEncrypted]) => isEncrypted);
+  return first === undefined
+    ? []
+    : [problemAt(document, first[0], { code: 'unencrypted', message: UNCHECKED })];
+}
+
+const UNCHECKED =
+  'expected certificates to be checked, got NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment: remove it, and name an authority of your own in exchange.ca or redis.ca, or in NODE_EXTRA_CA_CERTS';
+
 /** Warns of loopback addresses of proxies: every program on this machine can connect from them. */
 export function proxyWarnings({ web, document }: UncheckedConfig): readonly Problem[] {
   const { identityHeader, trustedProxies } = web;
