@@ -290,7 +290,7 @@ describe('accounts and the exchange', () => {
       'channels: { ops: { type: webhook, url: "https://hooks.example/x" } }',
       'heartbeat: { url: "https://watch.example/x" }',
     ])
-      expect(found(`mode: enforce\n${more}\n${near}`), more).toContainEqual(['error', 'unencrypted', 2]);
+      expect(found(`mode: enforce\n${more}\n${near}`)).toContainEqual(['error', 'unencrypted', 2]);
     expect(found(observing, { env: { ...env, NODE_TLS_REJECT_UNAUTHORIZED: '1' } })).toEqual([]);
   });
 

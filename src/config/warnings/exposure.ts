@@ -157,10 +157,8 @@ export function tlsProblems(
     ),
     [['heartbeat', 'url'], isHttps(heartbeat?.url)],
   ];
-  const [first] = encrypted.filter(([, isEncrypted]) => isEncrypted);
-  return first === undefined
-    ? []
-    : [problemAt(document, first[0], { code: 'unencrypted', message: UNCHECKED })];
+  const path = encrypted.find(([, isEncrypted]) => isEncrypted)?.[0];
+  return path === undefined ? [] : [problemAt(document, path, { code: 'unencrypted', message: UNCHECKED })];
 }
 
 const UNCHECKED =
