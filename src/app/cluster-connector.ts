@@ -3,8 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { AbstractConnector, Redis } from 'ioredis';
 import type { RedisHost } from '../config/redis-address.ts';
-import type { RedisTarget } from '../queues/connection.ts';
-import { type ReconnectPause, singleAttempt } from '../queues/connection.ts';
+import { type ReconnectPause, type RedisTarget, singleAttempt } from '../queues/connection.ts';
 import { type ContactProblem, contactProblem } from './contact-problem.ts';
 import { FollowingStreams } from './following-streams.ts';
 

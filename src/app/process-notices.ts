@@ -1,8 +1,7 @@
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { ChannelReport } from '../core/ports/delivery.ts';
-import type { Notice, NoticeEnding, Notifier } from '../core/ports/notifier.ts';
-import { RESOLVED } from '../core/ports/notifier.ts';
+import { type Notice, type NoticeEnding, type Notifier, RESOLVED } from '../core/ports/notifier.ts';
 import { type RefusedAccount, StoreLostError } from '../core/ports/state-store.ts';
 import type { DaemonEvent, Telemetry } from '../core/ports/telemetry.ts';
 import { foreignWords } from '../core/redaction/foreign-words.ts';

@@ -3,37 +3,42 @@ import type { CancelAllRequest, ReduceOnlyStopRequest } from '../ports/exchange.
 import type { DecimalString } from '../quantities/decimal.ts';
 
 /** Why the gate holds an action back (design: gate). Closed list, also a metric label. */
-export type GateReason =
-  | 'observeMode'
-  | 'paused'
-  | 'sharedAccount'
-  | 'silenced'
-  | 'cooldown'
-  | 'perHour'
-  | 'largestReduction'
-  | 'awaitingApproval'
-  | 'vetoed'
-  | 'notAnswered';
+export type GateReason = keyof typeof GATE_WORDS;
+export const GATE_WORDS = {
+  observeMode: 'the rule is in observe mode',
+  paused: 'actions are paused',
+  sharedAccount: 'another account of the config shows the same positions and acts for both',
+  silenced: 'the rule is silenced',
+  cooldown: 'the last episode that acted ended less than the cooldown ago',
+  perHour: 'as many episodes acted within the last hour as the rule allows',
+  largestReduction: 'the account bounds how much of a position one intent may take away',
+  awaitingApproval: 'a person is asked first',
+  vetoed: 'a person has vetoed it',
+  notAnswered: 'nobody has approved it in time',
+} as const;
 
 /** Why a wanted order cannot be shaped or sized right now. Closed list, also a metric label. */
-export type BlockReason =
-  | 'markUnknown'
-  | 'markTooCoarse'
-  | 'directionUnknown'
-  | 'liquidationPriceUnknown'
-  | 'disagreement'
-  | 'marketNotConfigured'
-  | 'priceNotPositive'
-  | 'noRoomForStop'
-  /** No price that the exchange takes now would do. */
-  | 'priceBand'
-  | 'positionNotSeen'
-  | 'contested'
-  | 'reducedByOthers'
-  | 'netExposure'
-  | 'priorOrders'
-  | 'stopNotCancellable'
-  | 'cancelForbidden';
+export type BlockReason = keyof typeof BLOCK_WORDS;
+export const BLOCK_WORDS = {
+  markUnknown: 'the mark price is unknown; nothing is guessed',
+  markTooCoarse: 'the mark price is less exact than half the slippage',
+  directionUnknown: 'the direction of the position is unknown',
+  liquidationPriceUnknown: 'the liquidation price is unknown',
+  disagreement: 'the liquidation price lies on the wrong side although the exchange does not liquidate',
+  marketNotConfigured: 'the market has no entry in the config',
+  priceNotPositive: 'the order would need a price of zero or less',
+  noRoomForStop: 'there is no room for a stop between mark and liquidation price',
+  priceBand: 'the exchange takes no price that far from the market',
+  positionNotSeen: 'the position is not in the newest list; what stands for it stays',
+  contested:
+    'somebody adds to the position after each reduction: it is not reduced again before a margin call, or for an hour',
+  reducedByOthers:
+    'somebody else reduces the position whenever a rule does: it is not reduced again before a margin call, or for an hour',
+  netExposure: 'the other side of the market is open: more would raise the net exposure',
+  priorOrders: 'orders of an earlier store epoch may still be open, and overshoot is forbidden',
+  stopNotCancellable: 'our orders stand, and none is cancelled for another one',
+  cancelForbidden: 'an order of ours may still stand, and cancel is forbidden',
+} as const;
 
 /** How an intent ended (design: follow-up). */
 export type IntentEnd =

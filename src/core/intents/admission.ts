@@ -1,5 +1,5 @@
 import { type AskedTarget, approvedTarget, isAnother, restRefusal } from '../approvals/question.ts';
-import type { GateReason } from '../audit/audit-event.ts';
+import { GATE_WORDS, type GateReason } from '../audit/audit-event.ts';
 import { isPresumedClosed } from '../lanes/absence.ts';
 import type { LaneScene } from '../lanes/lane-change.ts';
 import type { CancelTask, Change, Cover, Intent, LaneState } from '../lanes/lane-state.ts';
@@ -12,7 +12,7 @@ import { formatDecimal, toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { unaskedMode } from '../rules/rule.ts';
 import { endIntent } from './end-intent.ts';
-import { GATE_WORDS, type GateContext, gateRefusal } from './gate.ts';
+import { type GateContext, gateRefusal } from './gate.ts';
 import { boundByApproval, isHeldByPeople, isOpen, needsApproval, reopenedCancel } from './intent.ts';
 import { distanceNumber } from './intent-target.ts';
 import { reopen } from './renew.ts';

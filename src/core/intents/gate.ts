@@ -64,19 +64,6 @@ export function episodeOf(key: string): string {
   return JSON.stringify((JSON.parse(key) as readonly unknown[]).slice(0, 4));
 }
 
-export const GATE_WORDS: Readonly<Record<GateReason, string>> = {
-  observeMode: 'the rule is in observe mode',
-  paused: 'actions are paused',
-  sharedAccount: 'another account of the config shows the same positions and acts for both',
-  silenced: 'the rule is silenced',
-  cooldown: 'the last episode that acted ended less than the cooldown ago',
-  perHour: 'as many episodes acted within the last hour as the rule allows',
-  largestReduction: 'the account bounds how much of a position one intent may take away',
-  awaitingApproval: 'a person is asked first',
-  vetoed: 'a person has vetoed it',
-  notAnswered: 'nobody has approved it in time',
-};
-
 /** Episodes that acted, per rule and subject: cooldown and perHour are counted from these. Plain JSON. */
 export interface LimitLedger {
   readonly version: 1;

@@ -1,4 +1,4 @@
-import type { BlockReason } from '../audit/audit-event.ts';
+import { BLOCK_WORDS, type BlockReason } from '../audit/audit-event.ts';
 import { about, type LaneScene } from '../lanes/lane-change.ts';
 import type { Intent, IntentBasis, LaneState, MarketRead, ReadPosition } from '../lanes/lane-state.ts';
 import { isAtMarginCall, isSameHolding } from '../lanes/market-read.ts';
@@ -15,7 +15,6 @@ import {
 import type { MarketSettings } from '../quantities/settings.ts';
 import { isAccountTarget } from './account-plan.ts';
 import { endIntent } from './end-intent.ts';
-import { BLOCK_WORDS } from './intent.ts';
 import { hasOwnMargin } from './own-margin.ts';
 import { boundedTarget, clampTarget, distanceTarget, fixedTarget, reachedBy, sizeBelow } from './targets.ts';
 

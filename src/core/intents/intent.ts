@@ -1,4 +1,4 @@
-import type { BlockReason, GateReason } from '../audit/audit-event.ts';
+import type { GateReason } from '../audit/audit-event.ts';
 import type { OperatorOrder } from '../controls/controls.ts';
 import type { LaneScene } from '../lanes/lane-change.ts';
 import type { CancelTask, Cover, Intent, LaneState } from '../lanes/lane-state.ts';
@@ -363,24 +363,3 @@ export function leastTarget(intents: readonly Intent[], positionId: string): Dec
 export function isOpen(intent: Intent): boolean {
   return intent.end === null;
 }
-
-export const BLOCK_WORDS: Readonly<Record<BlockReason, string>> = {
-  markUnknown: 'the mark price is unknown; nothing is guessed',
-  markTooCoarse: 'the mark price is less exact than half the slippage',
-  directionUnknown: 'the direction of the position is unknown',
-  liquidationPriceUnknown: 'the liquidation price is unknown',
-  disagreement: 'the liquidation price lies on the wrong side although the exchange does not liquidate',
-  marketNotConfigured: 'the market has no entry in the config',
-  priceNotPositive: 'the order would need a price of zero or less',
-  noRoomForStop: 'there is no room for a stop between mark and liquidation price',
-  priceBand: 'the exchange takes no price that far from the market',
-  positionNotSeen: 'the position is not in the newest list; what stands for it stays',
-  contested:
-    'somebody adds to the position after each reduction: it is not reduced again before a margin call, or for an hour',
-  reducedByOthers:
-    'somebody else reduces the position whenever a rule does: it is not reduced again before a margin call, or for an hour',
-  netExposure: 'the other side of the market is open: more would raise the net exposure',
-  priorOrders: 'orders of an earlier store epoch may still be open, and overshoot is forbidden',
-  stopNotCancellable: 'our orders stand, and none is cancelled for another one',
-  cancelForbidden: 'an order of ours may still stand, and cancel is forbidden',
-};

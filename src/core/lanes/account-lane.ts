@@ -1,8 +1,8 @@
-import { type AuditEvent, recorder } from '../audit/audit-event.ts';
+import { type AuditEvent, GATE_WORDS, recorder } from '../audit/audit-event.ts';
 import type { LaneContext } from '../intents/admission.ts';
 import { countSet, isSpent as isSpentAt, paceMs, REFILL_MS, told } from '../intents/brake.ts';
 import type { BrakeCount } from '../intents/brake-count.ts';
-import { GATE_WORDS, gateRefusal } from '../intents/gate.ts';
+import { gateRefusal } from '../intents/gate.ts';
 import { actionKey, askedCancel, openCancelTask, reopenedCancel } from '../intents/intent.ts';
 import { cancelAnswerMs, judgeAnyCancel, orderRecordOf, reachesStops } from '../orders/cancel-policy.ts';
 import { classifyRejection, isPassing, retryPauseMs } from '../orders/rejection.ts';

@@ -1,8 +1,8 @@
 import { heldOrders } from '../approvals/held-orders.ts';
 import { stageOf } from '../approvals/question.ts';
-import type { BlockReason } from '../audit/audit-event.ts';
+import { BLOCK_WORDS, type BlockReason } from '../audit/audit-event.ts';
 import { endIntent } from '../intents/end-intent.ts';
-import { BLOCK_WORDS, isOpen } from '../intents/intent.ts';
+import { isOpen } from '../intents/intent.ts';
 import { distanceNumber } from '../intents/intent-target.ts';
 import { mayAddUp } from '../orders/beside.ts';
 import { judgeCancel, whyNeverCancelled, whyNotCancelled } from '../orders/cancel-policy.ts';

@@ -1,4 +1,4 @@
-import { BLOCK_WORDS } from '../intents/intent.ts';
+import { BLOCK_WORDS } from '../audit/audit-event.ts';
 import { leastAmount } from '../intents/targets.ts';
 import { isRacing } from '../orders/activation-gap.ts';
 import { mayAnyAddUp } from '../orders/beside.ts';

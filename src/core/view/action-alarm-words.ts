@@ -1,6 +1,11 @@
-import type { AuditEvent, ExpiryReason, FailureReason, GateReason } from '../audit/audit-event.ts';
-import { GATE_WORDS } from '../intents/gate.ts';
-import { BLOCK_WORDS } from '../intents/intent.ts';
+import {
+  type AuditEvent,
+  BLOCK_WORDS,
+  type ExpiryReason,
+  type FailureReason,
+  GATE_WORDS,
+  type GateReason,
+} from '../audit/audit-event.ts';
 
 const FAILURE_WORDS: Readonly<
   Record<Exclude<FailureReason, `refused:${string}` | `blocked:${string}`>, string>

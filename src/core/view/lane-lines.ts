@@ -7,8 +7,7 @@ import {
   referenceOf,
   stageOf,
 } from '../approvals/question.ts';
-import { GATE_WORDS } from '../intents/gate.ts';
-import { BLOCK_WORDS } from '../intents/intent.ts';
+import { BLOCK_WORDS, GATE_WORDS } from '../audit/audit-event.ts';
 import type { Intent, LaneState, ObservedOrder } from '../lanes/lane-state.ts';
 import type { ReduceTarget } from '../rules/rule.ts';
 import type { AccountView, IntentLine, OrderLine, QuestionLine } from './account-view.ts';

@@ -1,7 +1,5 @@
 import { z } from 'zod';
-import type { BlockReason, GateReason } from '../audit/audit-event.ts';
-import { GATE_WORDS } from '../intents/gate.ts';
-import { BLOCK_WORDS } from '../intents/intent.ts';
+import { BLOCK_WORDS, type BlockReason, GATE_WORDS, type GateReason } from '../audit/audit-event.ts';
 import { type Severity, severitySchema } from '../rules/rule.ts';
 import { named, type OutputOf } from '../schema/parts.ts';
 

@@ -18,7 +18,7 @@ import { time } from './time.js';
 
 /** What there is to say of one account below its line in the list. */
 
-/** @typedef {import('../../core/view/account-view.ts').AccountView} AccountView */
+/** @import { AccountView } from '../../core/view/account-view.ts' */
 /** @typedef {import('./contract.d.ts').PageOverview['may']} May */
 
 /** Chips that say how an account is run. @param {AccountView} account */

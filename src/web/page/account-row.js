@@ -9,7 +9,7 @@ import { time } from './time.js';
 
 /** One account in one line of the list. */
 
-/** @typedef {import('../../core/lines/account-row.ts').AccountRow} AccountRow */
+/** @import { AccountRow } from '../../core/lines/account-row.ts' */
 
 /**
  * @param {AccountRow} row

@@ -21,10 +21,8 @@ import { time } from './time.js';
 
 /** Everything about one account. */
 
-/** @typedef {import('../../core/view/account-view.ts').AccountView} AccountView */
-/** @typedef {import('./contract.d.ts').PageState} PageState */
-/** @typedef {import('./contract.d.ts').CostsReply} CostsReply */
-/** @typedef {import('./contract.d.ts').PageStress} PageStress */
+/** @import { AccountView } from '../../core/view/account-view.ts' */
+/** @import { PageState, CostsReply, PageStress } from './contract.d.ts' */
 
 const COSTS_EVERY_MS = 60_000;
 const NOTHING = { control: false, operate: false, topUp: false };

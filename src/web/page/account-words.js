@@ -3,7 +3,7 @@ import { counted, listed, money, ofCurrency } from './format.js';
 
 /** What is said of an account as a whole. Pure. */
 
-/** @typedef {import('../../core/view/account-view.ts').AccountView} AccountView */
+/** @import { AccountView } from '../../core/view/account-view.ts' */
 /** @typedef {import('./contract.d.ts').CostsReply['totals'][number]} CostTotal */
 
 /** Its positions and credit lines, most endangered first. @param {AccountView} account */

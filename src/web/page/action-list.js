@@ -4,7 +4,7 @@ import { html, nothing } from './lit-html/lit-html.js';
 import { accountPath, subjectPath } from './route.js';
 import { time } from './time.js';
 
-/** @typedef {import('./contract.d.ts').PageAction} ActionLine */
+/** @import { PageAction as ActionLine } from './contract.d.ts' */
 
 /** @type {Readonly<Record<string, string>>} */
 const KINDS = { place: 'Order', cancelAll: 'Cancel all' };

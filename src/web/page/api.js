@@ -59,11 +59,7 @@ export async function change(method, path, body) {
   return /** @type {T} */ (answer);
 }
 
-/**
- * @param {string} url
- * @param {RequestInit} init
- * @returns {Promise<unknown>}
- */
+/** @param {string} url @param {RequestInit} init @returns {Promise<unknown>} */
 async function ask(url, init) {
   let response;
   try {

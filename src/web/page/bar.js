@@ -6,8 +6,7 @@ import { labelName, scaleWords, sideOf } from './scale.js';
  * thresholds lie. A passed threshold shows in colour, in the pattern of the bar and in words beside it.
  */
 
-/** @typedef {import('./scale.js').Scale} Scale */
-/** @typedef {import('./scale.js').Mark} Mark */
+/** @import { Scale, Mark } from './scale.js' */
 
 const NAME = 'Way to liquidation that is used up';
 

@@ -2,7 +2,7 @@ import { LEVEL_WORDS } from './danger.js';
 import { icon } from './icons.js';
 import { html, nothing } from './lit-html/lit-html.js';
 
-/** @typedef {import('./contract.d.ts').Level} Level */
+/** @import { Level } from './contract.d.ts' */
 
 /** A level as shape and word. @param {Level} level @param {string} [words] */
 export function levelChip(level, words = LEVEL_WORDS[level]) {

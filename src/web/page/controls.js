@@ -43,11 +43,7 @@ export function openPause(accountId) {
   });
 }
 
-/**
- * @param {'pauses' | 'silences'} kind
- * @param {string} id
- * @param {string} title
- */
+/** @param {'pauses' | 'silences'} kind @param {string} id @param {string} title */
 export function openLift(kind, id, title) {
   const who = signature();
   openForm({
@@ -61,11 +57,7 @@ export function openLift(kind, id, title) {
   });
 }
 
-/**
- * @param {string} accountId
- * @param {string} ruleId
- * @param {string} subject
- */
+/** @param {string} accountId @param {string} ruleId @param {string} subject */
 export function openSilence(accountId, ruleId, subject) {
   const who = signature();
   const scope = {

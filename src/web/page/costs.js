@@ -4,7 +4,7 @@ import { html, nothing } from './lit-html/lit-html.js';
 
 /** What protection cost and kept lately, by money currency. */
 
-/** @typedef {import('./contract.d.ts').CostsReply} CostsReply */
+/** @import { CostsReply } from './contract.d.ts' */
 
 /** @param {CostsReply | undefined} costs undefined: not read @param {'h3' | 'h4'} level of its heading */
 export function costPart(costs, level) {

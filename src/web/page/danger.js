@@ -3,11 +3,8 @@
  * itself says of a position; what is not known is never called safe.
  */
 
-/** @typedef {import('./contract.d.ts').Level} Level */
-/** @typedef {import('../../core/view/account-view.ts').AccountView} AccountView */
-/** @typedef {import('../../core/view/account-view.ts').RuleLine} RuleLine */
-/** @typedef {import('../../core/view/account-view.ts').PositionLine} PositionLine */
-/** @typedef {import('../../core/view/account-view.ts').IntentLine} IntentLine */
+/** @import { Level } from './contract.d.ts' */
+/** @import { AccountView, RuleLine, PositionLine } from '../../core/view/account-view.ts' */
 
 /** Worst first. @type {readonly Level[]} */
 export const LEVELS = ['critical', 'warning', 'unknown', 'pending', 'info', 'ok'];
@@ -55,11 +52,7 @@ export function levelOfExchangeState({ liquidationState, disagreement, market, d
   return isHedged ? 'ok' : 'warning';
 }
 
-/**
- * @param {AccountView} account
- * @param {string} subject
- * @returns {Level}
- */
+/** @param {AccountView} account @param {string} subject @returns {Level} */
 export function levelOfSubject(account, subject) {
   const position = account.positions.find((line) => line.subject === subject);
   const own = account.rules.filter((rule) => rule.subject === subject).map(levelOfRule);

@@ -5,7 +5,7 @@ import { html, nothing, render } from './lit-html/lit-html.js';
  * Dialogs: the browser's own, so that focus stays inside, Escape closes and focus goes back to where it was.
  */
 
-/** @typedef {import('./contract.d.ts').Drawn} Drawn */
+/** @import { Drawn } from './contract.d.ts' */
 
 /**
  * What is shown once more before something is done.

@@ -2,8 +2,7 @@ import { amount } from './format.js';
 
 /** What is being done about a position, in words. Pure. */
 
-/** @typedef {import('../../core/view/account-view.ts').IntentLine} IntentLine */
-/** @typedef {import('../../core/view/account-view.ts').OrderLine} OrderLine */
+/** @import { IntentLine, OrderLine } from '../../core/view/account-view.ts' */
 
 /**
  * What a reader is told of intents and orders.

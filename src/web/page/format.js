@@ -34,9 +34,7 @@ export function shortPercent(fraction) {
   return `${signed(String(Number((fraction * 100).toFixed(2))))}${UNIT}%`;
 }
 
-/**
- * @param {number | 'none' | null | undefined} chance
- */
+/** @param {number | 'none' | null | undefined} chance */
 export function probability(chance) {
   if (chance === null || chance === undefined) return UNKNOWN;
   if (chance === 'none' || chance === 0) return `0${UNIT}%`;
@@ -94,9 +92,7 @@ export function amountUp(text) {
   return grouped(`${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`);
 }
 
-/**
- * @param {string} text
- */
+/** @param {string} text */
 function grouped(text) {
   const [whole = '', fraction] = text.split('.');
   const digits = whole.replace('-', '');
@@ -150,19 +146,13 @@ function two(ms, large, largeName, small, smallName) {
   return rest === 0 ? head : `${head} ${rest}${UNIT}${smallName}`;
 }
 
-/**
- * @param {number} atMs
- * @param {number} nowMs
- */
+/** @param {number} atMs @param {number} nowMs */
 export function ago(atMs, nowMs) {
   const age = nowMs - atMs;
   return age < 1_500 ? 'just now' : `${longDuration(age)} ago`;
 }
 
-/**
- * @param {number} atMs
- * @param {number} nowMs
- */
+/** @param {number} atMs @param {number} nowMs */
 export function until(atMs, nowMs) {
   const left = atMs - nowMs;
   return left < 1_000 ? 'now' : `in ${longDuration(left)}`;

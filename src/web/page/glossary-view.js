@@ -4,7 +4,7 @@ import { html, nothing } from './lit-html/lit-html.js';
 
 /** What the words mean that page, command line and messages have in common. */
 
-/** @typedef {import('./glossary-text.js').Chapter} Chapter */
+/** @import { Chapter } from './glossary-text.js' */
 
 /** @param {() => void} changed @returns {import('./contract.d.ts').PageView} */
 export function glossaryView(changed) {

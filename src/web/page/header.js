@@ -10,9 +10,7 @@ import { time } from './time.js';
 
 /** What is always in sight: how everything is, whether that is still true, and what holds actions back. */
 
-/** @typedef {import('./contract.d.ts').PageState} PageState */
-/** @typedef {import('./contract.d.ts').PageOverview} Overview */
-/** @typedef {import('./contract.d.ts').Connection} Connection */
+/** @import { PageState, PageOverview as Overview, Connection } from './contract.d.ts' */
 /** @typedef {import('./contract.d.ts').PauseLine | import('./contract.d.ts').SilenceLine} ControlLine */
 
 const MAY = 'No order and no cancel is sent while paused';

@@ -4,8 +4,7 @@ import { time } from './time.js';
 
 /** Whether the daemon itself is well: its checks, the exchange, what works only in part, its queues. */
 
-/** @typedef {import('./contract.d.ts').PageOverview} Overview */
-/** @typedef {import('./contract.d.ts').QueueLine} QueueLine */
+/** @import { PageOverview as Overview, QueueLine } from './contract.d.ts' */
 
 /** @type {Readonly<Record<string, string>>} */
 const CHECKS = { redis: 'Redis', firstEvaluation: 'Every account judged', dataFresh: 'Data fresh' };

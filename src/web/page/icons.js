@@ -5,7 +5,7 @@ import { html } from './lit-html/lit-html.js';
  * an hourglass, a circle, a tick. They only repeat what a word beside them says.
  */
 
-/** @typedef {import('./contract.d.ts').Level} Level */
+/** @import { Level } from './contract.d.ts' */
 
 /** @type {Readonly<Record<Level | 'pause' | 'silence', { solid: string, mark: string }>>} */
 const SHAPES = {

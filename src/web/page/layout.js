@@ -2,7 +2,7 @@ import { html } from './lit-html/lit-html.js';
 
 /** What the pages of an account and of its subjects are laid out with. */
 
-/** @typedef {import('./contract.d.ts').Drawn} Drawn */
+/** @import { Drawn } from './contract.d.ts' */
 
 /** The way back. @param {readonly { text: string, href: string }[]} steps */
 export function breadcrumb(steps) {

@@ -7,10 +7,8 @@ import { time } from './time.js';
 
 /** Lines about what the rules say and what is being done, for lists and pages alike. */
 
-/** @typedef {import('../../core/view/account-view.ts').RuleLine} RuleLine */
-/** @typedef {import('../../core/view/account-view.ts').IntentLine} IntentLine */
-/** @typedef {import('../../core/view/account-view.ts').OrderLine} OrderLine */
-/** @typedef {import('./doing-words.js').DoingLine} DoingLine */
+/** @import { RuleLine, IntentLine, OrderLine } from '../../core/view/account-view.ts' */
+/** @import { DoingLine } from './doing-words.js' */
 
 /** Rules that fire, are about to, or cannot be judged. @param {readonly RuleLine[]} rules */
 export function notableRules(rules) {

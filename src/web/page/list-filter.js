@@ -5,8 +5,8 @@ import { labelNames, needsAttention, SORTS } from './row-order.js';
 
 /** What is above the list: states to choose from, a search, order and groups. */
 
-/** @typedef {import('./row-order.js').ListChoice} ListChoice */
-/** @typedef {import('./contract.d.ts').PageOverview} Overview */
+/** @import { ListChoice } from './row-order.js' */
+/** @import { PageOverview as Overview } from './contract.d.ts' */
 /** @typedef {Overview['headline']['groups'][number]} StateGroup */
 
 /**

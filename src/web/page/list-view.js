@@ -19,10 +19,8 @@ import { stressPart, stressResource } from './stress.js';
  * changes and every few seconds; in between, lines are brought up to date where they are, so that nobody misses one.
  */
 
-/** @typedef {import('./contract.d.ts').PageState} PageState */
-/** @typedef {import('./contract.d.ts').AccountRow} AccountRow */
-/** @typedef {import('./contract.d.ts').CostsReply} CostsReply */
-/** @typedef {import('./row-order.js').ListChoice} ListChoice */
+/** @import { PageState, AccountRow, CostsReply, PageView } from './contract.d.ts' */
+/** @import { ListChoice } from './row-order.js' */
 
 const ORDER_EVERY_MS = 10_000;
 const COSTS_EVERY_MS = 60_000;
@@ -198,8 +196,6 @@ class ListView {
     return html`<ul class="accounts">${repeat(rows, ({ accountId }) => accountId, line)}</ul>${left > 0 ? more : nothing}`;
   }
 }
-
-/** @typedef {import('./contract.d.ts').PageView} PageView */
 
 const NOTHING = { control: false, operate: false, topUp: false };
 

@@ -14,7 +14,7 @@ const LONGEST_RETRY_MS = 15_000;
 /** More than this the API does not take at once. */
 const MAX_WATCHED = 100;
 
-/** @typedef {import('./contract.d.ts').Connection} Connection */
+/** @import { Connection } from './contract.d.ts' */
 
 /**
  * @typedef {object} LiveHandlers
@@ -113,11 +113,7 @@ export class Live {
     }
   }
 
-  /**
-   * @param {AbortController} controller
-   * @param {ReadableStream<Uint8Array>} body
-   * @param {Guard} guard
-   */
+  /** @param {AbortController} controller @param {ReadableStream<Uint8Array>} body @param {Guard} guard */
   async #read(controller, body, guard) {
     const parser = new EventParser();
     const decoder = new TextDecoder();

@@ -18,7 +18,7 @@ import { startTicking } from './time.js';
 
 /** Puts the parts together: addresses, state, stream, and the view that is shown. */
 
-/** @typedef {import('./contract.d.ts').PageView} View */
+/** @import { PageView as View } from './contract.d.ts' */
 
 /** Before this nobody waits for the stream to bring the list. */
 const LIST_AFTER_MS = 1_500;

@@ -9,8 +9,7 @@ import { time } from './time.js';
 
 /** What people were told and is not over, and who sees to it. */
 
-/** @typedef {import('../../core/view/account-view.ts').AccountView} AccountView */
-/** @typedef {import('../../core/view/account-view.ts').NoticeLine} NoticeLine */
+/** @import { AccountView, NoticeLine } from '../../core/view/account-view.ts' */
 /** @typedef {import('./contract.d.ts').PageOverview['may']} May */
 
 /** @param {Pick<AccountView, 'accountId' | 'notices'>} account @param {May} may */

@@ -7,8 +7,8 @@ import { positionTitle } from './subject-words.js';
 
 /** Orders by hand: what is meant, then what it will do in the daemon's own words, then the order. */
 
-/** @typedef {import('../../core/view/account-view.ts').AccountView} AccountView */
-/** @typedef {import('./contract.d.ts').OrderPreview} OrderPreview */
+/** @import { AccountView } from '../../core/view/account-view.ts' */
+/** @import { OrderPreview } from './contract.d.ts' */
 
 const EVERYTHING = 'everything';
 

@@ -3,10 +3,8 @@
  * change stay the very same objects, so that everything shown can tell by identity whether it has to look again.
  */
 
-/** @typedef {import('./contract.d.ts').PageState} PageState */
-/** @typedef {import('./contract.d.ts').PageOverview} Overview */
-/** @typedef {import('./contract.d.ts').PageAction} ActionLine */
-/** @typedef {import('../../core/view/account-view.ts').AccountView} AccountView */
+/** @import { PageState, PageOverview as Overview, PageAction as ActionLine, AccountRow } from './contract.d.ts' */
+/** @import { AccountView } from '../../core/view/account-view.ts' */
 
 const MAX_ACTIONS = 50;
 
@@ -22,11 +20,7 @@ export const EMPTY = {
   happened: new Map(),
 };
 
-/**
- * @param {PageState} state
- * @param {{ name: string, data: unknown }} event
- * @returns {PageState}
- */
+/** @param {PageState} state @param {{ name: string, data: unknown }} event @returns {PageState} */
 export function withEvent(state, { name, data }) {
   if (name === 'overview') {
     const { changed } = /** @type {{ changed: Partial<Overview> }} */ (data);
@@ -54,7 +48,6 @@ export function withEvent(state, { name, data }) {
   return state;
 }
 
-/** @typedef {import('./contract.d.ts').AccountRow} AccountRow */
 /** @typedef {{ rows: readonly AccountRow[], ids?: readonly string[], cursor?: string }} RowsEvent */
 
 /**

@@ -10,9 +10,7 @@ import { time } from './time.js';
 
 /** What people are asked before a rule acts, and their answer. */
 
-/** @typedef {import('../../core/view/account-view.ts').AccountView} AccountView */
-/** @typedef {import('../../core/view/account-view.ts').QuestionLine} QuestionLine */
-/** @typedef {import('../../core/view/account-view.ts').OrderLine} OrderLine */
+/** @import { AccountView, QuestionLine, OrderLine } from '../../core/view/account-view.ts' */
 /** @typedef {import('./contract.d.ts').PageOverview['may']} May */
 
 /** What can be answered now, and what has been. @param {Pick<AccountView, 'accountId' | 'questions'>} account @param {May} may */

@@ -13,11 +13,7 @@ export class Resource {
   /** Why the newest reading failed; empty: it did not. */
   trouble = '';
 
-  /**
-   * @param {() => Promise<T>} read
-   * @param {() => void} onChange
-   * @param {number} everyMs
-   */
+  /** @param {() => Promise<T>} read @param {() => void} onChange @param {number} everyMs */
   constructor(read, onChange, everyMs) {
     this.#read = read;
     this.#onChange = onChange;

@@ -36,10 +36,7 @@ export function accountPath(accountId) {
   return `/accounts/${encodeURIComponent(accountId)}`;
 }
 
-/**
- * @param {string} accountId
- * @param {string} subject
- */
+/** @param {string} accountId @param {string} subject */
 export function subjectPath(accountId, subject) {
   const base = accountPath(accountId);
   if (subject.startsWith(POSITION)) {

@@ -1,6 +1,6 @@
 /** Which accounts are listed, in which order and groups. Pure. */
 
-/** @typedef {import('../../core/lines/account-row.ts').AccountRow} AccountRow */
+/** @import { AccountRow } from '../../core/lines/account-row.ts' */
 /** @typedef {'danger' | 'distance' | 'worth' | 'name'} Sort */
 
 /**

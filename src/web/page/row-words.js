@@ -2,8 +2,8 @@ import { counted, ofCurrency, percent } from './format.js';
 
 /** What the one line of an account says. Pure. */
 
-/** @typedef {import('../../core/lines/account-row.ts').AccountRow} AccountRow */
-/** @typedef {import('./scale.js').Scale} Scale */
+/** @import { AccountRow } from '../../core/lines/account-row.ts' */
+/** @import { Scale } from './scale.js' */
 
 /** The same for every account, so that bars can be compared. */
 const FAR_AWAY = 0.25;

@@ -8,7 +8,7 @@ import { subjectPath } from './route.js';
 
 /** Every rule for an account or one of its subjects, with its state and the reason for it. */
 
-/** @typedef {import('../../core/view/account-view.ts').RuleLine} RuleLine */
+/** @import { RuleLine } from '../../core/view/account-view.ts' */
 
 const OFF = 'Changing things from here is off: set web.controlToken';
 

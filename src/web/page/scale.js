@@ -5,10 +5,8 @@ import { percent, shortPercent } from './format.js';
  * is liquidation. Places are fractions of the bar's width.
  */
 
-/** @typedef {import('../../core/view/account-view.ts').AccountView} AccountView */
-/** @typedef {import('../../core/view/account-view.ts').PositionLine} PositionLine */
-/** @typedef {import('../../core/view/account-view.ts').CreditLineLine} CreditLineLine */
-/** @typedef {import('../../core/rules/rule.ts').Severity} Severity */
+/** @import { AccountView, PositionLine, CreditLineLine } from '../../core/view/account-view.ts' */
+/** @import { Severity } from '../../core/rules/rule.ts' */
 
 /**
  * @typedef {object} Mark
@@ -121,11 +119,7 @@ export function asLtv(field, op, threshold, { marginCallLtv, liquidationLtv }) {
 
 /** @typedef {{ severity: Severity, isPassed: (value: number) => boolean }} Passing */
 
-/**
- * @param {number | 'none' | null} value
- * @param {readonly Passing[]} passings
- * @returns {Scale['zone']}
- */
+/** @param {number | 'none' | null} value @param {readonly Passing[]} passings @returns {Scale['zone']} */
 function zoneOf(value, passings) {
   if (value === null) return 'unknown';
   if (value === 'none') return 'calm';

@@ -1,6 +1,6 @@
 import { EMPTY } from './page-state.js';
 
-/** @typedef {import('./contract.d.ts').PageState} PageState */
+/** @import { PageState } from './contract.d.ts' */
 
 /** Holds the state and tells of changes, at most once per frame. */
 export class Store {

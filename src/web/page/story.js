@@ -10,7 +10,7 @@ import { time } from './time.js';
  * decision are read when somebody asks for them.
  */
 
-/** @typedef {import('./contract.d.ts').PageStoryEntry} StoryEntry */
+/** @import { PageStoryEntry as StoryEntry } from './contract.d.ts' */
 
 const PART = 60;
 /** News come in bursts: one look after the last of them, but not too late either. */
@@ -42,11 +42,7 @@ export class Story {
   #timer;
   #isClosed = false;
 
-  /**
-   * @param {string} accountId
-   * @param {string | undefined} subject
-   * @param {() => void} onChange
-   */
+  /** @param {string} accountId @param {string | undefined} subject @param {() => void} onChange */
   constructor(accountId, subject, onChange) {
     this.#accountId = accountId;
     this.#subject = subject;

@@ -8,7 +8,7 @@ import { time } from './time.js';
 
 /** What crashes would do if they came now: the newest stress test on a schedule. Nothing without a schedule. */
 
-/** @typedef {import('./contract.d.ts').PageStress} PageStress */
+/** @import { PageStress } from './contract.d.ts' */
 /** @typedef {NonNullable<NonNullable<PageStress['stored']>['result']>} Result */
 /** @typedef {Result['cases'][number]} StressCase */
 

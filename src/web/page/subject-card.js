@@ -19,7 +19,7 @@ import {
 
 /** A position or a credit line in a list: bar, figures, rules, what is being done. */
 
-/** @typedef {import('../../core/view/account-view.ts').AccountView} AccountView */
+/** @import { AccountView } from '../../core/view/account-view.ts' */
 
 /** What differs between the two kinds. @param {AccountView} account @param {string} subject */
 function contentOf(account, subject) {

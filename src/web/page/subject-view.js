@@ -16,9 +16,8 @@ import { topUp } from './top-up.js';
 
 /** Everything about one position or one credit line: figures, curve, rules, and its whole story. */
 
-/** @typedef {import('../../core/view/account-view.ts').AccountView} AccountView */
-/** @typedef {import('./curve.js').Line} Line */
-/** @typedef {import('./contract.d.ts').PageState} PageState */
+/** @import { AccountView } from '../../core/view/account-view.ts' */
+/** @import { Line } from './curve.js' */
 /** @typedef {import('./contract.d.ts').PageOverview['may']} May */
 
 /**

@@ -2,9 +2,8 @@ import { amount, amountUp, baseOf, forecast, longDuration, money, percent, proba
 
 /** What is said of a position and of a credit line. Pure. */
 
-/** @typedef {import('../../core/view/account-view.ts').PositionLine} PositionLine */
-/** @typedef {import('../../core/view/account-view.ts').CreditLineLine} CreditLineLine */
-/** @typedef {import('./figure-list.js').FigureLine} FigureLine */
+/** @import { PositionLine, CreditLineLine } from '../../core/view/account-view.ts' */
+/** @import { FigureLine } from './figure-list.js' */
 
 /** @type {Readonly<Record<string, string>>} */
 const STATES = {

@@ -9,8 +9,7 @@ import { changeOrExplain, signature } from './signature.js';
  * the card provider demands (specification 4.1).
  */
 
-/** @typedef {import('./contract.d.ts').TopUpOffer} TopUpOffer */
-/** @typedef {import('./contract.d.ts').TopUpLink} TopUpLink */
+/** @import { TopUpOffer, TopUpLink } from './contract.d.ts' */
 
 /** @param {string} accountId @param {string} subject @param {() => void} onChange */
 export function topUp(accountId, subject, onChange) {

@@ -1,6 +1,5 @@
 import type { ApprovalQuestion } from '../../../src/core/approvals/question.ts';
-import { GATE_WORDS } from '../../../src/core/intents/gate.ts';
-import { BLOCK_WORDS } from '../../../src/core/intents/intent.ts';
+import { BLOCK_WORDS, GATE_WORDS } from '../../../src/core/audit/audit-event.ts';
 import type { Intent, LaneState } from '../../../src/core/lanes/lane-state.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import type { Figure, PositionLine, QuestionLine, RuleLine } from '../../../src/core/view/account-view.ts';
