@@ -3,7 +3,7 @@ import type { Clock } from '../core/ports/clock.ts';
 import type { ChannelReport } from '../core/ports/delivery.ts';
 import { type Notice, type NoticeEnding, type Notifier, RESOLVED } from '../core/ports/notifier.ts';
 import { type RefusedAccount, StoreLostError } from '../core/ports/state-store.ts';
-import type { DaemonEvent, Telemetry } from '../core/ports/telemetry.ts';
+import type { DaemonEvent, EventOf, Telemetry } from '../core/ports/telemetry.ts';
 import { foreignWords } from '../core/redaction/foreign-words.ts';
 import { OWN_RULES, type OwnRule } from '../core/rules/own-rules.ts';
 import type { Mode, Severity } from '../core/rules/rule.ts';
@@ -113,7 +113,7 @@ export class ProcessNotices implements Telemetry {
   }
 
   /** A lost Redis has its own notice. Polls that fail for `TOLD_AFTER_MS` are not just bad luck. */
-  #noteFailedPoll({ accountId, why, error }: Extract<DaemonEvent, { kind: 'pollFailed' }>): void {
+  #noteFailedPoll({ accountId, why, error }: EventOf<'pollFailed'>): void {
     if (why !== 'error' || this.#isRedisLost || error instanceof StoreLostError) return;
     const nowMs = this.#clock.monotonicMs();
     const sinceMs = this.#failing.get(accountId) ?? nowMs;

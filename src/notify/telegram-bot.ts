@@ -1,3 +1,4 @@
+import type { Kinds } from '../core/schema/parts.ts';
 import type { DeliveryAttempt } from './channel.ts';
 import { isSuccess } from './http-channel.ts';
 import {
@@ -12,28 +13,21 @@ import {
 } from './http-sender.ts';
 
 /** An update of a bot. All of it is untrusted: anybody can write to a bot. */
-export type BotUpdate = { readonly updateId: number } & (
-  | {
-      readonly kind: 'command';
-      readonly chatId: string;
-      readonly userId: string;
-      readonly atMs: number;
-      /** Without the slash, in lower case. */
-      readonly name: string;
-      /** The bot that the command is for; absent: every bot in the chat. */
-      readonly addressee?: string;
-      readonly words: readonly string[];
-    }
-  | {
-      readonly kind: 'press';
-      readonly chatId: string;
-      readonly userId: string;
-      readonly pressId: string;
-      readonly data: string;
-    }
+export type BotUpdate = { readonly updateId: number } & Kinds<{
+  command: {
+    chatId: string;
+    userId: string;
+    atMs: number;
+    /** Without the slash, in lower case. */
+    name: string;
+    /** The bot that the command is for; absent: every bot in the chat. */
+    addressee?: string;
+    words: readonly string[];
+  };
+  press: { chatId: string; userId: string; pressId: string; data: string };
   /** Something else, or not as documented. */
-  | { readonly kind: 'other' }
-);
+  other: object;
+}>;
 
 type Failure = DeliveryAttempt & { kind: 'failed' };
 export type BotResult<T> = { readonly kind: 'ok'; readonly value: T } | Failure;

@@ -1,10 +1,9 @@
 import type { Clock } from '../core/ports/clock.ts';
 import type { Message } from '../core/ports/delivery.ts';
-import type { DaemonEvent } from '../core/ports/telemetry.ts';
+import type { DaemonEvent, EventOf } from '../core/ports/telemetry.ts';
 import { reasonWords } from '../core/rules/reason.ts';
 import type { LogFields, Logger, LogLevel } from './logger.ts';
 
-type EventOf<K extends DaemonEvent['kind']> = Extract<DaemonEvent, { readonly kind: K }>;
 type Writers = { readonly [K in DaemonEvent['kind']]: (event: EventOf<K>, log: EventLogger) => void };
 
 /** `event` defaults to the kind of the event. */

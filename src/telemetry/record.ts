@@ -1,6 +1,6 @@
 import { type ActionCost, costFigures } from '../core/costs/action-cost.ts';
 import type { Clock } from '../core/ports/clock.ts';
-import type { DaemonEvent } from '../core/ports/telemetry.ts';
+import type { DaemonEvent, EventOf } from '../core/ports/telemetry.ts';
 import type { StoredStress } from '../core/view/stress-result.ts';
 import { DEGRADED_REASONS, type DegradedReason, Health } from './health.ts';
 import { EVENT_METRICS } from './metrics/event-metrics.ts';
@@ -8,8 +8,6 @@ import type { MetricSpec } from './metrics/metric-spec.ts';
 import type { Metrics } from './metrics/registry.ts';
 import { type StateSeries, stateGaugesText } from './metrics/state-gauges.ts';
 import { setStress } from './stress-gauges.ts';
-
-type EventOf<K extends DaemonEvent['kind']> = Extract<DaemonEvent, { readonly kind: K }>;
 
 /** Figures read at each scrape: the shared state, the same in every process, and the queues. */
 export interface SharedFigures {

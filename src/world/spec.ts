@@ -1,4 +1,5 @@
 import type { ReduceTarget } from '../core/rules/rule.ts';
+import type { Kinds } from '../core/schema/parts.ts';
 import type { ConditionInput } from '../simulator/control/condition-routes.ts';
 import type { FaultSpec } from '../simulator/http/faults.ts';
 import type { RegionState } from '../simulator/http/front.ts';
@@ -134,66 +135,54 @@ export interface TimedFault {
 
 export type TimedEvent = { readonly atMs: number } & WorldEvent;
 
-export type WorldEvent =
-  | { readonly kind: 'suspend' | 'resume' | 'kill' | 'start' | 'stop'; readonly daemon: string }
-  | { readonly kind: 'stepClock'; readonly daemon: string; readonly byMs: number }
-  | { readonly kind: 'reload'; readonly daemon: string; readonly config: string }
-  | { readonly kind: 'store'; readonly state: 'up' | 'down' }
+export type WorldEvent = Kinds<
+  Record<'suspend' | 'resume' | 'kill' | 'start' | 'stop', { daemon: string }> & EventFields
+>;
+
+interface EventFields {
+  stepClock: { daemon: string; byMs: number };
+  reload: { daemon: string; config: string };
+  store: { state: 'up' | 'down' };
   /** The link of one daemon's host only. */
-  | { readonly kind: 'link'; readonly daemon: string; readonly to: LinkEnd; readonly state: LinkState }
+  link: { daemon: string; to: LinkEnd; state: LinkState };
   /** Like a failover to a host with another clock. */
-  | { readonly kind: 'stepStoreClock'; readonly byMs: number }
-  | { readonly kind: 'region'; readonly index: number; readonly state: RegionState }
+  stepStoreClock: { byMs: number };
+  region: { index: number; state: RegionState };
   /** Thin books, basis, auto-deleveraging, halts and the like; its own times are on the exchange's clock. */
-  | { readonly kind: 'condition'; readonly condition: ConditionInput }
-  | { readonly kind: 'setPrice'; readonly market: string; readonly price: string }
+  condition: { condition: ConditionInput };
+  setPrice: { market: string; price: string };
   /** By an operator; `account: null`: all accounts. */
-  | { readonly kind: 'pause'; readonly account: string | null; readonly forMs?: number }
-  | { readonly kind: 'unpause'; readonly account: string | null }
-  | {
-      readonly kind: 'silence';
-      readonly account: string | null;
-      readonly rule: string;
-      readonly forMs: number;
-    }
-  | {
-      readonly kind: 'reduce';
-      readonly account: string;
-      readonly markets: readonly string[];
-      readonly target: ReduceTarget;
-      readonly slippage: number;
-      /** Even if it raises the net exposure of its market. */
-      readonly flatten?: boolean;
-      /** With `flatten`: a stop on either side of the market. */
-      readonly urgent?: true;
-    }
+  pause: { account: string | null; forMs?: number };
+  unpause: { account: string | null };
+  silence: { account: string | null; rule: string; forMs: number };
+  reduce: {
+    account: string;
+    markets: readonly string[];
+    target: ReduceTarget;
+    slippage: number;
+    /** Even if it raises the net exposure of its market. */
+    flatten?: boolean;
+    /** With `flatten`: a stop on either side of the market. */
+    urgent?: true;
+  };
   /** Answers the open questions of an account; `rule`: only those of this rule. */
-  | {
-      readonly kind: 'answer';
-      readonly account: string;
-      readonly decision: 'approve' | 'veto';
-      readonly rule?: string;
-      readonly by?: string;
-    }
+  answer: { account: string; decision: 'approve' | 'veto'; rule?: string; by?: string };
   /** Whether notices reach people. */
-  | { readonly kind: 'people'; readonly state: 'reachable' | 'unreachable' }
+  people: { state: 'reachable' | 'unreachable' };
   /** By the account's owner, bypassing the daemon. */
-  | {
-      readonly kind: 'trade';
-      readonly account: string;
-      readonly market: string;
-      readonly side: 'buy' | 'sell';
-      readonly amount: string;
-      /** Absent: at market. */
-      readonly price?: string;
-      readonly positionSide?: 'LONG' | 'SHORT' | 'BOTH';
-      readonly reduceOnly?: boolean;
-    }
-  | { readonly kind: 'cancelAll'; readonly account: string; readonly market?: string }
-  | { readonly kind: 'leverage'; readonly account: string; readonly leverage: number }
+  trade: {
+    account: string;
+    market: string;
+    side: 'buy' | 'sell';
+    amount: string;
+    /** Absent: at market. */
+    price?: string;
+    positionSide?: 'LONG' | 'SHORT' | 'BOTH';
+    reduceOnly?: boolean;
+  };
+  cancelAll: { account: string; market?: string };
+  leverage: { account: string; leverage: number };
   /** Repays the oldest loan. */
-  | { readonly kind: 'repay'; readonly account: string; readonly amount: string }
-  | ({ readonly kind: 'move'; readonly account: string; readonly amount: string } & Pick<
-      WalletMove,
-      'from' | 'to' | 'ticker'
-    >);
+  repay: { account: string; amount: string };
+  move: { account: string; amount: string } & Pick<WalletMove, 'from' | 'to' | 'ticker'>;
+}

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { OutputOf } from '../schema/parts.ts';
+import type { Kinds, OutputOf } from '../schema/parts.ts';
 import type { Notice } from './notifier.ts';
 
 /** A notice on its way to the channels. Deliveries are recorded so that any process delivers it once and in order. */
@@ -36,27 +36,17 @@ export const DELIVERY_FAILURES = [
 
 export type DeliveryFailure = (typeof DELIVERY_FAILURES)[number];
 
-export type Delivery =
-  | {
-      readonly kind: 'delivered';
-      readonly atMs: number;
-      readonly attempts: number;
-      readonly durationMs: number;
-    }
+export type Delivery = Kinds<{
+  delivered: { atMs: number; attempts: number; durationMs: number };
   /** Delivered before; nothing was sent. */
-  | { readonly kind: 'duplicate'; readonly atMs: number }
+  duplicate: { atMs: number };
   /** A later message of the same episode was sent first; nothing was sent. */
-  | { readonly kind: 'superseded' }
+  superseded: object;
   /** Held back until the end of quiet hours; nothing was sent. */
-  | { readonly kind: 'held' }
-  | {
-      readonly kind: 'failed';
-      readonly reason: DeliveryFailure;
-      /** For people; contains no address and no secret. */
-      readonly words: string;
-      readonly attempts: number;
-      readonly durationMs: number;
-    };
+  held: object;
+  /** `words` are for people and contain no address and no secret. */
+  failed: { reason: DeliveryFailure; words: string; attempts: number; durationMs: number };
+}>;
 
 export interface ChannelReport {
   readonly channel: string;

@@ -4,6 +4,7 @@ import type { SourceName } from '../fields/field-catalogue.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { Snapshot } from '../quantities/snapshot.ts';
 import type { Evaluation } from '../rules/evaluate.ts';
+import type { Kinds } from '../schema/parts.ts';
 import type { StressOutcome } from '../view/stress-result.ts';
 import type { ChannelReport, DeliveryFailure, Message } from './delivery.ts';
 import type { CommandOutcome } from './exchange.ts';
@@ -16,121 +17,61 @@ export interface Telemetry {
   emit(event: DaemonEvent): void;
 }
 
-export type DaemonEvent = PollEvent | ActEvent | NotifyEvent | QueueEvent | ProcessEvent | StressEvent;
+export type DaemonEvent = Kinds<PollFields & ActFields & NotifyFields & QueueFields & ProcessFields>;
+export type EventOf<K extends DaemonEvent['kind']> = Extract<DaemonEvent, { readonly kind: K }>;
 
-export interface StressEvent {
-  readonly kind: 'stressed';
-  readonly outcome: StressOutcome;
-  readonly durationMs: number;
-  /** Accounts covered by the stress test. */
-  readonly accounts: number;
-  /** Accounts that the worst case liquidates despite their rules. */
-  readonly liquidated: number;
-  /** Why it is incomplete; empty when complete. */
-  readonly words: string;
-  readonly error?: unknown;
+interface NotifyFields {
+  /** A daily digest, named by its day and time: handed over, to be retried, or given up. `words`: its text, or why. */
+  digested: { outcome: 'handed' | 'retried' | 'failed'; name: string; words: string };
+  delivered: { message: Message; report: ChannelReport };
+  deliveryRetried: { message: Message; channel: string; reason: DeliveryFailure; inMs: number };
+  /** The line that the channel `log` writes. */
+  said: { message: Message; text: string; insteadOf: readonly string[] };
 }
 
-export type NotifyEvent =
-  /** A daily digest, named by its day and time: handed over, to be retried, or given up. */
-  | {
-      readonly kind: 'digested';
-      readonly outcome: 'handed' | 'retried' | 'failed';
-      readonly name: string;
-      /** Its text, or why it was not sent. */
-      readonly words: string;
-    }
-  | { readonly kind: 'delivered'; readonly message: Message; readonly report: ChannelReport }
-  | {
-      readonly kind: 'deliveryRetried';
-      readonly message: Message;
-      readonly channel: string;
-      readonly reason: DeliveryFailure;
-      readonly inMs: number;
-    }
-  /** The line that the channel `log` writes. */
-  | {
-      readonly kind: 'said';
-      readonly message: Message;
-      readonly text: string;
-      readonly insteadOf: readonly string[];
-    };
-
-export type PollEvent =
-  /** A tick of a bucket ended. */
-  | {
-      readonly kind: 'ticked';
-      readonly bucket: number;
-      /** Delay of its start. */
-      readonly lagMs: number;
-      readonly durationMs: number;
-      readonly due: number;
-      /** Due, but this process is still polling them. */
-      readonly inFlight: number;
-    }
-  | {
-      readonly kind: 'read';
-      readonly accountId: string;
-      readonly source: SourceName;
-      readonly outcome: 'ok' | 'failed' | 'aborted';
-      /** Name from the exchange's error catalogue. */
-      readonly error?: string;
-      readonly durationMs: number;
-      /** Number of invalid records that were left out. */
-      readonly setAside: number;
-    }
-  | {
-      readonly kind: 'evaluated';
-      readonly accountId: string;
-      readonly settings: AccountSettings;
-      readonly snapshot: Snapshot;
-      readonly evaluation: Evaluation;
-      /** From the start of the reads to the durable decision. */
-      readonly durationMs: number;
-    }
-  | {
-      readonly kind: 'commit';
-      readonly accountId: string;
-      readonly by: 'poll' | 'act';
-      readonly result: CommitResult['kind'];
-    }
+interface PollFields {
+  /** A tick of a bucket ended. `lagMs`: delay of its start. `inFlight`: due, but still polled by this process. */
+  ticked: { bucket: number; lagMs: number; durationMs: number; due: number; inFlight: number };
+  read: {
+    accountId: string;
+    source: SourceName;
+    outcome: 'ok' | 'failed' | 'aborted';
+    /** Name from the exchange's error catalogue. */
+    error?: string;
+    durationMs: number;
+    /** Number of invalid records that were left out. */
+    setAside: number;
+  };
+  evaluated: {
+    accountId: string;
+    settings: AccountSettings;
+    snapshot: Snapshot;
+    evaluation: Evaluation;
+    /** From the start of the reads to the durable decision. */
+    durationMs: number;
+  };
+  commit: { accountId: string; by: 'poll' | 'act'; result: CommitResult['kind'] };
   /** Given up for now; the account is due again after the claim. */
-  | {
-      readonly kind: 'pollFailed';
-      readonly accountId: string;
-      readonly why: 'contended' | 'aborted' | 'error';
-      readonly error?: unknown;
-    }
-  | { readonly kind: 'accountRefused'; readonly problem: RefusedAccount }
-  | {
-      readonly kind: 'epochStarted';
-      readonly accountId: string;
-      readonly epoch: string;
-      readonly why: EpochStart;
-    }
+  pollFailed: { accountId: string; why: 'contended' | 'aborted' | 'error'; error?: unknown };
+  accountRefused: { problem: RefusedAccount };
+  epochStarted: { accountId: string; epoch: string; why: EpochStart };
   /** Recorded by a lane or an account's lane, once committed. */
-  | { readonly kind: 'audited'; readonly event: AuditEvent }
-  | { readonly kind: 'notice'; readonly notice: Notice };
+  audited: { event: AuditEvent };
+  notice: { notice: Notice };
+}
 
-export type ActEvent =
-  | { readonly kind: 'laneDispatched'; readonly lanes: readonly LaneRef[] }
-  | {
-      readonly kind: 'laneRun';
-      readonly accountId: string;
-      readonly market: string | null;
-      readonly end: LaneRunEnd;
-      readonly steps: number;
-      readonly durationMs: number;
-    }
-  | {
-      readonly kind: 'step';
-      readonly accountId: string;
-      readonly market: string | null;
-      readonly step: 'place' | 'cancelAll' | 'readPositions';
-      readonly outcome: CommandOutcome<unknown>['kind'] | 'read' | 'failed';
-      readonly error?: string;
-      readonly durationMs: number;
-    };
+interface ActFields {
+  laneDispatched: { lanes: readonly LaneRef[] };
+  laneRun: { accountId: string; market: string | null; end: LaneRunEnd; steps: number; durationMs: number };
+  step: {
+    accountId: string;
+    market: string | null;
+    step: 'place' | 'cancelAll' | 'readPositions';
+    outcome: CommandOutcome<unknown>['kind'] | 'read' | 'failed';
+    error?: string;
+    durationMs: number;
+  };
+}
 
 /** How a lane run ended. `idle`: nothing to do now. `later`: it must wait longer than a run may take. */
 export type LaneRunEnd =
@@ -146,142 +87,109 @@ export type LaneRunEnd =
 
 export type QueueName = 'poll' | 'act' | 'notify';
 
-export type QueueEvent =
-  | { readonly kind: 'workerError'; readonly queue: QueueName; readonly error: unknown }
-  | { readonly kind: 'jobFailed'; readonly queue: QueueName; readonly job: string; readonly error: unknown }
-  | { readonly kind: 'jobStalled'; readonly queue: QueueName; readonly job: string }
-  | { readonly kind: 'jobRefused'; readonly queue: QueueName; readonly job: string; readonly why: string }
-  /** End of an account's audit chain; kept outside of Redis, it reveals a chain that was rewritten. */
-  | {
-      readonly kind: 'auditHead';
-      readonly accountId: string;
-      readonly head: ChainHead;
-      /** Why it was not written to the configured file. */
-      readonly unwritten?: unknown;
-    }
+interface QueueFields {
+  workerError: { queue: QueueName; error: unknown };
+  jobFailed: { queue: QueueName; job: string; error: unknown };
+  jobStalled: { queue: QueueName; job: string };
+  jobRefused: { queue: QueueName; job: string; why: string };
+  /**
+   * End of an account's audit chain; kept outside of Redis, it reveals a chain that was rewritten. `unwritten`: why the
+   * configured file does not have it.
+   */
+  auditHead: { accountId: string; head: ChainHead; unwritten?: unknown };
   /** A person changed a failed job on the queues' page; `author`: who, and from where. */
-  | {
-      readonly kind: 'jobChanged';
-      readonly queue: string;
-      readonly job: string;
-      readonly change: 'repeated' | 'removed';
-      readonly author: string;
-    }
+  jobChanged: { queue: string; job: string; change: 'repeated' | 'removed'; author: string };
   /** A stored control without a valid seal of the operators' key is ignored. */
-  | { readonly kind: 'controlRefused'; readonly words: string }
+  controlRefused: { words: string };
   /** A queued notice without a valid seal of the operators' key is delivered with a mark. */
-  | { readonly kind: 'noticeUnproven'; readonly queue: 'notify'; readonly words: string }
+  noticeUnproven: { queue: 'notify'; words: string };
   /** Somebody had paused the whole queue, or limited the jobs taken from it; it was resumed. */
-  | { readonly kind: 'queueResumed'; readonly queue: QueueName }
+  queueResumed: { queue: QueueName };
   /** `begun`: no ticks of the queue reach this process, which polls by its own clock. */
-  | { readonly kind: 'ownTicks'; readonly state: 'begun' | 'over' }
+  ownTicks: { state: 'begun' | 'over' };
   /** Schedules that were stopped or missing were set up again. */
-  | {
-      readonly kind: 'schedulesAsserted';
-      readonly buckets: readonly number[];
-      readonly why: 'start' | 'repair' | 'reload';
-    };
+  schedulesAsserted: { buckets: readonly number[]; why: 'start' | 'repair' | 'reload' };
+}
 
-export type ProcessEvent =
-  | {
-      readonly kind: 'started';
-      readonly roles: readonly string[];
-      readonly accounts: number;
-      readonly instance: string;
-    }
-  | {
-      readonly kind: 'configReloaded';
-      readonly accounts: number;
-      /** `first`: read at startup. */
-      readonly result: 'first' | 'changed' | 'unchanged';
-      readonly warnings: readonly string[];
-      /** What is no longer watched, judged or done since the config before; a sentence each. */
-      readonly lost: readonly string[];
-    }
-  | { readonly kind: 'configRefused'; readonly problems: readonly string[] }
-  | { readonly kind: 'listening'; readonly url: string; readonly probesOnly?: boolean }
+interface ProcessFields {
+  started: { roles: readonly string[]; accounts: number; instance: string };
+  configReloaded: {
+    accounts: number;
+    /** `first`: read at startup. */
+    result: 'first' | 'changed' | 'unchanged';
+    warnings: readonly string[];
+    /** What is no longer watched, judged or done since the config before; a sentence each. */
+    lost: readonly string[];
+  };
+  configRefused: { problems: readonly string[] };
+  listening: { url: string; probesOnly?: boolean };
   /** The web server rejected a client; `client` is an address, or a network. */
-  | {
-      readonly kind: 'webRefused';
-      readonly why: 'wrongToken' | 'wrongLink' | 'slowedDown' | 'connections' | 'scrapes';
-      readonly client: string;
-    }
-  | { readonly kind: 'webError'; readonly error: unknown }
-  | { readonly kind: 'redisChecked'; readonly warnings: readonly string[] }
-  | { readonly kind: 'redis'; readonly available: boolean; readonly error?: unknown }
-  /** `alone`: this process lost the shared store and uses its own memory. `shared`: it handed back what it did. */
-  | {
-      readonly kind: 'standby';
-      readonly state: 'alone';
-      readonly error: unknown;
-      /** Why it only watches; absent: it acts. */
-      readonly watchesOnly?: string;
-    }
+  webRefused: {
+    why: 'wrongToken' | 'wrongLink' | 'slowedDown' | 'connections' | 'scrapes';
+    client: string;
+  };
+  webError: { error: unknown };
+  redisChecked: { warnings: readonly string[] };
+  redis: { available: boolean; error?: unknown };
+  /**
+   * `alone`: this process lost the shared store and uses its own memory; `watchesOnly`: why it does not act then.
+   * `shared`: it handed back what it did.
+   */
+  standby:
+    | { state: 'alone'; error: unknown; watchesOnly?: string }
+    | { state: 'shared'; accounts: readonly HandedBackAccount[] };
   /** `unread`: unreadable at startup. `failing`: the mirror of this process cannot be written to disk. */
-  | { readonly kind: 'mirror'; readonly state: 'unread' | 'failing'; readonly error: unknown }
-  | { readonly kind: 'mirror'; readonly state: 'well' }
+  mirror: { state: 'unread' | 'failing'; error: unknown } | { state: 'well' };
   /** Another process runs with the same `--instance`. */
-  | { readonly kind: 'instanceTaken'; readonly ordinal: number; readonly holder: string }
+  instanceTaken: { ordinal: number; holder: string };
   /** `fault`: what is wrong between processes on the same Redis and prefix; absent: nothing any more. */
-  | { readonly kind: 'company'; readonly fault?: string }
-  | {
-      readonly kind: 'standby';
-      readonly state: 'shared';
-      readonly accounts: readonly {
-        readonly accountId: string;
-        readonly how: 'continued' | 'merged' | 'superseded';
-      }[];
-    }
-  | {
-      readonly kind: 'exchangeStore';
-      readonly store: 'nonce' | 'limiter';
-      readonly available: boolean;
-      readonly accountId: string;
-    }
-  | {
-      readonly kind: 'contractDrift';
-      readonly accountId: string;
-      readonly endpoint: string;
-      readonly path: string;
-      readonly expected: string;
-      readonly got: string;
-    }
-  /** A fault on the way to the exchange: name, certificate, connection, proxy, gateway. The call may still succeed. */
-  | {
-      readonly kind: 'exchangePath';
-      readonly host: string;
-      /** Name from the exchange's error catalogue. */
-      readonly error: string;
-      readonly words: string;
-    }
+  company: { fault?: string };
+  exchangeStore: { store: 'nonce' | 'limiter'; available: boolean; accountId: string };
+  contractDrift: { accountId: string; endpoint: string; path: string; expected: string; got: string };
+  /**
+   * A fault on the way to the exchange: name, certificate, connection, proxy, gateway. The call may still succeed.
+   * `error`: name from the exchange's error catalogue.
+   */
+  exchangePath: { host: string; error: string; words: string };
   /** One call of a client, including its retries. */
-  | { readonly kind: 'call'; readonly accountId: string; readonly call: ExchangeCall }
-  /** A signal to a dead-man service, accepted or refused: the process starts, everything is watched, or why not. */
-  | {
-      readonly kind: 'heartbeat';
-      readonly signal: 'start' | 'success' | 'fail';
-      readonly atMs: number;
-      /** Text of the signal. */
-      readonly words: string;
-      /** Why the receiver refused it; absent: it did not. */
-      readonly refused?: string;
-    }
+  call: { accountId: string; call: ExchangeCall };
+  /**
+   * A signal to a dead-man service, accepted or refused: the process starts, everything is watched, or why not.
+   * `refused`: why the receiver did not take it.
+   */
+  heartbeat: { signal: 'start' | 'success' | 'fail'; atMs: number; words: string; refused?: string };
   /** A message or button press received by the bot of a channel, and its outcome. */
-  | {
-      readonly kind: 'botTold';
-      readonly channel: string;
-      readonly what: 'command' | 'press' | 'other';
-      readonly outcome: 'done' | 'nothing' | 'refused' | 'tooOld' | 'unknownChat' | 'ignored' | 'failed';
-      /** Author for the log; absent: nobody who is listed. */
-      readonly author?: string;
-      readonly words: string;
-    }
+  botTold: {
+    channel: string;
+    what: 'command' | 'press' | 'other';
+    outcome: 'done' | 'nothing' | 'refused' | 'tooOld' | 'unknownChat' | 'ignored' | 'failed';
+    /** Author for the log; absent: nobody who is listed. */
+    author?: string;
+    words: string;
+  };
   /** Whether a channel's commands are received; `trouble`: why not. */
-  | { readonly kind: 'botListens'; readonly channel: string; readonly trouble?: string }
+  botListens: { channel: string; trouble?: string };
   /** A log line was not written: too many are waiting for the output, or writing failed. */
-  | { readonly kind: 'logLost'; readonly why: 'full' | 'failed' }
-  | { readonly kind: 'stopping'; readonly why: string }
-  | { readonly kind: 'stopped'; readonly inTime: boolean; readonly durationMs: number };
+  logLost: { why: 'full' | 'failed' };
+  stressed: {
+    outcome: StressOutcome;
+    durationMs: number;
+    /** Accounts covered by the stress test. */
+    accounts: number;
+    /** Accounts that the worst case liquidates despite their rules. */
+    liquidated: number;
+    /** Why it is incomplete; empty when complete. */
+    words: string;
+    error?: unknown;
+  };
+  stopping: { why: string };
+  stopped: { inTime: boolean; durationMs: number };
+}
+
+interface HandedBackAccount {
+  readonly accountId: string;
+  readonly how: 'continued' | 'merged' | 'superseded';
+}
 
 /** As reported by the exchange client; contains no secrets or personal data. */
 export interface ExchangeCall {

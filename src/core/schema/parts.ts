@@ -13,6 +13,9 @@ export type Immutable<T> = unknown extends T
     ? T
     : { readonly [K in keyof T]: Immutable<T[K]> };
 
+/** A union with one member for each kind, by the other members that it has. */
+export type Kinds<T> = { [K in keyof T]: Readonly<{ kind: K } & T[K]> }[keyof T];
+
 /**
  * A strict object schema with a name in the description of the API. Its keys are built on first use: replies are not
  * validated, only described.
