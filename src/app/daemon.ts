@@ -1,6 +1,5 @@
 import type { ConfigChange } from '../config/compare-configs.ts';
 import type { CompiledConfig } from '../config/compiled-config.ts';
-import type { Clock, Random } from '../core/ports/clock.ts';
 import type { Deliverer } from '../core/ports/delivery.ts';
 import type { Notifier } from '../core/ports/notifier.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
@@ -17,7 +16,7 @@ import type { DigestSchedule } from './digest/digest-schedule.ts';
 import { openDigest } from './digest/open-digest.ts';
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
 import { noticeDelivery } from './notice-delivery.ts';
-import { type Base, openBase } from './open-base.ts';
+import { type Base, openBase, type Surroundings } from './open-base.ts';
 import { delivererOf, notifierOf } from './open-deliverer.ts';
 import { openStandby, openTicks } from './open-standby.ts';
 import { makeChangedDue, openPipeline, type Pipeline, type PipelineParts, schedulesOf } from './pipeline.ts';
@@ -36,13 +35,12 @@ import { readinessIn } from './web/readiness.ts';
 export const ROLES = ['poll', 'act', 'notify', 'web'] as const;
 export type Role = (typeof ROLES)[number];
 
-export interface DaemonOptions {
+export interface DaemonOptions
+  extends Partial<Pick<Surroundings, 'clock' | 'random' | 'ordinal' | 'strictRedis'>> {
   readonly configFile: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Roles of this process; default: all. */
   readonly roles?: readonly Role[];
-  /** Number of this process among several, 0 to 8: distinguishes them while Redis is lost. */
-  readonly ordinal?: number;
   /** Absent: nothing is logged. */
   readonly log?: LogOutput;
   /** Observers in addition to the log and the metrics. */
@@ -51,10 +49,6 @@ export interface DaemonOptions {
   readonly webPort?: number;
   /** Overrides the config's `web.health.port`; opens a listener for probes even if the config has none. */
   readonly healthPort?: number;
-  readonly clock?: Clock;
-  readonly random?: Random;
-  /** Treats warnings about the Redis server as errors. */
-  readonly strictRedis?: boolean;
 }
 
 export interface Daemon extends Pick<Base, 'instance' | 'state' | 'accounts' | 'queues' | 'redis'> {

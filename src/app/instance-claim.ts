@@ -18,8 +18,9 @@ export class InstanceTakenError extends Error {
 export interface ClaimParts {
   readonly redis: Redis;
   readonly prefix: string;
+  /** Number of this process among several, 0 to 8. */
   readonly ordinal: number;
-  /** Unique name of this process. */
+  /** Identifies this process among those that share the store. */
   readonly instance: string;
   readonly clock: Clock;
   readonly timers: Pick<Timers, 'after'>;

@@ -1,6 +1,4 @@
 import path from 'node:path';
-import type { Redis } from 'ioredis';
-import type { Clock } from '../core/ports/clock.ts';
 import type { OperatorTrust } from '../core/ports/operator-trust.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import { systemTimers } from '../exchange/system-clock.ts';
@@ -9,21 +7,17 @@ import { createMirrorDirectory } from '../state/mirror/mirror-directory.ts';
 import type { MirrorPlace } from '../state/mirror/mirror-place.ts';
 import type { State } from '../state/state.ts';
 import { lostBy } from './connect-redis.ts';
-import { InstanceClaim } from './instance-claim.ts';
+import { type ClaimParts, InstanceClaim } from './instance-claim.ts';
 import { openMirror } from './open-mirror.ts';
 
-export interface AloneSurroundings {
-  readonly clock: Clock;
+export interface AloneSurroundings extends Pick<ClaimParts, 'clock' | 'ordinal'> {
   readonly telemetry: Telemetry;
-  readonly ordinal: number;
+  /** Directory for its files if the config names none. */
   readonly stateDirectory?: string;
 }
 
-export interface AloneParts {
-  readonly redis: Redis;
-  readonly prefix: string;
-  readonly instance: string;
-  /** As in `Base`. */
+export interface AloneParts extends Pick<ClaimParts, 'redis' | 'prefix' | 'instance'> {
+  /** Why Redis was lost at the start, in words; absent: it answered. */
   readonly lost: string | undefined;
   /** The config's mirror directory. */
   readonly mirror: string | undefined;

@@ -6,10 +6,8 @@ import { sha256Hex } from '../core/audit/sha256.ts';
 import { companyFault, type DaemonSign, FOREIGN } from '../core/controls/daemon-sign.ts';
 import { type OrderProof, orderProofOf } from '../core/controls/order-plan.ts';
 import type { LinkSigner } from '../core/controls/signed-link.ts';
-import type { Clock, Random } from '../core/ports/clock.ts';
+import type { Random } from '../core/ports/clock.ts';
 import type { HeldNotices } from '../core/ports/delivery.ts';
-import type { OperatorTrust } from '../core/ports/operator-trust.ts';
-import type { Telemetry } from '../core/ports/telemetry.ts';
 import { systemTimers } from '../exchange/system-clock.ts';
 import { ReadMemory } from '../pipeline/poll/read-memory.ts';
 import { SharedTime } from '../pipeline/shared-time.ts';
@@ -31,22 +29,17 @@ import { ConfiguredAccounts } from './configured-accounts.ts';
 import { connectRedis, followClock, lostBy, onRedisLost, RedisUnusableError } from './connect-redis.ts';
 import { readSigns, showSign } from './daemon-signs.ts';
 import { heldNotices } from './held-notices.ts';
-import { openAlone } from './open-alone.ts';
+import { type AloneParts, type AloneSurroundings, openAlone } from './open-alone.ts';
 import type { ProcessTelemetry } from './process-telemetry.ts';
 import { QuietSource } from './quiet-source.ts';
 import { redisTarget } from './redis-target.ts';
 
-export interface Surroundings {
-  readonly clock: Clock;
+export interface Surroundings extends AloneSurroundings {
   readonly random: Random;
   readonly process: ProcessTelemetry;
-  readonly telemetry: Telemetry;
-  /** Number of this process among several, 0 to 8. */
-  readonly ordinal: number;
+  /** Treats warnings about the Redis server as errors. */
   readonly strictRedis: boolean;
   readonly roles: readonly string[];
-  /** Directory for its files if the config names none. */
-  readonly stateDirectory?: string;
 }
 
 /** Only a process that polls and acts can go on without the others. */
@@ -55,17 +48,12 @@ export function canGoAlone(roles: readonly string[]): boolean {
 }
 
 /** Everything that runs independently and is closed last. */
-export interface Base extends Surroundings {
-  /** Identifies this process among those that share the store. */
-  readonly instance: string;
+export interface Base extends Surroundings, Omit<AloneParts, 'mirror'> {
   /** Proof that makes other daemons trust an operator order made here. */
   readonly orderProof: () => OrderProof;
   /** The daemon's bound on operator orders. */
   readonly maxSlippage: number;
   readonly target: RedisTarget;
-  readonly prefix: string;
-  readonly redis: Redis;
-  readonly state: State;
   readonly receipts: StandbyReceipts;
   /** Notices that quiet hours hold back. */
   readonly held: HeldNotices;
@@ -75,12 +63,8 @@ export interface Base extends Surroundings {
   readonly nonces: RedisNonceStore;
   readonly accounts: ConfiguredAccounts;
   readonly queues: Queues;
-  readonly operators: OperatorTrust;
   readonly memory: ReadMemory;
-  readonly time: SharedTime;
   readonly signed: { adopt(config: CompiledConfig): void };
-  /** Why Redis was lost at the start, in words; absent: it answered. */
-  readonly lost: string | undefined;
   /** Does the start's steps in Redis later, in a process that started while Redis was lost. */
   readonly join: () => Promise<void>;
   close(): Promise<void>;

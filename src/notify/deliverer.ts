@@ -1,4 +1,3 @@
-import type { Clock, Random } from '../core/ports/clock.ts';
 import {
   type ChannelReport,
   type Deliverer,
@@ -8,7 +7,6 @@ import {
   LOG_CHANNEL,
   type Message,
   type Receipt,
-  type ReceiptStore,
 } from '../core/ports/delivery.ts';
 import type { Outgoing } from './channel.ts';
 import { collecting, partsOf } from './collected.ts';
@@ -17,12 +15,9 @@ import { Grouping } from './grouping.ts';
 import type { QuietHours } from './quiet-hours.ts';
 import { deliverTogether, type OpenChannel, type ThreadContext, threadOf } from './thread.ts';
 
-export interface DelivererOptions {
+export interface DelivererOptions extends Pick<ThreadContext, 'receipts' | 'clock' | 'random'> {
   /** In the order in which they stand in for each other; the log is last. */
   readonly opened: readonly OpenChannel[];
-  readonly receipts: ReceiptStore;
-  readonly clock: Clock;
-  readonly random: Random;
   /** Name of this process, unique among all. */
   readonly instance: string;
   /** How long a message waits for messages of other accounts with the same cause. */

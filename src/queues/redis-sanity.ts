@@ -111,10 +111,7 @@ export async function examineRedis(redis: Redis, openLevel: RedisFinding['level'
   return { findings, errors: said('error'), warnings: said('warning'), version: own.version, isGuarded };
 }
 
-interface Examined {
-  readonly findings: readonly RedisFinding[];
-  readonly version: string;
-  readonly isGuarded: boolean;
+interface Examined extends Omit<RedisFindings, 'errors' | 'warnings'> {
   readonly isOfCluster: boolean;
 }
 

@@ -1,4 +1,5 @@
 import { type DecimalString, formatDecimal } from '../core/quantities/decimal.ts';
+import type { Kinds } from '../core/schema/parts.ts';
 import { minuteWords } from '../core/text/time-words.ts';
 import type { Gaps } from '../simulator/prices/gaps.ts';
 import { firstPrice, type PriceSeries, parsePrices, priceFaultText } from '../simulator/prices/price-file.ts';
@@ -18,17 +19,12 @@ export interface MarketPrices {
   readonly first: DecimalString;
 }
 
-export type PriceFilesResult =
-  | {
-      readonly kind: 'read';
-      readonly markets: readonly MarketPrices[];
-      /** Unix milliseconds: the time for which every market has prices. */
-      readonly fromMs: number;
-      readonly toMs: number;
-      readonly notes: readonly string[];
-    }
+export type PriceFilesResult = Kinds<{
+  /** `fromMs` to `toMs`, Unix milliseconds: the time for which every market has prices. */
+  read: { markets: readonly MarketPrices[]; fromMs: number; toMs: number; notes: readonly string[] };
   /** Each as `file:line: expected ..., found ...`. */
-  | { readonly kind: 'refused'; readonly problems: readonly string[] };
+  refused: { problems: readonly string[] };
+}>;
 
 /** Reads all files, and cuts them to the part of the requested time that all of them cover. */
 export function readPriceFiles(

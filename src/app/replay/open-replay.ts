@@ -5,13 +5,13 @@ import type { StartingBook } from '../../replay/positions/starting-account.ts';
 import type { MarketPrices } from '../../replay/price-files.ts';
 import { OWN_CONFIG, type ReplayRecord } from '../../replay/record.ts';
 import { type ReplayHooks, runReplay } from '../../replay/replay.ts';
+import type { RunConditions } from '../../replay/run/plan.ts';
 import { parseFaultText } from '../../simulator/http/fault-text.ts';
 import type { FaultSpec } from '../../simulator/http/faults.ts';
 import type { PathModel } from '../../simulator/prices/price-path.ts';
-import type { LatencySpec } from '../../world/chance.ts';
 import { type Holdings, pricesOf, ReplayInputError, readBook, readRival, termsOf } from './replay-input.ts';
 
-export interface ReplayOptions {
+export interface ReplayOptions extends Omit<RunConditions, 'readings' | 'faults'> {
   readonly config: string;
   readonly prices: readonly { readonly market: string; readonly file: string }[];
   readonly holdings: Holdings;
@@ -21,9 +21,6 @@ export interface ReplayOptions {
   /** Unix milliseconds. */
   readonly fromMs?: number;
   readonly toMs?: number;
-  /** In each direction. */
-  readonly latency: LatencySpec;
-  readonly depth?: string;
   readonly readings: Readonly<Record<string, unknown>>;
   /** As `kind,key=value,...` */
   readonly faults: readonly string[];

@@ -1,16 +1,13 @@
 import type { ReadAccount } from '../read-accounts.ts';
 import type { SecretContext } from '../secrets.ts';
 import { complain, warningAt } from '../shape/read.ts';
-import { type ReadRules, readRules } from './read-rules.ts';
+import { readRules } from './read-rules.ts';
 import { isRuleSetName, type RuleSet, type RuleSetName, readRuleSet } from './rule-sets.ts';
 import { type NamedRule, resolveUse, type UseContext, type UsedRule } from './use.ts';
 
 /** What accounts can refer to: the file's rules, and the rule sets, which are read when first used. */
-export interface References {
-  readonly own: ReadRules;
-  readonly usedOwn: Set<string>;
+export interface References extends Pick<UseContext, 'own' | 'usedOwn' | 'ruleSet'> {
   readonly sets: Map<RuleSetName, RuleSet>;
-  readonly ruleSet: (name: RuleSetName) => RuleSet;
   /** Names of channels; undefined if they could not be read. */
   readonly channels: readonly string[] | undefined;
 }

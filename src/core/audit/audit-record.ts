@@ -1,5 +1,6 @@
 import type { Authored, Control, OperatorOrder } from '../controls/controls.ts';
 import type { EvaluateOptions, Evaluation, EvaluationInputs } from '../rules/evaluate.ts';
+import type { Kinds } from '../schema/parts.ts';
 import type { AuditEvent } from './audit-event.ts';
 
 /**
@@ -9,28 +10,23 @@ import type { AuditEvent } from './audit-event.ts';
  */
 
 /** Content of a record; plain JSON. Secret values are replaced before hashing. */
-export type AuditDraft =
-  | DecisionDraft
+export type AuditDraft = DecisionDraft | OtherDraft;
+type OtherDraft = Kinds<{
   /** An action of a lane, or its outcome at the exchange. */
-  | { readonly kind: 'action'; readonly event: AuditEvent }
-  | { readonly kind: 'notification'; readonly atMs: number; readonly detail: Detail }
-  | {
-      readonly kind: 'control';
-      readonly change: 'put' | 'lifted';
-      readonly control: Control;
-      readonly by: Authored;
-    }
-  | { readonly kind: 'operatorOrder'; readonly order: OperatorOrder }
-  | {
-      /** Anything else to account for: config loaded or changed, process started, document discarded. */
-      readonly kind: 'note';
-      readonly atMs: number;
-      /** From a closed list of the caller, e.g. `configChanged`. */
-      readonly about: string;
-      readonly words: string;
-      readonly detail?: Detail;
-      readonly attachments?: Attachments;
-    };
+  action: { event: AuditEvent };
+  notification: { atMs: number; detail: Detail };
+  control: { change: 'put' | 'lifted'; control: Control; by: Authored };
+  operatorOrder: { order: OperatorOrder };
+  /** Anything else to account for: config loaded or changed, process started, document discarded. */
+  note: {
+    atMs: number;
+    /** From a closed list of the caller, e.g. `configChanged`. */
+    about: string;
+    words: string;
+    detail?: Detail;
+    attachments?: Attachments;
+  };
+}>;
 
 export type Detail = Readonly<Record<string, unknown>>;
 
@@ -51,33 +47,23 @@ export interface DecisionInputs extends EvaluationInputs {
 }
 
 /** Records that the store itself writes. */
-export type StoreRecord =
-  | {
-      /** The account's first commit in a new store epoch. */
-      readonly kind: 'epochStarted';
-      readonly atMs: number;
-      readonly epoch: string;
-      readonly previousEpoch: string | null;
-      readonly why: string;
-    }
-  | {
-      /** Records up to `lastSeq` were pruned; the next record follows `lastHash`. */
-      readonly kind: 'checkpoint';
-      readonly atMs: number;
-      readonly lastSeq: number;
-      readonly lastHash: string;
-      /** SHA-256 of the exported lines; null: pruned at the size bound without an export. */
-      readonly exportSha256: string | null;
-      readonly reason: string;
-      /** By market: the same for each lane's chain that was pruned. */
-      readonly lanes?: Readonly<Record<string, { readonly lastSeq: number; readonly lastHash: string }>>;
-    }
-  | {
-      /** By market: heads of the lanes' chains that grew since they were last folded. */
-      readonly kind: 'lanes';
-      readonly atMs: number;
-      readonly heads: Readonly<Record<string, ChainHead>>;
-    };
+export type StoreRecord = Kinds<{
+  /** The account's first commit in a new store epoch. */
+  epochStarted: { atMs: number; epoch: string; previousEpoch: string | null; why: string };
+  /** Records up to `lastSeq` were pruned; the next record follows `lastHash`. */
+  checkpoint: {
+    atMs: number;
+    lastSeq: number;
+    lastHash: string;
+    /** SHA-256 of the exported lines; null: pruned at the size bound without an export. */
+    exportSha256: string | null;
+    reason: string;
+    /** By market: the same for each lane's chain that was pruned. */
+    lanes?: Readonly<Record<string, { readonly lastSeq: number; readonly lastHash: string }>>;
+  };
+  /** By market: heads of the lanes' chains that grew since they were last folded. */
+  lanes: { atMs: number; heads: Readonly<Record<string, ChainHead>> };
+}>;
 
 /** The last record of a chain. */
 export interface ChainHead {
@@ -86,7 +72,7 @@ export interface ChainHead {
 }
 
 /** Stored records replace large inputs by their hash; `AuditReader.inputs` restores them. */
-export type AuditContent = Exclude<AuditDraft, DecisionDraft> | StoredDecision | StoreRecord;
+export type AuditContent = OtherDraft | StoredDecision | StoreRecord;
 
 export interface StoredDecision extends Omit<DecisionDraft, 'inputs'> {
   /** JSON text, which keeps the order of keys and so the exact bytes. */

@@ -5,6 +5,7 @@ import { learn } from '../orders/market-steps.ts';
 import { classifyRejection } from '../orders/rejection.ts';
 import type { CommandOutcome, PlacedOrder } from '../ports/exchange.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
+import type { Kinds } from '../schema/parts.ts';
 import { finishCancel } from './cancel-outcome.ts';
 import { isSameId } from './doubtful.ts';
 import { changeLane, type LaneChange, type LaneScene } from './lane-change.ts';
@@ -13,15 +14,12 @@ import type { CancelStep, InProgress, LaneState, PlaceStep, RequestStep } from '
 import type { ReadObservation } from './market-read.ts';
 import { aboutOrder, delay, finishPlace } from './place-outcome.ts';
 
-export type StepResult =
-  | {
-      readonly kind: 'place';
-      readonly outcome: CommandOutcome<PlacedOrder>;
-      /** Other processes act on the same state and cannot be asked: they may have sent the same order. */
-      readonly othersAct?: boolean;
-    }
-  | { readonly kind: 'cancelAll'; readonly outcome: CommandOutcome<null> }
-  | { readonly kind: 'readPositions'; readonly observation: ReadObservation | null };
+export type StepResult = Kinds<{
+  /** `othersAct`: other processes act on the same state and cannot be asked: they may have sent the same order. */
+  place: { outcome: CommandOutcome<PlacedOrder>; othersAct?: boolean };
+  cancelAll: { outcome: CommandOutcome<null> };
+  readPositions: { observation: ReadObservation | null };
+}>;
 
 type PlaceResult = Extract<StepResult, { readonly kind: 'place' }>;
 

@@ -1,44 +1,41 @@
 import type { AuditRecord, ChainedRecord, ChainHead, DecisionInputs } from '../audit/audit-record.ts';
+import type { Kinds } from '../schema/parts.ts';
 
-export type ChainVerdict =
-  | {
-      readonly kind: 'intact';
-      /** 0 for an empty chain. */
-      readonly firstSeq: number;
-      readonly lastSeq: number;
-      /** Records before `firstSeq` were pruned, and a checkpoint says so. */
-      readonly prunedTo: number;
-      readonly headHash: string;
-      /** Chains of the lanes, by market. The fields above describe the account's own chain. */
-      readonly lanes: readonly LaneChain[];
-    }
-  | {
-      readonly kind: 'broken';
-      /** The first wrong record of its chain. */
-      readonly seq: number;
-      /** `ChainedRecord.number` of that record; absent: it is missing, or in an export. */
-      readonly number?: number;
-      /** The lane whose chain it is; absent: the account's own. */
-      readonly market?: string;
-      readonly why:
-        | 'hash'
-        | 'link'
-        | 'gap'
-        | 'form'
-        | 'account'
-        /** Records are missing at the start, and no checkpoint says so. */
-        | 'beginning'
-        /** The chain does not end where the account's state says. */
-        | 'head'
-        /** A lane's chain contradicts what the account's chain says of it. */
-        | 'fold'
-        /** The seal of `operators.key` is missing although earlier records have it, or it was made with another key. */
-        | 'seal'
-        /** No record of the chain has a seal, although there is a key: a forged chain would look the same. */
-        | 'unproven'
-        | 'attachment';
-      readonly words: string;
-    };
+/** `intact` describes the account's own chain; its `firstSeq` is 0 if that is empty. */
+export type ChainVerdict = Kinds<{
+  intact: Omit<LaneChain, 'market'> & {
+    /** Records before `firstSeq` were pruned, and a checkpoint says so. */
+    prunedTo: number;
+    /** Chains of the lanes, by market. */
+    lanes: readonly LaneChain[];
+  };
+  broken: {
+    /** The first wrong record of its chain. */
+    seq: number;
+    /** `ChainedRecord.number` of that record; absent: it is missing, or in an export. */
+    number?: number;
+    /** The lane whose chain it is; absent: the account's own. */
+    market?: string;
+    why:
+      | 'hash'
+      | 'link'
+      | 'gap'
+      | 'form'
+      | 'account'
+      /** Records are missing at the start, and no checkpoint says so. */
+      | 'beginning'
+      /** The chain does not end where the account's state says. */
+      | 'head'
+      /** A lane's chain contradicts what the account's chain says of it. */
+      | 'fold'
+      /** The seal of `operators.key` is missing although earlier records have it, or it was made with another key. */
+      | 'seal'
+      /** No record of the chain has a seal, although there is a key: a forged chain would look the same. */
+      | 'unproven'
+      | 'attachment';
+    words: string;
+  };
+}>;
 
 export interface LaneChain {
   readonly market: string;

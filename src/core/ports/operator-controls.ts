@@ -1,5 +1,6 @@
 import type { Authored, Control, OperatorOrder } from '../controls/controls.ts';
 import type { SubjectKey } from '../rules/subject.ts';
+import type { Kinds } from '../schema/parts.ts';
 
 type Draft<T> = T extends unknown ? Omit<T, 'id' | 'atMs'> : never;
 export type ControlDraft = Draft<Control>;
@@ -39,20 +40,16 @@ export interface AnswerDraft extends Omit<Authored, 'atMs' | 'seal'> {
   readonly revision: number;
 }
 
-export type AnswerReply =
+export type AnswerReply = Kinds<{
   /** Accepted as the first answer; takes effect at the next poll, which is due at once. */
-  | { readonly kind: 'taken'; readonly order: OperatorOrder }
+  taken: { order: OperatorOrder };
   /** Somebody answered before. */
-  | {
-      readonly kind: 'answered';
-      readonly decision: 'approve' | 'veto';
-      readonly author: string;
-      readonly atMs: number;
-    }
+  answered: { decision: 'approve' | 'veto'; author: string; atMs: number };
   /** The question no longer waits. */
-  | { readonly kind: 'over' }
+  over: object;
   /** There is no such question, or this revision was never asked. */
-  | { readonly kind: 'notAsked' };
+  notAsked: object;
+}>;
 
 /**
  * A rejection other than a ControlError means that the store is lost. Idempotent. Every change is audited by its

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Kinds } from '../schema/parts.ts';
 
 /** The kinds of things that rules are about. */
 export type SubjectKind = 'position' | 'creditLine' | 'account';
@@ -77,35 +78,26 @@ export interface Rung {
   readonly leave: number;
 }
 
-export type ActionSpec =
-  | {
-      readonly kind: 'reduce';
-      readonly target: ReduceTarget;
-      /** Slippage of successive attempts, as fractions; the last one applies to all later attempts. */
-      readonly slippageSteps: readonly number[];
-      /** In an account or credit-line rule: globs of the markets whose positions are reduced. */
-      readonly positions?: readonly string[];
-    }
-  | {
-      readonly kind: 'protect';
-      /** Activation of the stop when placed, between mark (0) and liquidation (1). */
-      readonly at: number;
-      readonly slippage: number;
-      /** Several stops, nearest first; `at` is that of the first. Absent: one for the whole position. */
-      readonly ladder?: readonly Rung[];
-      readonly positions?: readonly string[];
-    }
-  | {
-      readonly kind: 'cancelAll';
-      readonly types: readonly ('spot' | 'margin' | 'futures')[];
-      readonly scope: 'market' | 'account';
-    }
-  | {
-      readonly kind: 'notify';
-      readonly channels: readonly string[];
-      /** Target LTVs for which a credit-line notice includes the cure. */
-      readonly cure: readonly number[];
-    };
+export type ActionSpec = Kinds<{
+  reduce: {
+    target: ReduceTarget;
+    /** Slippage of successive attempts, as fractions; the last one applies to all later attempts. */
+    slippageSteps: readonly number[];
+    /** In an account or credit-line rule: globs of the markets whose positions are reduced. */
+    positions?: readonly string[];
+  };
+  protect: {
+    /** Activation of the stop when placed, between mark (0) and liquidation (1). */
+    at: number;
+    slippage: number;
+    /** Several stops, nearest first; `at` is that of the first. Absent: one for the whole position. */
+    ladder?: readonly Rung[];
+    positions?: readonly string[];
+  };
+  cancelAll: { types: readonly ('spot' | 'margin' | 'futures')[]; scope: 'market' | 'account' };
+  /** `cure`: target LTVs for which a credit-line notice includes the cure. */
+  notify: { channels: readonly string[]; cure: readonly number[] };
+}>;
 
 export interface EscalationStage {
   /** Time since firing began, counted only while the condition itself holds. */

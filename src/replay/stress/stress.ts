@@ -2,7 +2,6 @@ import { decimal } from '../../core/quantities/decimal.ts';
 import type { FaultSpec } from '../../simulator/http/faults.ts';
 import type { MarketTerms, TimedEvent } from '../../world/spec.ts';
 import { netCoins } from '../exposure.ts';
-import type { StartingAccount } from '../positions/starting-account.ts';
 import { type AccountRecord, OWN_CONFIG, UNPROTECTED } from '../record.ts';
 import type { ReplayHooks } from '../replay.ts';
 import { type ConfigText, priceStepOf, type RunPlan } from '../run/plan.ts';
@@ -10,11 +9,8 @@ import { runWorld } from '../run/run-world.ts';
 import { CALM, type FieldConditions, type Outage } from '../scenarios/conditions.ts';
 import { durationMsOf, firstMoveMs, type Scenario, scenarioPrices } from '../scenarios/scenario.ts';
 
-export interface StressPlan {
-  readonly seed: number;
-  /** Unix milliseconds at which every scenario begins. */
-  readonly startMs: number;
-  readonly accounts: readonly StartingAccount[];
+/** `startMs`: when every scenario begins. */
+export interface StressPlan extends Pick<RunPlan, 'seed' | 'startMs' | 'accounts'> {
   /** Start prices, as text, of every market that matters to the accounts. */
   readonly prices: Readonly<Record<string, string>>;
   readonly terms: Readonly<Record<string, MarketTerms>>;

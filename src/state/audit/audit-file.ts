@@ -13,20 +13,16 @@ import { broken, TrailVerifier } from './audit-verify.ts';
 
 /** Verdict on an exported part of a chain by itself; the next part must follow `headHash`. */
 export type FileVerdict =
-  | {
-      readonly kind: 'intact';
+  | (Omit<Extract<ChainVerdict, { kind: 'intact' }>, 'prunedTo' | 'lanes'> & {
       /** Empty for a file without records. */
       readonly accountId: string;
-      readonly firstSeq: number;
-      readonly lastSeq: number;
       /** Hash of the record before the first one. */
       readonly previousHash: string;
-      readonly headHash: string;
       /** Whether its last records have the seal of `operators.key`; absent: there is no key here. */
       readonly isSealed?: boolean;
       /** The same for each lane's chain with records in it; the members above are of the account's own chain. */
       readonly lanes: readonly (LaneChain & { readonly previousHash: string })[];
-    }
+    })
   | Extract<ChainVerdict, { kind: 'broken' }>;
 
 /** The contents of an export, for callers that need more than the verdict. */
