@@ -21,7 +21,9 @@ import type { StressRecord } from './replay/stress/stress.ts';
 
 export type { ConfiguredAccess } from './app/account-access.ts';
 export type { Daemon, DaemonOptions, Role } from './app/daemon.ts';
-export type { Desk, Operations, OperationsPlace } from './app/operations.ts';
+export type { Desk } from './app/daemon-desk.ts';
+export type { Door, DoorError, DoorPlace } from './app/door/open-door.ts';
+export type { Operations, OperationsPlace } from './app/operations.ts';
 export type { LogOutput } from './app/process-telemetry.ts';
 export type { HistorySource } from './app/replay/judge-recorded-history.ts';
 export type { OpenReplay, ReplayOptions } from './app/replay/open-replay.ts';
@@ -42,7 +44,7 @@ export {
   parsePercent,
   percentInWords,
 } from './config/shape/units.ts';
-export { meantOr, suggest } from './config/suggest.ts';
+export { meantOr, suggest } from './core/text/suggest.ts';
 export type { Demo, DemoOptions } from './demo/open-demo.ts';
 export type { DoctorCheck, DoctorReport } from './doctor/doctor-report.ts';
 export type { DoctorOptions } from './doctor/examine-setup.ts';
@@ -58,6 +60,8 @@ export type { RunningSimulator, SimulatorOptions } from './simulator/start-simul
 export type { FileVerdict } from './state/audit/audit-file.ts';
 export { makeFolder } from './state/mirror/make-folder.ts';
 export type { LogLevel } from './telemetry/logger.ts';
+export type { AskedOrder } from './web/api/order-routes.ts';
+export type { ProcessLine } from './web/sources.ts';
 export { readVersion };
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -217,7 +221,10 @@ export const renderStressReport = lazy(
 /** Opens the shared state for an operator. */
 export const openOperations = lazy(async () => (await import('./app/operations.ts')).openOperations);
 
-export const openDesk = lazy(async () => (await import('./app/operations.ts')).openDesk);
+export const openDesk = lazy(async () => (await import('./app/daemon-desk.ts')).openDesk);
+
+/** Opens the API of a running daemon, through which everything is changed. */
+export const openDoor = lazy(async () => (await import('./app/door/open-door.ts')).openDoor);
 
 export const digestText = lazy(async () => (await import('./app/digest/digest-notice.ts')).digestText);
 

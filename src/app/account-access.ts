@@ -1,6 +1,6 @@
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { RedisSettings } from '../config/redis.ts';
-import { meantOr } from '../config/suggest.ts';
+import { meantOr } from '../core/text/suggest.ts';
 import type { ExchangeClientOptions } from '../exchange/client.ts';
 import { clientAccess } from './client-access.ts';
 import { cardProvidersOf, limitsFor } from './configured-accounts.ts';

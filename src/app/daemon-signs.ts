@@ -1,8 +1,20 @@
+import { hostname } from 'node:os';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { companyFault, type DaemonSign, FOREIGN } from '../core/controls/daemon-sign.ts';
+import { sha256Hex } from '../core/audit/sha256.ts';
+import type { Control } from '../core/controls/controls.ts';
+import {
+  companyFault,
+  type DaemonSign,
+  type Expectation,
+  expectationOf,
+  FOREIGN,
+} from '../core/controls/daemon-sign.ts';
+import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
+import { within } from '../core/ports/within.ts';
 import { readJson } from '../state/read-json.ts';
+import type { ProcessLine } from '../web/sources.ts';
 import type { ClaimParts } from './instance-claim.ts';
 
 /** Signs are validated: others may have written them. */
@@ -16,29 +28,33 @@ const signSchema = z.object({
   maxSlippage: z.number().min(0).max(1),
   apiKeys: z.array(z.string().max(16)).max(8).optional(),
   config: z.string().max(64).optional(),
+  host: z.string().max(255).optional(),
+  obeys: z.string().max(64).optional(),
 });
 
-/** A daemon that has not renewed its sign for this long has ended. */
+/** A daemon that has not renewed its sign for this long has ended, or cannot reach Redis. */
 const LIFE_MS = 5_000;
+/** Its sign stays for this long, unless it ended in order. */
+const KEPT_MS = 600_000;
 const RENEW_MS = 1_000;
 
 const SAY = `
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
-for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', nowMs)) do redis.call('HDEL', KEYS[1], name) end
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', nowMs)
+for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', nowMs - ARGV[4])) do redis.call('HDEL', KEYS[1], name) end
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', nowMs - ARGV[4])
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('ZADD', KEYS[2], nowMs + ARGV[3], ARGV[1])
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
-redis.call('PEXPIRE', KEYS[2], ARGV[3])
+redis.call('PEXPIRE', KEYS[1], ARGV[3] + ARGV[4])
+redis.call('PEXPIRE', KEYS[2], ARGV[3] + ARGV[4])
 return 1`;
 
 const READ = `
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 local signs = {}
-for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. nowMs, nowMs + ARGV[1])) do
-  signs[#signs + 1] = redis.call('HGET', KEYS[1], name)
+for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', nowMs + ARGV[1])) do
+  signs[#signs + 1] = { name, redis.call('HGET', KEYS[1], name), redis.call('ZSCORE', KEYS[2], name) - nowMs }
 end
 return signs`;
 
@@ -52,29 +68,111 @@ function keysOf(prefix: string): readonly [string, string] {
 export interface SigningParts extends Pick<ClaimParts, 'redis' | 'prefix' | 'instance' | 'timers' | 'clock'> {
   readonly sign: () => DaemonSign;
   readonly telemetry: Telemetry;
+  readonly state: {
+    readonly controls: Pick<OperatorControls, 'list'>;
+    readonly standby?: { readonly isAlone: boolean };
+  };
 }
 
-/** Publishes the sign now and every second. Resolves to a function that ends that. Failures are retried. */
-export async function showSign(parts: SigningParts): Promise<() => Promise<void>> {
-  const { redis, prefix, instance, timers, sign } = parts;
+export interface ShownSign {
+  /** Which processes obey what this one does. Resolves when all do, at the latest after `withinMs`. */
+  readonly processes: (withinMs: number) => Promise<readonly ProcessLine[]>;
+  /** What the daemons that run will do with an operator order made here. */
+  readonly expected: (slippageSteps: readonly number[]) => Expectation;
+  readonly end: () => Promise<void>;
+}
+
+/** Publishes the sign now and every second. Failures are retried. */
+export async function showSign(parts: SigningParts): Promise<ShownSign> {
+  const { redis, prefix, instance, timers, clock, state } = parts;
+  const keys = keysOf(prefix);
   const onSigns = watchCompany(parts);
+  let known: readonly NamedSign[] = [];
+  const sign = async (): Promise<DaemonSign> => {
+    const obeys = await state.controls.list().then(obeyedMark, () => undefined);
+    return { ...parts.sign(), host: hostname(), ...(obeys === undefined ? {} : { obeys }) };
+  };
+  /** Resolves to whether the store answers. */
+  const learn = (): Promise<boolean> =>
+    readAllSigns(redis, prefix).then(
+      (signs) => {
+        known = signs;
+        onSigns(signs.filter(isLive));
+        return true;
+      },
+      () => false,
+    );
   let callOff: (() => void) | undefined;
   let hasEnded = false;
   const say = async (): Promise<void> => {
-    const text = JSON.stringify(sign());
     if (redis.status === 'ready') {
-      await redis.eval(SAY, 2, ...keysOf(prefix), instance, text, LIFE_MS).catch(() => undefined);
-      await readSigns(redis, prefix).then(onSigns, () => undefined);
+      const text = JSON.stringify(await sign());
+      await redis.eval(SAY, 2, ...keys, instance, text, LIFE_MS, KEPT_MS).catch(() => undefined);
+      await learn();
     }
     if (!hasEnded) callOff = timers.after(RENEW_MS, () => void say());
   };
   await say();
-  return async () => {
-    hasEnded = true;
-    callOff?.();
-    if (redis.status === 'ready')
-      await redis.eval(FORGET, 2, ...keysOf(prefix), instance).catch(() => undefined);
+  return {
+    async processes(withinMs) {
+      const untilMs = clock.monotonicMs() + withinMs;
+      for (;;) {
+        const own = await within(timers, MOST_LOOK_MS, sign(), parts.sign);
+        const isRead =
+          state.standby?.isAlone !== true && (await within(timers, MOST_LOOK_MS, learn(), () => false));
+        const lines = linesOf({ ...own, instance, leftMs: LIFE_MS }, known, isRead);
+        const isOver = !isRead || clock.monotonicMs() >= untilMs;
+        if (isOver || lines.every(({ confirmed }) => confirmed)) return lines;
+        await clock.sleep(LOOK_MS);
+      }
+    },
+    expected(slippageSteps) {
+      const own = parts.sign();
+      const others = known.filter((one) => one.instance !== instance && isLive(one));
+      return expectationOf(own, others, slippageSteps);
+    },
+    async end() {
+      hasEnded = true;
+      callOff?.();
+      if (redis.status === 'ready') await redis.eval(FORGET, 2, ...keys, instance).catch(() => undefined);
+    },
   };
+}
+
+const LOOK_MS = 100;
+const MOST_LOOK_MS = 500;
+
+/** Order and expiry do not matter: two processes obey the same if they know the same ids. */
+function obeyedMark(controls: readonly Control[]): string {
+  return sha256Hex(JSON.stringify(controls.map(({ id }) => id).toSorted())).slice(0, 16);
+}
+
+/** `isRead`: the store answers. Else only what this process does by itself is certain. */
+function linesOf(own: NamedSign, known: readonly NamedSign[], isRead: boolean): readonly ProcessLine[] {
+  const others = known.filter((sign) => sign.instance !== own.instance);
+  // One that does not renew its sign may go on acting without Redis, unless another was started in its place.
+  const meant = others.filter((sign) => isLive(sign) || ![own, ...others].some((one) => follows(one, sign)));
+  const obeys = (sign: NamedSign): boolean =>
+    own.obeys !== undefined && (sign === own || (isRead && isLive(sign) && sign.obeys === own.obeys));
+  return [own, ...meant].map((sign) => {
+    const { instance, host = '?', takesOrders: acts } = sign;
+    return { instance, host, acts, confirmed: obeys(sign) };
+  });
+}
+
+function isLive({ leftMs }: NamedSign): boolean {
+  return leftMs > 0;
+}
+
+/** Same host, same work, same number, which is `i2` of `i2-4f`. */
+function follows(one: NamedSign, before: NamedSign): boolean {
+  const [number, numberBefore] = [one, before].map(({ instance }) => instance.split('-')[0]);
+  return (
+    isLive(one) &&
+    one.host === before.host &&
+    one.takesOrders === before.takesOrders &&
+    number === numberBefore
+  );
 }
 
 /** A roll-out takes this long; a process whose keys were all changed reads them within the other. */
@@ -96,8 +194,21 @@ function watchCompany({ sign, clock, telemetry }: SigningParts): (signs: readonl
   };
 }
 
+interface NamedSign extends DaemonSign {
+  readonly instance: string;
+  /** It counts as running for this long. */
+  readonly leftMs: number;
+}
+
 /** Signs of the daemons that are running. */
 export async function readSigns(redis: Redis, prefix: string): Promise<readonly DaemonSign[]> {
-  const texts = (await redis.eval(READ, 2, ...keysOf(prefix), LIFE_MS)) as readonly (string | null)[];
-  return texts.map((text) => readJson(signSchema, text ?? '')).filter((sign) => sign !== undefined);
+  return (await readAllSigns(redis, prefix)).filter(isLive);
+}
+
+async function readAllSigns(redis: Redis, prefix: string): Promise<readonly NamedSign[]> {
+  const found = await redis.eval(READ, 2, ...keysOf(prefix), LIFE_MS);
+  return (found as readonly [string, string | null, number][]).flatMap(([instance, text, leftMs]) => {
+    const sign = readJson(signSchema, text ?? '');
+    return sign === undefined ? [] : Object.assign(sign, { instance, leftMs });
+  });
 }

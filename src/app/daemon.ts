@@ -41,6 +41,8 @@ export interface DaemonOptions
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Roles of this process; default: all. */
   readonly roles?: readonly Role[];
+  /** Everything is paused before anything is watched, unless it is already. */
+  readonly paused?: boolean;
   /** Absent: nothing is logged. */
   readonly log?: LogOutput;
   /** Observers in addition to the log and the metrics. */
@@ -112,11 +114,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     }
     // First of all: if the port is in use, nothing else must happen.
     const stress = roles.includes('web') ? openStress(base, options) : undefined;
-    const web = stress === undefined ? undefined : await openWeb(base, config, options, stress);
-    if (web !== undefined) closers.push(() => web.close());
+    const { openWeb } = await import('./web/open-web.ts');
+    const web = await openWeb(base, config, options, stress);
+    closers.push(() => web.close());
     const health = new HealthListener(base, options.healthPort);
     closers.push(() => health.close());
     await health.adopt(config.web);
+    if (options.paused === true) await state.controls.put(STARTED_PAUSED, { keepsEarlier: true });
     const running = await runRoles({ base, options, roles, web, health, stress, notices, mark }, config);
     await stress?.adopt(config.stress);
     telemetry.emit({ kind: 'started', roles, accounts, instance });
@@ -126,6 +130,14 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     throw error;
   }
 }
+
+const STARTED_PAUSED = {
+  kind: 'pause',
+  accountId: null,
+  author: 'breakwater run',
+  reason: 'started with --paused',
+  expiresAtMs: null,
+} as const;
 
 /** The process that shows the stress test runs it: processes that only poll and act share no cores with it. */
 function openStress(base: Base, { configFile }: DaemonOptions): StressSchedule {
@@ -138,23 +150,6 @@ function openStress(base: Base, { configFile }: DaemonOptions): StressSchedule {
       return await readHeldBook({ store: state.store, accounts: accounts.all(), nowMs: clock.nowMs() });
     },
     configFile,
-  });
-}
-
-async function openWeb(
-  base: Base,
-  { web }: CompiledConfig,
-  { webPort }: DaemonOptions,
-  stress: StressSchedule,
-): Promise<WebListener> {
-  const [{ WebListener }, { webContent }] = await Promise.all([
-    import('./web/listener.ts'),
-    import('./web/content.ts'),
-  ]);
-  return await WebListener.open(web, {
-    content: webContent(base, stress),
-    port: webPort,
-    onListening: (url) => base.telemetry.emit({ kind: 'listening', url }),
   });
 }
 
@@ -191,7 +186,7 @@ interface Parts {
   readonly base: Base;
   readonly options: DaemonOptions;
   readonly roles: readonly Role[];
-  readonly web: WebListener | undefined;
+  readonly web: WebListener;
   readonly health: HealthListener;
   readonly stress: StressSchedule | undefined;
   readonly notices: ProcessNotices;
@@ -266,7 +261,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     queues,
     redis,
     time: base.time,
-    webUrl: () => web?.url,
+    webUrl: () => web.url,
     healthUrl: () => health.url,
     config: () => watch.config,
     conceal,
@@ -314,7 +309,7 @@ async function adopt(
   const { accounts, memory, state, process } = base;
   process.hide(config);
   // Steps that can be refused come first, while nothing has changed.
-  await web?.adopt(config.web);
+  await web.adopt(config.web);
   await health.adopt(config.web);
   const next = await openDeliverer(base, config);
   accounts.adopt(config);
@@ -372,7 +367,7 @@ async function end(running: Running, giveUp: AbortSignal): Promise<void> {
   // A reload under way ends first: what it opened after everything was closed would stay open.
   const closed = watch
     .close()
-    .then(() => Promise.all([web?.close(), health.close(), stress?.stop(), digest?.stop()]));
+    .then(() => Promise.all([web.close(), health.close(), stress?.stop(), digest?.stop()]));
   // Readiness probes fail from here on.
   await Promise.all([closed, ticked, ...workers.map((worker) => worker.close(giveUp))]);
   await pipeline.near?.settled();

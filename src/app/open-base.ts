@@ -4,7 +4,6 @@ import type { CompiledConfig } from '../config/compiled-config.ts';
 import { openRedisLevel } from '../config/warnings/exposure.ts';
 import { sha256Hex } from '../core/audit/sha256.ts';
 import { companyFault, type DaemonSign, FOREIGN } from '../core/controls/daemon-sign.ts';
-import { type OrderProof, orderProofOf } from '../core/controls/order-plan.ts';
 import type { LinkSigner } from '../core/controls/signed-link.ts';
 import type { Random } from '../core/ports/clock.ts';
 import type { HeldNotices } from '../core/ports/delivery.ts';
@@ -27,7 +26,7 @@ import { createRedisState, type State } from '../state/state.ts';
 import { hasKey } from './client-access.ts';
 import { ConfiguredAccounts } from './configured-accounts.ts';
 import { connectRedis, followClock, lostBy, onRedisLost, RedisUnusableError } from './connect-redis.ts';
-import { readSigns, showSign } from './daemon-signs.ts';
+import { readSigns, type ShownSign, showSign } from './daemon-signs.ts';
 import { heldNotices } from './held-notices.ts';
 import { type AloneParts, type AloneSurroundings, openAlone } from './open-alone.ts';
 import type { ProcessTelemetry } from './process-telemetry.ts';
@@ -48,9 +47,7 @@ export function canGoAlone(roles: readonly string[]): boolean {
 }
 
 /** Everything that runs independently and is closed last. */
-export interface Base extends Surroundings, Omit<AloneParts, 'mirror'> {
-  /** Proof that makes other daemons trust an operator order made here. */
-  readonly orderProof: () => OrderProof;
+export interface Base extends Surroundings, Omit<AloneParts, 'mirror'>, Omit<ShownSign, 'end'> {
   /** The daemon's bound on operator orders. */
   readonly maxSlippage: number;
   readonly target: RedisTarget;
@@ -96,7 +93,7 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
     const { operators } = trust;
     const time = new SharedTime(clock, instance);
     const state: State = createRedisState({
-      ...(required ? {} : { sharedNowMs: () => time.nowMs() }),
+      ...(goesAlone ? { sharedNowMs: () => time.nowMs() } : {}),
       redis,
       prefix,
       clock,
@@ -111,8 +108,9 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
       closers.push(...opened.closers);
       ({ lost } = opened);
     }
-    const { sign } = signed;
-    closers.push(await showSign({ ...surroundings, redis, prefix, instance, timers: systemTimers, sign }));
+    const place = { redis, prefix, instance, timers: systemTimers, state };
+    const shown = await showSign({ ...surroundings, ...place, ...signed });
+    closers.push(shown.end);
     const notices = noticeStores(config, { redis, prefix, state, operators, clock, telemetry });
     const nonces = createRedisNonceStore({ redis, prefix });
     closers.push(() => nonces.close());
@@ -141,7 +139,8 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
       await followClock(redis, clock, time);
     };
     const parts = { instance, target, prefix, redis, state, nonces, accounts, queues, time, signed };
-    return { ...surroundings, ...trust, ...notices, ...parts, memory: new ReadMemory(), lost, join, close };
+    const memory = new ReadMemory();
+    return { ...surroundings, ...trust, ...notices, ...shown, ...parts, memory, lost, join, close };
   } catch (error) {
     await close();
     throw error;
@@ -177,7 +176,6 @@ function trustOf({ operators }: CompiledConfig, isGuarded: () => boolean) {
       },
       maxSlippage,
     }),
-    orderProof: () => orderProofOf(key !== undefined, isGuarded()),
     maxSlippage,
     links: key === undefined ? undefined : createLinkSigner(key),
   };

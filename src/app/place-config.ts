@@ -67,7 +67,7 @@ function refusal(file: string, problems: readonly Problem[]): Error {
   return problem(
     'config-refused',
     firstError(file, problems),
-    `Name another with --config, only Redis with --redis, or (pause, resume, silence, acknowledge, status) a daemon with --url; all that is wrong: breakwater check ${file}`,
+    `Name another with --config, a daemon with --url (status, and what changes something), or only Redis with --redis (what looks); all that is wrong: breakwater check ${file}`,
   );
 }
 

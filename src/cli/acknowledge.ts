@@ -1,17 +1,15 @@
 import type { Command } from 'commander';
-import type { Desk } from '../app.ts';
-import { type Acknowledged, acknowledgeAll, isMeant } from '../core/controls/acknowledge.ts';
+import type { Door } from '../app.ts';
+import { isMeant } from '../core/controls/acknowledge.ts';
+import type { Acknowledgement } from '../core/controls/controls.ts';
 import { roughly } from '../core/quantities/roughly.ts';
-import { OWN_RULES } from '../core/rules/own-rules.ts';
 import type { NoticeLine } from '../core/view/account-view.ts';
 import { scopeWords } from '../core/view/record-words.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine } from './io.ts';
 import { type ControlFlags, printLifted } from './operate/controls.ts';
-import { requireObeyed } from './operate/obeyed.ts';
-import { type OutOfReach, sayOutOfReach } from './operate/out-of-reach.ts';
-import { accountsOf, withDaemonPlace, withDesk } from './operate/place.ts';
+import { isRefusal, liftAll, sayReach, viewsOf, withDoor, withDoorPlace } from './operate/door.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
 import { printListing } from './table.ts';
 
@@ -45,7 +43,7 @@ export function registerAcknowledge(program: Command, io: CliIo): void {
     .option('--author <name>', 'who sees to it (default: the user of the system)', nonEmpty)
     .option('--lift', 'end these acknowledgements: people are reminded again')
     .option('--list', 'print what is open, and end');
-  withJson(withDaemonPlace(command));
+  withJson(withDoorPlace(command));
   withExamples(command, {
     'what is open': 'acknowledge',
     'all of one account': 'acknowledge --account desk-1 --reason "moving collateral"',
@@ -62,47 +60,47 @@ async function acknowledge(io: CliIo, flags: Flags): Promise<void> {
   if (!isChosen && flags.lift === true) {
     throw new UsageError('say which ones to end.', 'Add --account ID, --rule ID or --all.');
   }
-  await withDesk(io, flags, async (desk) => {
-    const open = (await openIn(desk, account)).filter((one) => isMeant(one, { ruleId: rule, subject }));
-    if (!isChosen || flags.list === true) return list(io, flags, open);
-    if (open.length === 0 && rule !== undefined) await requireKnown(desk, rule);
-    await requireObeyed(io, desk, { accountId: account, undone: 'nothing was changed' });
-    if (flags.lift === true) return await lift(io, flags, desk, open);
-    const author = authorOf(flags.author, io);
-    const by = { author, reason: flags.reason ?? 'acknowledged' };
-    const done = await acknowledgeAll(desk.controls, open, { by, nowMs: Date.now(), forMs: flags.for });
-    const reach = done.length === 0 ? {} : await sayOutOfReach(io, desk, OTHERS_REMIND);
-    report(io, done, flags.json === true ? reach : undefined);
+  await withDoor(io, flags, { undone: 'nothing was changed' }, async (door) => {
+    if (!isChosen || flags.list === true) return list(io, flags, await openIn(door, flags));
+    const isOf = (one: Acknowledgement): boolean =>
+      (account === undefined || one.accountId === account) && isMeant(one, { ruleId: rule, subject });
+    const before = (await door.ask('overview')).acknowledgements.filter(isOf);
+    if (flags.lift === true) return await lift(io, flags, door, before);
+    const done = await acknowledged(io, flags, door);
+    const reach = done.length === 0 ? {} : await sayReach(io, door, 'Those that run go on reminding');
+    if (flags.json === true) printJson(io, { acknowledgements: done, ...reach });
+    else report(io, done, before);
   });
 }
 
-/** A rule that exists may have nothing open. @throws UsageError naming the rules that have */
-async function requireKnown(desk: Desk, ruleId: string): Promise<void> {
-  const rules = (desk.accounts ?? []).flatMap((account) => account.rules.map(({ id }) => id));
-  if ([...rules, ...Object.values(OWN_RULES)].includes(ruleId)) return;
-  const ids = [...new Set((await openIn(desk, undefined)).map((one) => one.ruleId))];
-  const cure = ids.length === 0 ? 'Nothing is open.' : `Rules with something open: ${ids.join(', ')}.`;
-  throw new UsageError(`nothing is open of a rule ${JSON.stringify(ruleId)}.`, cure);
-}
-
-async function openIn(desk: Desk, account: string | undefined): Promise<readonly Open[]> {
-  const ids = await accountsOf(desk, account === undefined ? undefined : [account]);
-  const views = await Promise.all(ids.map((id) => desk.view(id)));
-  return views.flatMap(({ accountId, notices }) => notices.map((notice) => ({ ...notice, accountId })));
-}
-
-const OTHERS_REMIND = { done: 'knows of it', others: 'Other instances that run go on reminding' };
-
-/** `json`: prints JSON, with these fields added. */
-function report(io: CliIo, done: readonly Acknowledged[], json: OutOfReach | undefined): void {
-  if (json !== undefined) {
-    printJson(io, { acknowledgements: done.map(({ acknowledgement }) => acknowledgement), ...json });
-    return;
+async function acknowledged(io: CliIo, flags: Flags, door: Door): Promise<readonly Acknowledgement[]> {
+  const { account, rule: ruleId, subject, reason = 'acknowledged', for: forMs } = flags;
+  const author = authorOf(flags.author, io);
+  const body = { accountId: account ?? null, ruleId, subject, reason, author, forMs };
+  try {
+    return (await door.ask('acknowledge', { body })).acknowledgements;
+  } catch (error) {
+    if (!isRefusal(error, 404)) throw error;
+    // Nothing is open, or there is no such account, which this refuses too.
+    if (account !== undefined) await viewsOf(door, account);
+    return [];
   }
+}
+
+async function openIn(door: Door, { account, rule, subject }: Flags): Promise<readonly Open[]> {
+  const views = await viewsOf(door, account);
+  return views
+    .flatMap(({ accountId, notices }) => notices.map((notice) => ({ ...notice, accountId })))
+    .filter((one) => isMeant(one, { ruleId: rule, subject }));
+}
+
+/** `before`: what was acknowledged before. */
+function report(io: CliIo, done: readonly Acknowledgement[], before: readonly Acknowledgement[]): void {
   if (done.length === 0) printLine(io, NOTHING);
-  for (const { acknowledgement, isOlder } of done) {
-    const { author, atMs } = acknowledgement;
+  for (const acknowledgement of done) {
+    const { id, author, atMs } = acknowledgement;
     const what = scopeWords(acknowledgement);
+    const isOlder = before.some((one) => one.id === id);
     const older = `Already acknowledged: ${what}, by ${author} at ${timeOf(atMs)}.`;
     printLine(io, isOlder ? older : `Acknowledged: ${what}, until it is over or gets worse.`);
   }
@@ -127,10 +125,8 @@ function list(io: CliIo, { json }: Flags, open: readonly Open[]): void {
   });
 }
 
-async function lift(io: CliIo, flags: Flags, { controls }: Desk, open: readonly Open[]): Promise<void> {
-  const author = authorOf(flags.author, io);
-  const by = { author, reason: flags.reason ?? 'not seen to any more' };
-  const ids = open.flatMap(({ acknowledged }) => (acknowledged === null ? [] : [acknowledged.id]));
-  const lifted = (await Promise.all(ids.map((id) => controls.lift({ kind: 'id', id }, by)))).flat();
+async function lift(io: CliIo, flags: Flags, door: Door, meant: readonly Acknowledgement[]): Promise<void> {
+  const by = { author: authorOf(flags.author, io), reason: flags.reason ?? 'not seen to any more' };
+  const lifted = await liftAll(io, door, meant, by);
   printLifted(io, lifted, { json: flags.json, none: 'Nothing of it was acknowledged.' });
 }

@@ -34,9 +34,9 @@ export function registerFlatten(program: Command, io: CliIo): void {
   });
   command.action(async (flags: Flags) => {
     await orderByHand(io, flags, {
-      markets: flags.market ?? ['*'],
-      target: { kind: 'to', fraction: 0 },
-      flatten: true,
+      kind: 'flatten',
+      markets: [...(flags.market ?? ['*'])],
+      slippageSteps: [...flags.slippage],
       ...(flags.urgent === true ? { urgent: true } : {}),
     });
   });

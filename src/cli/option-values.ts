@@ -66,6 +66,16 @@ export function webAddress(flag: string, text: string): string {
   throw new UsageError(`${flag}: expected ${WEB_ADDRESS}.`);
 }
 
+/** The daemon gets a token: never in the clear to another machine. */
+export function daemonUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isHere = url !== undefined && ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname);
+  const isFit = url?.protocol === 'https:' || (url?.protocol === 'http:' && isHere);
+  if (url === undefined || !isFit || url.username !== '' || url.password !== '')
+    throw new InvalidArgumentError('Expected http://127.0.0.1:PORT, or https:// elsewhere.');
+  return url.origin;
+}
+
 /** The config's syntax of names. */
 export function isConfigName(text: string): boolean {
   return /^(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9_.-]{0,47}$/.test(text);

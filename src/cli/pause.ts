@@ -5,9 +5,7 @@ import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
 import { type ControlFlags, printControls } from './operate/controls.ts';
-import { requireObeyed } from './operate/obeyed.ts';
-import { type OutOfReach, sayOutOfReach } from './operate/out-of-reach.ts';
-import { requireAccount, withDaemonPlace, withDesk } from './operate/place.ts';
+import { type Reach, sayReach, viewsOf, withDoor, withDoorPlace } from './operate/door.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
 
 /** `breakwater pause`: holds back all actions from the next step on. */
@@ -25,7 +23,7 @@ export function registerPause(program: Command, io: CliIo): void {
     .option('--for <duration>', 'ends by itself after this time, such as 2h', durationMs)
     .option('--author <name>', 'who pauses (default: the user of the system)', nonEmpty)
     .option('--list', 'print the pauses in force, and end');
-  withJson(withDaemonPlace(command));
+  withJson(withDoorPlace(command));
   withExamples(command, {
     everywhere: 'pause --for 2h --reason "maintenance of the exchange"',
     'one account, until resumed': 'pause --account desk-1 --reason "moving collateral"',
@@ -35,45 +33,38 @@ export function registerPause(program: Command, io: CliIo): void {
 }
 
 async function list(io: CliIo, flags: ControlFlags): Promise<void> {
-  await withDesk(io, flags, async ({ controls }) => {
-    const pauses = (await controls.list()).filter(({ kind }) => kind === 'pause');
+  await withDoor(io, flags, { undone: 'nothing can be listed' }, async (door) => {
+    const { pauses } = await door.ask('overview');
     printControls(io, pauses, { json: flags.json, none: 'Nothing is paused.' });
   });
 }
+
+const UNDONE = {
+  undone: 'nothing was paused',
+  nobody: 'What does not run cannot act; breakwater run --paused starts it with everything held back.',
+};
 
 async function pause(io: CliIo, flags: ControlFlags): Promise<void> {
   const { reason, account } = flags;
   if (reason === undefined) throw new UsageError('a pause needs a reason.', 'Add --reason TEXT.');
   const author = authorOf(flags.author, io);
-  await withDesk(io, flags, async (desk) => {
-    if (account !== undefined) await requireAccount(desk, account);
-    await requireObeyed(io, desk, { accountId: account, undone: 'nothing was paused' });
-    const expiresAtMs = flags.for === undefined ? null : Date.now() + flags.for;
-    const put = await desk.controls.put({
-      kind: 'pause',
-      accountId: account ?? null,
-      author,
-      reason,
-      expiresAtMs,
-    });
-    const ids = account === undefined ? (desk.accountIds ?? []) : [account];
-    const views = await Promise.all(ids.map((id) => desk.view(id)));
-    const orders = views.flatMap((view) => view.orders.filter(({ status }) => status === 'open'));
-    if (orders.length > 0) {
+  await withDoor(io, flags, UNDONE, async (door) => {
+    const body = { accountId: account ?? null, author, reason, forMs: flags.for ?? null };
+    const put = await door.ask('pause', { body });
+    const views = await viewsOf(door, account).catch(() => []);
+    const orders = views.flatMap((view) => view.orders.filter(({ status }) => status === 'open')).length;
+    if (orders > 0) {
       printNote(
         io,
-        `Orders already at the exchange stay, and can fill: ${orders.length} (see status --account ID).`,
+        `Orders already at the exchange stay, and can fill: ${orders} (see status --account ID).`,
       );
     }
-    const reach = await sayOutOfReach(io, desk, {
-      done: 'is paused',
-      others: 'Other instances that run GO ON ACTING',
-    });
-    report(io, { ...(put as Pause), ...reach }, flags.json === true);
+    const reach = await sayReach(io, door, 'Those that run GO ON ACTING');
+    report(io, { ...put, ...reach }, flags.json === true);
   });
 }
 
-function report(io: CliIo, pause: Pause & OutOfReach, json: boolean): void {
+function report(io: CliIo, pause: Pause & Reach, json: boolean): void {
   const resume =
     pause.accountId === null ? 'breakwater resume' : `breakwater resume --account ${pause.accountId}`;
   if (pause.expiresAtMs === null) {
@@ -84,6 +75,5 @@ function report(io: CliIo, pause: Pause & OutOfReach, json: boolean): void {
     return;
   }
   const until = pause.expiresAtMs === null ? 'until it is lifted' : `until ${timeOf(pause.expiresAtMs)}`;
-  const where = pause.onlyAt === undefined ? '' : ` at ${pause.onlyAt} alone`;
-  printLine(io, `Paused${where}: ${scopeWords(pause)}, ${until} (${pause.id}).`);
+  printLine(io, `Paused: ${scopeWords(pause)}, ${until} (${pause.id}).`);
 }

@@ -59,7 +59,13 @@ export function registerReduce(program: Command, io: CliIo): void {
     }
     const { position } = flags;
     if (position === undefined) throw new UsageError('name the position.', 'Add --position ID (see status).');
-    await orderByHand(io, flags, { positionId: position, target: targetOf(flags), flatten: false });
+    const slippageSteps = [...flags.slippage];
+    await orderByHand(io, flags, {
+      kind: 'reduce',
+      positionId: position,
+      target: targetOf(flags),
+      slippageSteps,
+    });
   });
 }
 

@@ -1,13 +1,11 @@
 import type { Command } from 'commander';
-import type { Desk } from '../app.ts';
-import { hasExpired } from '../core/controls/controls.ts';
+import type { Door } from '../app.ts';
+import { type Control, hasExpired } from '../core/controls/controls.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
-import { type CliIo, printNote } from './io.ts';
+import { type CliIo, printNote, printWarning } from './io.ts';
 import { type ControlFlags, controlWords, printLifted } from './operate/controls.ts';
-import { requireObeyed } from './operate/obeyed.ts';
-import { sayOutOfReach } from './operate/out-of-reach.ts';
-import { requireAccount, withDaemonPlace, withDesk } from './operate/place.ts';
+import { liftAll, sayReach, viewsOf, withDoor, withDoorPlace } from './operate/door.ts';
 import { authorOf, nonEmpty } from './operate/values.ts';
 
 interface Flags extends Omit<ControlFlags, 'for' | 'list'> {
@@ -27,7 +25,7 @@ export function registerResume(program: Command, io: CliIo): void {
     .option('--id <id>', 'the pause or silence with this id (see status)', nonEmpty)
     .requiredOption('-r, --reason <text>', 'why; kept in the audit', nonEmpty)
     .option('--author <name>', 'who resumes (default: the user of the system)', nonEmpty);
-  withJson(withDaemonPlace(command));
+  withJson(withDoorPlace(command));
   withExamples(command, {
     'the pause of everywhere': 'resume --reason "maintenance is over"',
     'that of one account': 'resume --account desk-1 --reason "collateral moved"',
@@ -41,28 +39,24 @@ async function resume(io: CliIo, flags: Flags): Promise<void> {
   if (id !== undefined && account !== undefined) {
     throw new UsageError('--id and --account are two ways to say it.', 'Leave out one of them.');
   }
-  const author = authorOf(flags.author, io);
-  await withDesk(io, flags, async (desk) => {
-    if (account !== undefined) await requireAccount(desk, account);
-    const accountId = id === undefined ? account : await accountOf(desk, id);
-    await requireObeyed(io, desk, { accountId, undone: 'nothing was lifted' });
-    const selector = id === undefined ? pauseOf(account) : ({ kind: 'id', id } as const);
-    const lifted = await desk.controls.lift(selector, { author, reason });
+  const by = { author: authorOf(flags.author, io), reason };
+  await withDoor(io, flags, { undone: 'nothing was lifted' }, async (door) => {
+    const found = await meantBy(door, flags);
+    if (found.length === 0 && account !== undefined) await viewsOf(door, account);
+    const lifted = await liftAll(io, door, found, by);
     const nowMs = Date.now();
-    const rest = (await desk.controls.list()).filter(
-      (control) => control.kind === 'pause' && !hasExpired(control, nowMs),
-    );
+    // It is lifted, whatever becomes of the rest.
+    const now = await door.ask('overview').catch(() => undefined);
+    if (now === undefined) printWarning(io, 'What else is paused cannot be read: look with status.');
+    const rest = now?.pauses.filter((pause) => !hasExpired(pause, nowMs)) ?? [];
     for (const pause of rest) printNote(io, `Still paused: ${controlWords(pause, nowMs)}.`);
-    const others = 'Other instances that run stay paused';
-    const reach = lifted.length === 0 ? {} : await sayOutOfReach(io, desk, { done: 'has lifted it', others });
+    const reach = lifted.length === 0 ? undefined : await sayReach(io, door, 'Those that run stay paused');
     printLifted(io, lifted, { json: flags.json, none: 'There was nothing to lift.', reach });
   });
 }
 
-async function accountOf({ controls }: Desk, id: string): Promise<string | undefined> {
-  return (await controls.list()).find((control) => control.id === id)?.accountId ?? undefined;
-}
-
-function pauseOf(account: string | undefined) {
-  return { kind: 'pause', accountId: account ?? null } as const;
+async function meantBy(door: Door, { account, id }: Flags): Promise<readonly Control[]> {
+  const { pauses, silences, acknowledgements } = await door.ask('overview');
+  if (id === undefined) return pauses.filter(({ accountId }) => accountId === (account ?? null));
+  return [...pauses, ...silences, ...acknowledgements].filter((control) => control.id === id);
 }

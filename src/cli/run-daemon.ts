@@ -12,6 +12,7 @@ interface Flags {
   readonly config: string;
   readonly roles: readonly Role[];
   readonly instance: number;
+  readonly paused?: boolean;
   readonly strictRedis?: boolean;
   readonly logLevel?: LogLevel;
   readonly port?: number;
@@ -47,6 +48,10 @@ export function registerRun(program: Command, io: CliIo): void {
         .default(ROLES, ROLES.join(',')),
     )
     .option('--instance <number>', 'which of several processes this is, 0 to 8, each its own', whole(0, 8), 0)
+    .option(
+      '--paused',
+      'pause all actions before anything is watched, unless they are; BREAKWATER_PAUSED=1 does the same',
+    )
     .option('--strict-redis', 'refuse to start when the settings of Redis only give cause for a warning')
     .option(
       '--port <port>',
@@ -133,6 +138,7 @@ async function start(io: CliIo, flags: Flags): Promise<Daemon> {
     roles: flags.roles,
     ordinal: flags.instance,
     strictRedis: flags.strictRedis === true,
+    paused: flags.paused === true || !['', '0'].includes(io.env['BREAKWATER_PAUSED'] ?? ''),
     log: logOutput(io, flags),
     ...(flags.port === undefined ? {} : { webPort: flags.port }),
     ...(flags.healthPort === undefined ? {} : { healthPort: flags.healthPort }),

@@ -1,14 +1,10 @@
 import type { Command } from 'commander';
-import type { Desk } from '../app.ts';
-import { OWN_RULES } from '../core/rules/own-rules.ts';
 import { scopeWords } from '../core/view/record-words.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
-import { type CliIo, printJson, printLine, printNote } from './io.ts';
+import { type CliIo, printJson, printLine } from './io.ts';
 import { type ControlFlags, printControls, printLifted } from './operate/controls.ts';
-import { requireObeyed } from './operate/obeyed.ts';
-import { sayOutOfReach } from './operate/out-of-reach.ts';
-import { requireAccount, withDaemonPlace, withDesk } from './operate/place.ts';
+import { liftAll, sayReach, withDoor, withDoorPlace } from './operate/door.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
 
 interface Flags extends ControlFlags {
@@ -38,7 +34,7 @@ export function registerSilence(program: Command, io: CliIo): void {
     .option('--author <name>', 'who silences (default: the user of the system)', nonEmpty)
     .option('--lift', 'end the silence of exactly this rule, subject and account')
     .option('--list', 'print the silences in force, and end');
-  withJson(withDaemonPlace(command));
+  withJson(withDoorPlace(command));
   withExamples(command, {
     'a rule, everywhere': 'silence --rule ltv-high --for 2h --reason "repaying by hand"',
     'for one position':
@@ -52,8 +48,8 @@ export function registerSilence(program: Command, io: CliIo): void {
 }
 
 async function list(io: CliIo, flags: Flags): Promise<void> {
-  await withDesk(io, flags, async ({ controls }) => {
-    const silences = (await controls.list()).filter(({ kind }) => kind === 'silence');
+  await withDoor(io, flags, { undone: 'nothing can be listed' }, async (door) => {
+    const { silences } = await door.ask('overview');
     printControls(io, silences, { json: flags.json, none: 'Nothing is silenced.' });
   });
 }
@@ -71,28 +67,12 @@ async function silence(io: CliIo, flags: Flags): Promise<void> {
   if (forMs === undefined) throw new UsageError('a silence has an end.', 'Add --for, such as --for 2h.');
   const subject = subjectOf(flags.subject);
   const author = authorOf(flags.author, io);
-  await withDesk(io, flags, async (desk) => {
-    if (flags.account !== undefined) await requireAccount(desk, flags.account);
-    await requireRule(desk, ruleId, flags.account);
-    await requireObeyed(io, desk, { accountId: flags.account, undone: 'nothing was silenced' });
-    const put = await desk.controls.put({
-      kind: 'silence',
-      accountId: flags.account ?? null,
-      ruleId,
-      subject,
-      author,
-      reason,
-      expiresAtMs: Date.now() + forMs,
-    });
-    if (desk.accounts === undefined) {
-      printNote(io, `Nobody can tell here whether there is a rule ${ruleId}: the config is not known.`);
-    }
-    const reach = await sayOutOfReach(io, desk, {
-      done: 'is silenced',
-      others: 'Other instances that run go on acting and notifying',
-    });
+  await withDoor(io, flags, { undone: 'nothing was silenced' }, async (door) => {
+    const body = { accountId: flags.account ?? null, ruleId, subject, author, reason, forMs };
+    const put = await door.ask('silence', { body });
+    const reach = await sayReach(io, door, 'Those that run go on acting and notifying');
     if (flags.json === true) printJson(io, { ...put, ...reach });
-    else printLine(io, `Silenced: ${scopeWords(put)}, until ${timeOf(put.expiresAtMs ?? 0)} (${put.id}).`);
+    else printLine(io, `Silenced: ${scopeWords(put)}, until ${timeOf(put.expiresAtMs)} (${put.id}).`);
   });
 }
 
@@ -100,13 +80,14 @@ async function lift(io: CliIo, flags: Flags): Promise<void> {
   const { ruleId, reason } = named(flags);
   if (flags.for !== undefined) throw new UsageError('--lift ends a silence at once.', 'Leave out --for.');
   const subject = subjectOf(flags.subject);
-  const author = authorOf(flags.author, io);
-  await withDesk(io, flags, async (desk) => {
-    await requireObeyed(io, desk, { accountId: flags.account, undone: 'nothing was lifted' });
-    const selector = { kind: 'silence', accountId: flags.account ?? null, ruleId, subject } as const;
-    const lifted = await desk.controls.lift(selector, { author, reason });
-    const others = 'Other instances that run stay silenced';
-    const reach = lifted.length === 0 ? {} : await sayOutOfReach(io, desk, { done: 'has lifted it', others });
+  const by = { author: authorOf(flags.author, io), reason };
+  await withDoor(io, flags, { undone: 'nothing was lifted' }, async (door) => {
+    const { silences } = await door.ask('overview');
+    const meant = silences.filter(
+      (one) => one.accountId === (flags.account ?? null) && one.ruleId === ruleId && one.subject === subject,
+    );
+    const lifted = await liftAll(io, door, meant, by);
+    const reach = lifted.length === 0 ? undefined : await sayReach(io, door, 'Those that run stay silenced');
     printLifted(io, lifted, { json: flags.json, none: 'There was no such silence.', reach });
   });
 }
@@ -118,21 +99,4 @@ function subjectOf(text: string | undefined): string | null {
     `--subject: expected position:ID, creditLine:ASSET@SECONDS or account, got ${JSON.stringify(text)}.`,
     'See: breakwater status',
   );
-}
-
-/** @throws UsageError if the config has no such rule for these accounts */
-async function requireRule({ accounts }: Desk, ruleId: string, accountId: string | undefined): Promise<void> {
-  if (accounts === undefined) return;
-  const concerned = accounts.filter(({ id }) => accountId === undefined || id === accountId);
-  // The built-in notice of a blind account can be silenced, too.
-  const ids: readonly string[] = [
-    ...new Set(concerned.flatMap(({ rules }) => rules.map(({ id }) => id))),
-    OWN_RULES.blind,
-  ];
-  // The rules of an account that is stored but no longer in the config are not known here.
-  if (concerned.length === 0 || ids.includes(ruleId)) return;
-  const { meantOr } = await import('../app.ts');
-  const whose = accountId === undefined ? 'no account has' : `account ${accountId} does not have`;
-  const cure = meantOr(ruleId, ids, `Rules: ${ids.join(', ') || 'none'}.`);
-  throw new UsageError(`${whose} a rule ${JSON.stringify(ruleId)}.`, cure);
 }

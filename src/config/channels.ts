@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { LOG_CHANNEL } from '../core/ports/delivery.ts';
+import { suggest } from '../core/text/suggest.ts';
 import type { Path } from './problem.ts';
 import { type Resolved, resolved, type SecretContext } from './secrets.ts';
 import { type ByKind, readByKind } from './shape/by-kind.ts';
@@ -7,7 +8,6 @@ import { complain, didYouMean, problemAt, type Report, readShape } from './shape
 import { secretRef, urlOrRef } from './shape/references.ts';
 import { baseUrl, duration, NAME_PATTERN, name, number, oneOf, text } from './shape/scalars.ts';
 import { list, oneOrMany, renamed, section } from './shape/shape.ts';
-import { suggest } from './suggest.ts';
 import { nodeAt, type YamlDocument } from './yaml/document.ts';
 import { describeText } from './yaml/value.ts';
 

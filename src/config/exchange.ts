@@ -1,11 +1,11 @@
 import { z } from 'zod';
+import { suggest } from '../core/text/suggest.ts';
 import { readCertificates } from './certificates.ts';
 import { type Resolved, resolved, type SecretContext } from './secrets.ts';
 import { complain, didYouMean, problemAt } from './shape/read.ts';
 import { urlOrRef } from './shape/references.ts';
 import { baseUrl, duration, flag, number, oneOf, ratio, text } from './shape/scalars.ts';
 import { list, overrides, renamed, section } from './shape/shape.ts';
-import { suggest } from './suggest.ts';
 import { nodeAt } from './yaml/document.ts';
 import { describeText } from './yaml/value.ts';
 

@@ -1,9 +1,9 @@
+import { suggest } from '../core/text/suggest.ts';
 import { accountSchema, type RuleUse, ruleUseSchema, type WrittenAccount } from './accounts.ts';
 import { formatPath, type Path } from './problem.ts';
 import { ROOT_KEYS } from './root.ts';
 import type { SecretContext } from './secrets.ts';
 import { complain, didYouMean, readShape, readSound } from './shape/read.ts';
-import { suggest } from './suggest.ts';
 import { isMapping, nodeAt, type YamlDocument } from './yaml/document.ts';
 import { describeText } from './yaml/value.ts';
 

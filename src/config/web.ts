@@ -36,7 +36,7 @@ export const webSchema = section(
     controlToken: secretRef()
       .exactOptional()
       .describe(
-        'Control token, at least 16 characters: who has it may pause, resume, silence, acknowledge, answer questions, submit operator orders, make deposit links and change queues through the page and the API, and may read. Without it nothing can be changed there.',
+        'Control token, at least 16 characters: who has it may pause, resume, silence, acknowledge, answer questions, submit operator orders, make deposit links and change queues through the page and the API, and may read. Without it, and without such users, only commands on its own machine change anything.',
       ),
     publicUrl: baseUrl('https:', 'http:')
       .exactOptional()

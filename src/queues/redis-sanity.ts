@@ -205,11 +205,6 @@ async function tryAccess(redis: Redis): Promise<Access> {
   }
 }
 
-/** Reports whether Redis asks for a password; false also if the attempt failed otherwise. */
-export async function isRedisGuarded(redis: Redis): Promise<boolean> {
-  return (await tryAccess(redis)) === 'closed';
-}
-
 /** `openLevel`: the level of a Redis that asks for no password. */
 function judgeAccess(access: Access, openLevel: RedisFinding['level']): Verdict {
   if (access === 'closed') return { level: 'ok', words: 'Redis asks for a password' };

@@ -15,7 +15,6 @@ import { RedisBackend } from './account/backend-redis.ts';
 import { StandbyBackend } from './account/backend-standby.ts';
 import { createAuditLog } from './audit/audit-log.ts';
 import { pruneChain } from './audit/audit-prune.ts';
-import type { MayBeginSeals } from './audit/seal-start.ts';
 import { StoredControls } from './controls/operator-controls.ts';
 
 export interface StateOptions {
@@ -34,8 +33,8 @@ export interface StateOptions {
   readonly randomBelow?: (bound: number) => number;
   /** Seals what operators say, and checks what others have written; default: everything is trusted. */
   readonly operators?: OperatorTrust;
-  /** Asked before a chain gets its first seal; absent: it always may. */
-  readonly mayBeginSeals?: MayBeginSeals;
+  /** False: a chain without seals goes on without. Default: true. */
+  readonly beginsSeals?: boolean;
   /** Called with the reason when a control is not in force. */
   readonly onRefusedControl?: (words: string) => void;
 }
@@ -125,7 +124,7 @@ function assemble(backend: Backend, options: StateOptions, close: () => void): S
     randomText,
     redact,
     controls: reader,
-    mayBeginSeals: options.mayBeginSeals,
+    beginsSeals: options.beginsSeals ?? true,
     historyEveryMs,
     remembered,
     mostAuditRecords: maxRecords * 1.1,

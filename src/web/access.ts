@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import { isLoopback } from '../core/text/loopback.ts';
@@ -40,7 +41,7 @@ export interface Asker {
 /** Returns the author for the audit: the caller's known name, else the name they claim (`said`), with their address. */
 export function authorWords({ identity, address }: Asker, said = 'somebody'): string {
   if (identity?.isOwn === true) return `${identity.name} (${address})`;
-  return `${said} (${[identity?.name, address].filter((part) => part !== undefined).join(', ')})`;
+  return `${said} (${[...new Set([identity?.name, address])].filter((part) => part !== undefined).join(', ')})`;
 }
 
 export interface Identity {
@@ -61,6 +62,8 @@ export interface AccessOptions {
   readonly token?: string | undefined;
   /** Control token: every scope. */
   readonly controlToken?: string | undefined;
+  /** It came by a way that only an operator on this machine has. */
+  readonly isLocal?: (request: IncomingMessage) => boolean;
   readonly users?: Readonly<Record<string, WebUser>>;
   readonly proxies?: ProxyList | undefined;
   /** Header in which trusted proxies name the user. */
@@ -111,6 +114,8 @@ export class AccessControl {
 
   /** Identifies the caller. `isSlowedDown`: it sent a token that was not judged, because of too many wrong ones. */
   identify(request: FastifyRequest): { readonly caller: Asker; readonly isSlowedDown: boolean } {
+    if (this.#options.isLocal?.(request.raw) === true)
+      return { caller: { address: THIS_MACHINE.name, identity: THIS_MACHINE }, isSlowedDown: false };
     const address = plainAddress(request.ip);
     const given = givenToken(request.headers.authorization ?? '', request.url.startsWith('/queues'));
     if (given === undefined) {
@@ -161,10 +166,10 @@ export class AccessControl {
     if (access === 'open') return undefined;
     const { caller } = request;
     if (access === 'read' && this.mayRead(caller)) return undefined;
-    if (access !== 'read' && !this.can(access)) return new ApiError(403, 'controlOff', MESSAGES.controlOff);
-    if (isSlowedDown) return new ApiError(429, 'slowedDown', MESSAGES.slowedDown);
     const { identity } = caller;
     if (identity?.scopes.includes(access) === true) return undefined;
+    if (access !== 'read' && !this.can(access)) return new ApiError(403, 'controlOff', MESSAGES.controlOff);
+    if (isSlowedDown) return new ApiError(429, 'slowedDown', MESSAGES.slowedDown);
     if (identity?.isOwn === true) {
       const message = `${identity.name} may ${identity.scopes.join(' and ')}; this needs the scope ${access}`;
       return new ApiError(403, 'scopeMissing', message);
@@ -174,6 +179,9 @@ export class AccessControl {
       : new ApiError(401, 'controlTokenNeeded', MESSAGES.control);
   }
 }
+
+/** An operator on this machine, who says who they are. */
+export const THIS_MACHINE: Identity = { name: 'this machine', isOwn: false, scopes: SCOPES };
 
 /** Value of `Retry-After`: seconds until one more token is judged. */
 export const RETRY_AFTER = String(Math.ceil(ANOTHER_AFTER_MS / 1000));

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import { isIP } from 'node:net';
 import type { Queue } from 'bullmq';
 import {
@@ -9,7 +9,15 @@ import {
   type RouteOptions,
 } from 'fastify';
 import { isLoopback } from '../core/text/loopback.ts';
-import { type Access, AccessControl, allowedNames, RETRY_AFTER, type Scope, type WebUser } from './access.ts';
+import {
+  type Access,
+  AccessControl,
+  allowedNames,
+  RETRY_AFTER,
+  type Scope,
+  THIS_MACHINE,
+  type WebUser,
+} from './access.ts';
 import { ApiError, causeOf, errorBody, type FailedRequest, refusalOf } from './api/errors.ts';
 import { registerApi } from './api/register.ts';
 import type { ApiContext } from './api/route.ts';
@@ -62,13 +70,18 @@ export interface WebOptions {
   readonly onJobChanged?: (change: JobChange) => void;
   /** Called when a client was refused; `client` is an address, or an IPv6 network. */
   readonly onRefused?: (why: WebRefusal, client: string) => void;
+  /** It listens nowhere: only `answerLocal` is used. */
+  readonly isLocal?: boolean;
 }
 
 export type WebRefusal = 'wrongToken' | 'wrongLink' | 'slowedDown' | 'connections' | 'scrapes';
 
 export interface WebServer {
+  /** Of no meaning where it listens nowhere. */
   readonly url: string;
   readonly port: number;
+  /** Answers a request that came by a way which only an operator on this machine has: every scope, no token. */
+  readonly answerLocal: RequestListener;
   /** Returns all routes; loads parts that are otherwise loaded on first use. */
   routes(): Promise<readonly ServedRoute[]>;
   /** Closes the server: requests in progress may finish within 2 s, then every connection is closed. */
@@ -101,9 +114,10 @@ const CLOSE_TIMEOUT_MS = 2000;
  * @throws WebServerError
  */
 export async function startWebServer(options: WebOptions): Promise<WebServer> {
-  const { host, port, portOption } = options;
-  const control = accessOf(options);
-  if (control.isReadOpen && !isLoopback(host)) {
+  const { host, port, portOption, isLocal = false } = options;
+  const local = new WeakSet<IncomingMessage>();
+  const control = accessOf(options, local);
+  if (!isLocal && control.isReadOpen && !isLoopback(host)) {
     const message = `web.host ${host} can be reached from other machines: set web.token, or listen on 127.0.0.1`;
     throw new WebServerError('WEB_TOKEN_MISSING', message);
   }
@@ -115,7 +129,7 @@ export async function startWebServer(options: WebOptions): Promise<WebServer> {
   await app.ready();
   const routes = collected();
   try {
-    await app.listen({ host, port });
+    if (!isLocal) await app.listen({ host, port });
   } catch (error) {
     await app.close();
     throw listenError(error, 'web', { host, port, portOption });
@@ -124,6 +138,10 @@ export async function startWebServer(options: WebOptions): Promise<WebServer> {
   return {
     url: `http://${isIP(host) === 6 ? `[${host}]` : host}:${bound}`,
     port: bound,
+    answerLocal(request, response) {
+      local.add(request);
+      app.routing(request, response);
+    },
     async routes() {
       const own = routes.filter(({ url }) => !url.startsWith(BOARD_PATH));
       return [...own, ...((await board?.routes()) ?? [])];
@@ -137,8 +155,10 @@ export async function startWebServer(options: WebOptions): Promise<WebServer> {
   };
 }
 
-function accessOf({ token, controlToken, users, trustedProxies, identityHeader, onRefused }: WebOptions) {
+function accessOf(options: WebOptions, local: WeakSet<IncomingMessage>) {
+  const { token, controlToken, users, trustedProxies, identityHeader, onRefused } = options;
   return new AccessControl({
+    isLocal: (request) => local.has(request),
     token,
     controlToken,
     users: users ?? {},
@@ -183,11 +203,12 @@ function createApp(options: WebOptions, control: AccessControl, asked: Asked): F
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(SECURITY_HEADERS);
     if (!isPlain(request)) throw new ApiError(400, 'badRequest', 'a bad request');
-    if (!names.has(request.headers.host)) throw new ApiError(403, 'hostRefused', HOST_REFUSED);
-    // Unknown routes need `read`, so that others do not learn which routes exist.
-    const { access = 'read' } = request.routeOptions.config;
     const { caller, isSlowedDown } = asked.get(request.raw) ?? control.identify(request);
     asked.set(request.raw, { caller, isSlowedDown });
+    if (caller.identity !== THIS_MACHINE && !names.has(request.headers.host))
+      throw new ApiError(403, 'hostRefused', HOST_REFUSED);
+    // Unknown routes need `read`, so that others do not learn which routes exist.
+    const { access = 'read' } = request.routeOptions.config;
     request.caller = caller;
     const refused = control.admit(request, access, isSlowedDown, publicOrigin?.origin);
     // Before the body: what nobody takes must not be waited for.

@@ -1,4 +1,4 @@
-import type { OrderProof } from '../core/controls/order-plan.ts';
+import type { Expectation } from '../core/controls/daemon-sign.ts';
 import type { QuietHoursLine } from '../core/lines/quiet-hours.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { HistoryReader } from '../core/ports/history-reader.ts';
@@ -7,7 +7,7 @@ import type { DecimalString } from '../core/quantities/decimal.ts';
 import type { SubjectKey } from '../core/rules/subject.ts';
 import type { OutputOf } from '../core/schema/parts.ts';
 import type { AccountView } from '../core/view/account-view.ts';
-import type { queueLine, readiness, stressReply, topUpOffer } from './api/schemas.ts';
+import type { processLine, queueLine, readiness, stressReply, topUpOffer } from './api/schemas.ts';
 
 /** Everything that the API shows and does. */
 export interface WebSources {
@@ -51,6 +51,10 @@ export interface ProcessSource {
   readonly degraded: () => readonly string[];
   /** False while Redis is lost and other processes may run: they do not learn what is paused or lifted here. */
   readonly reachesAll: () => boolean;
+  /** It goes on without Redis while that is lost. */
+  readonly goesAlone: boolean;
+  /** Which processes obey what this one does; resolves when all do, or after `withinMs`. */
+  readonly processes: (withinMs: number) => Promise<readonly ProcessLine[]>;
   readonly queues: () => Promise<readonly QueueLine[]>;
   /** Null if quiet hours are off and nothing waits. */
   readonly quietHours: () => Promise<QuietHoursLine | null>;
@@ -61,11 +65,14 @@ export type Readiness = OutputOf<typeof readiness>;
 
 export type QueueLine = OutputOf<typeof queueLine>;
 
+export type ProcessLine = OutputOf<typeof processLine>;
+
 export type StressStatus = OutputOf<typeof stressReply>;
 
 /** What must be known about an operator order before it is submitted. */
 export interface OrderDesk {
-  readonly proof: () => OrderProof;
+  /** What the daemons that run will do with an order made here. */
+  expected(slippageSteps: readonly number[]): Expectation;
   /** Distance of an activation price from the mark price, a fraction; undefined if the market has no entry. */
   gapOf(accountId: string, market: string): number | undefined;
   /** `operators.maxSlippage`: daemons refuse orders with a larger slippage. */

@@ -15,7 +15,15 @@ import { polls } from '../daemon/scene.ts';
 import { eventually } from '../daemon/world.ts';
 import { lane } from '../state/support/place.ts';
 import { ctrlC } from '../support/cli.ts';
-import { expectOk, json, jsonLines, type OperatorWorld, openOperatorWorld, stored } from './operator.ts';
+import {
+  expectOk,
+  json,
+  jsonLines,
+  type OperatorWorld,
+  openOperatorWorld,
+  pauseIn,
+  stored,
+} from './operator.ts';
 
 const WHY = ['--reason', 'test', '--author', 'ann'];
 const LONG = ['--account', 'long'];
@@ -56,7 +64,7 @@ function fileIn(world: OperatorWorld, name: string): string {
 test('tail prints the newest records in words or JSON, show one in full', async () => {
   const world = await openOperatorWorld();
   expect((await world.cli(['audit', 'tail', ...LONG])).stdout).toBe('No records.\n');
-  await world.cli(['pause', ...LONG, ...WHY]);
+  await pauseIn(world, 'long');
   await fill(world, 3);
   const tail = await world.cli(['audit', 'tail', ...LONG, '-n', '4']);
   expect(tail.stdout).toMatch(
@@ -200,7 +208,7 @@ test('tail --follow prints each new record once, until Ctrl-C', async () => {
 
 test('verify passes whole chains, and names the first record that was changed', async () => {
   const world = await openOperatorWorld();
-  await world.cli(['pause', ...WHY]);
+  await pauseIn(world, null);
   await fill(world, 5);
   const intact = await world.cli(['audit', 'verify', '--json']);
   expectOk(intact);

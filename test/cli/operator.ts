@@ -24,6 +24,16 @@ export interface OperatorWorld extends DaemonWorld {
   cli(args: readonly string[], options?: CliRunOptions): Promise<CliRun>;
 }
 
+/** An operator world with a daemon that answers commands and polls nothing, so that what they leave stays. */
+export async function openAnsweringWorld(
+  parts: Partial<ConfigParts> = {},
+  options: SimulatorOptions = {},
+): Promise<OperatorWorld> {
+  const world = await openOperatorWorld(parts, options);
+  await world.start({ roles: ['web'], ordinal: 1 });
+  return world;
+}
+
 export async function openOperatorWorld(
   parts: Partial<ConfigParts> = {},
   options: SimulatorOptions = {},
@@ -52,6 +62,12 @@ export function openState({ redisUrl, prefix }: Pick<DaemonWorld, 'redisUrl' | '
     redis.disconnect();
   });
   return state;
+}
+
+/** What a person said before; no daemon runs that could be asked. null: of every account. */
+export async function pauseIn({ state }: Pick<OperatorWorld, 'state'>, accountId: string | null, by = {}) {
+  const said = { author: 'ann', reason: 'test', ...by };
+  return await state.controls.put({ kind: 'pause', accountId, expiresAtMs: null, ...said });
 }
 
 /** Throws with the output of the command. */

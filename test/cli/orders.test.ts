@@ -1,11 +1,23 @@
 import { readFile } from 'node:fs/promises';
-import { Redis } from 'ioredis';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { EXIT } from '../../src/cli/exit-codes.ts';
+import { closeAfterTest } from '../contract/support/world.ts';
 import { drift, hasFilled, ours, polls, sizeOf } from '../daemon/scene.ts';
 import { eventually, troubles } from '../daemon/world.ts';
-import { expectEnd, expectOk, json, type OperatorWorld, openOperatorWorld, stored } from './operator.ts';
+import {
+  expectEnd,
+  expectOk,
+  json,
+  type OperatorWorld,
+  openAnsweringWorld,
+  openOperatorWorld,
+  stored,
+} from './operator.ts';
 
+const CONTROL = 'a-control-token-of-this-test';
 const BY = ['--author', 'ann', '--reason', 'event risk'];
 
 function positionOf({ simulator }: OperatorWorld, accountId: string): string {
@@ -24,7 +36,7 @@ async function submitted({ state }: OperatorWorld, accountId: string): Promise<n
 }
 
 test('reduce writes exactly one order to the inbox while no daemon runs, and shows what it means', async () => {
-  const world = await openOperatorWorld();
+  const world = await openAnsweringWorld();
   const args = [
     'reduce',
     '--account',
@@ -50,7 +62,7 @@ test('reduce writes exactly one order to the inbox while no daemon runs, and sho
     target: { kind: 'by', fraction: 0.5 },
     slippageSteps: [0.01, 0.03],
     flatten: false,
-    author: 'ann',
+    author: 'ann (this machine)',
     reason: 'event risk',
   });
   expect(order?.id).toMatch(/^[a-z0-9]+$/);
@@ -63,9 +75,8 @@ test('reduce writes exactly one order to the inbox while no daemon runs, and sho
 
 test('`reduce --position 99` of an unknown position is refused, and names the known ones', async () => {
   const world = await openOperatorWorld();
-  const daemon = await world.start();
+  await world.start();
   await polls(world, 'long');
-  await daemon.stop('seen enough', 30_000);
   const run = await world.cli([
     'reduce',
     '--account',
@@ -84,9 +95,8 @@ test('`reduce --position 99` of an unknown position is refused, and names the kn
 
 test('`flatten` says what it will send, and that it closes nothing in a calm or rising market', async () => {
   const world = await openOperatorWorld();
-  const daemon = await world.start();
+  await world.start();
   await polls(world, 'long');
-  await daemon.stop('seen enough', 30_000);
   const run = await world.cli(['flatten', '--account', 'long', ...BY, '--yes', '--no-wait']);
   expectOk(run);
   expect(run.stderr).toMatch(
@@ -152,7 +162,7 @@ test.each([
   [['--to-notional', '1500.50'], { kind: 'toNotional', notional: '1500.50' }],
   [['--until-distance', '10%'], { kind: 'untilDistance', distance: 0.1 }],
 ])('%j is the target of the order', async (args, target) => {
-  const world = await openOperatorWorld();
+  const world = await openAnsweringWorld();
   const run = await world.cli(['reduce', '--account', 'long', '--position', '42', ...args, ...BY, '--yes']);
   expectEnd(run, EXIT.held);
   expect(await inbox(world, 'long')).toMatchObject([{ target }]);
@@ -162,7 +172,7 @@ test.each([
 });
 
 test('an order repeated with the same key exists once, also if several processes send it at the same time', async () => {
-  const world = await openOperatorWorld();
+  const world = await openAnsweringWorld();
   const args = ['flatten', '--account', 'long', ...BY, '--key', 'evening', '--yes', '--json'];
   const runs = await Promise.all(Array.from({ length: 4 }, () => world.cli(args)));
   const ids = new Set(runs.map((run) => (json(run)['order'] as { id: string }).id));
@@ -189,7 +199,7 @@ test('an order repeated with the same key exists once, also if several processes
 });
 
 test('asks first: a no, or nobody to answer, orders nothing', async () => {
-  const world = await openOperatorWorld();
+  const world = await openAnsweringWorld();
   const args = ['flatten', '--account', 'long', ...BY];
   const no = await world.cli(args, { tty: true, input: 'n\n' });
   expect(no.exitCode).toBe(EXIT.failed);
@@ -232,7 +242,7 @@ test.each([
   [['flatten', '--account', 'long', '--slippage', '60%', ...BY], /Expected a ratio/],
   [['flatten', ...BY], /--account/],
 ])('%j is refused and orders nothing', async (args, message) => {
-  const world = await openOperatorWorld();
+  const world = await openAnsweringWorld();
   const run = await world.cli([...args, '--yes']);
   expect(run.exitCode).toBe(EXIT.usage);
   expect(run.stderr).toMatch(message);
@@ -309,7 +319,7 @@ test('under a pause, and in observe mode, an operator order sends nothing, and t
     why: expect.stringMatching(/^it is paused/),
   });
   expect(json(paused)['obstacles']).toEqual([
-    expect.stringMatching(/^The account is paused \(ann: event risk\)/),
+    expect.stringMatching(/^The account is paused \(ann \(this machine\): event risk\)/),
   ]);
   const observed = await world.cli(['flatten', '--account', 'short', ...BY, '--yes']);
   expectEnd(observed, EXIT.held);
@@ -339,13 +349,13 @@ test('under a pause, and in observe mode, an operator order sends nothing, and t
     /Orders already at the exchange stay, and can fill: 1 /,
   );
   expect((await world.cli(['status', '--account', 'long'])).stdout.replaceAll(/\s+/g, ' ')).toMatch(
-    /paused by ann .*; orders already at the exchange stay: 1 \(sell 0\.5 BTC_PERP/,
+    /paused by ann \(this machine\) .*; orders already at the exchange stay: 1 \(sell 0\.5 BTC_PERP/,
   );
   expect(ours(world.simulator, 'short')).toEqual([]);
 });
 
 test('an order withdrawn before it began never begins; one that has begun loses its stop', async () => {
-  const world = await openOperatorWorld();
+  const world = await openAnsweringWorld();
   const flatten = ['flatten', '--account', 'long', ...BY, '--yes', '--json'];
   const first = json(await world.cli(flatten))['order'] as { id: string };
   const withdraw = (id: string) =>
@@ -373,7 +383,7 @@ test('an order withdrawn before it began never begins; one that has begun loses 
 });
 
 test('`reduce --withdraw` fails for an unknown order, and for one that is over', async () => {
-  const world = await openOperatorWorld();
+  const world = await openAnsweringWorld();
   const withdraw = (id: string) =>
     world.cli(['reduce', '--account', 'long', '--withdraw', id, ...BY, '--yes']);
   // No daemon runs that would know the order: the request is kept for one.
@@ -401,33 +411,85 @@ test('`reduce --withdraw` fails for an unknown order, and for one that is over',
   expect(await submitted(world, 'long')).toBe(before + 2);
 });
 
-test('`flatten` reports that a daemon started before operators.key was set refuses it', async () => {
+test('`flatten` reports that the daemon takes no orders: no operators.key, and no password', async () => {
   const world = await openOperatorWorld();
   const withKey = await readFile(world.configFile, 'utf8');
   await world.write(withKey.replace(/^operators: .*$/m, ''));
   await world.start();
   await polls(world, 'long');
+  // The one in force counts.
   await world.write(withKey);
-  const flatten = ['flatten', '--account', 'long', '--urgent', ...BY, '--yes'];
-  const run = await world.cli(flatten);
-  const saysItself = /nothing was ordered: the daemon was started before operators\.key was in its config/;
-  expect([run.exitCode, run.stdout]).toEqual([EXIT.failed, '']);
-  expect(run.stderr).toMatch(saysItself);
+  for (const args of [
+    ['flatten', '--account', 'long', '--urgent'],
+    ['reduce', '--account', 'long', '--withdraw', 'abc'],
+  ]) {
+    const run = await world.cli([...args, ...BY, '--yes']);
+    expect([run.exitCode, run.stdout]).toEqual([EXIT.failed, '']);
+    expect(run.stderr).toMatch(
+      /not done: Redis asks for no password, and a daemon has no operators\.key: nothing was ordered\. .*exchange/,
+    );
+  }
   expect(await inbox(world, 'long')).toEqual([]);
-  // Daemons that publish no signs, such as older ones: the command waits for the refusal and reports it.
-  const redis = new Redis(world.redisUrl);
-  const silent = setInterval(() => void redis.del(`${world.prefix}:{daemons}:until`), 5);
-  let late = await world.cli(flatten);
-  // Daemons publish signs every second: a command that starts right after one sees it, and orders nothing.
-  while (saysItself.test(late.stderr)) late = await world.cli(flatten);
-  const withdraw = ['reduce', '--account', 'long', '--withdraw', 'abc', ...BY, '--yes'];
-  expect(await world.cli(withdraw)).toMatchObject({ exitCode: EXIT.failed, stdout: '' });
-  clearInterval(silent);
-  redis.disconnect();
-  expect([late.exitCode, late.stdout]).toEqual([EXIT.failed, '']);
-  expect(late.stderr).toMatch(/the daemon does not carry out \w+: Redis asks for no password/);
   expect(ours(world.simulator, 'long')).toEqual([]);
-  expect(await world.cli(['audit', 'verify', '--account', 'long'])).toMatchObject({
-    stdout: expect.stringMatching(/^long: NOT PROVEN/),
+});
+
+test('without a daemon nothing is ordered, and an order of which nobody knows can be said again', async () => {
+  const world = await openOperatorWorld({ web: '{ port: 0, controlToken: { env: CONTROL } }' });
+  for (const args of [
+    ['flatten', '--account', 'long'],
+    ['reduce', '--account', 'long', '--position', '1', '--by', '50%'],
+    ['reduce', '--account', 'long', '--withdraw', 'abc'],
+  ]) {
+    const run = await world.cli([...args, ...BY, '--yes']);
+    expectEnd(run, EXIT.unreachable);
+    expect(run.stderr).toMatch(/^breakwater: nothing was ordered: no daemon with this config runs/);
+  }
+  expect(await inbox(world, 'long')).toEqual([]);
+  const daemon = await world.start({ env: { ...world.env, CONTROL } });
+  await polls(world, 'long');
+  let isLost = true;
+  // A proxy that loses the answer to the first order.
+  const proxy = createServer((request, response) => {
+    const { method = 'GET', url = '' } = request;
+    void (async () => {
+      const body = await text(request);
+      const headers = { authorization: `Bearer ${CONTROL}`, 'content-type': 'application/json' };
+      const answered = await fetch(`${daemon.webUrl()}${url}`, {
+        method,
+        headers,
+        ...(method === 'GET' ? {} : { body }),
+      });
+      if (isLost && url.endsWith('/orders')) {
+        isLost = false;
+        request.socket.destroy();
+        return;
+      }
+      response.writeHead(answered.status);
+      response.end(await answered.text());
+    })();
   });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  closeAfterTest(async () => {
+    proxy.closeAllConnections();
+    await new Promise((resolve) => proxy.close(resolve));
+  });
+  const { port } = proxy.address() as AddressInfo;
+  const flatten = [
+    'flatten',
+    '--account',
+    'long',
+    ...BY,
+    '--yes',
+    '--key',
+    'k1',
+    '--url',
+    `http://127.0.0.1:${port}`,
+  ];
+  const lost = await world.cli(flatten);
+  expectEnd(lost, EXIT.unknownOutcome);
+  expect(lost.stderr).toMatch(
+    /does not answer any more\. Say it again with --key k1: it is not done twice\./,
+  );
+  expectOk(await world.cli(flatten));
+  expect(await submitted(world, 'long')).toBe(1);
 });

@@ -8,7 +8,7 @@ import { EXIT } from '../../src/cli/exit-codes.ts';
 import type { CliIo } from '../../src/cli/io.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { type CliRun, runCommandLine } from '../support/cli.ts';
-import { openOperatorWorld } from './operator.ts';
+import { openOperatorWorld, pauseIn } from './operator.ts';
 
 const BY = ['--reason', 'a test'];
 /** Required arguments of each command with `--redis`. */
@@ -86,8 +86,11 @@ test('a variable or a file works instead; errors in them are reported without th
   const file = path.join(folder, 'redis-url');
   await writeFile(file, `${world.redisUrl}\n`);
   await chmod(file, 0o600);
+  await pauseIn(world, 'long');
   const list = async (redis: string, env = {}): Promise<CliRun> =>
-    await runCommandLine(['pause', '--list', '--redis', redis, '--redis-prefix', world.prefix], { env });
+    await runCommandLine(['status', '--account', 'long', '--redis', redis, '--redis-prefix', world.prefix], {
+      env,
+    });
   expect(await list(`file:${file}`)).toMatchObject({ exitCode: EXIT.ok });
   expect(await list('env:REDIS_URL', { REDIS_URL: world.redisUrl })).toMatchObject({ exitCode: EXIT.ok });
   await writeFile(file, 'sesame');

@@ -5,9 +5,8 @@ import { bucketOf } from '../../src/core/ports/state-store.ts';
 import { bucketKeys } from '../../src/state/account/keys.ts';
 import { ACCOUNTS } from '../contract/support/world.ts';
 import { d, polls } from '../daemon/scene.ts';
-import { eventually } from '../daemon/world.ts';
 import { runCommandLine } from '../support/cli.ts';
-import { expectOk, json, openOperatorWorld } from './operator.ts';
+import { expectOk, json, openOperatorWorld, pauseIn } from './operator.ts';
 
 const CLOSE = `  - id: close
     on: position
@@ -52,7 +51,7 @@ test('shows positions, rules with their reason, intents, outcomes and pauses as 
   );
   const creditLine = { asset: 'USDT', amount: d('5000'), collateralAsset: 'BTC', collateralAmount: d('0.5') };
   world.simulator.exchange.change((model) => model.openLoan('borrower', creditLine));
-  await world.cli(['pause', '--account', 'long', '--reason', 'looking first', '--author', 'ann']);
+  await pauseIn(world, 'long', { reason: 'looking first' });
   const daemon = await world.start();
   await polls(world, 'long');
   await polls(world, 'borrower');
@@ -153,8 +152,7 @@ test('without a config the accounts must be named', async () => {
   const run = await runCommandLine(['status', ...place]);
   expect(run).toMatchObject({ exitCode: EXIT.usage });
   expect(run.stderr).toMatch(/Add --account ID or --config FILE/);
-  await world.cli(['pause', '--account', 'long', '--reason', 'x']);
-  await eventually(async () => (await world.state.controls.list()).length === 1, 'the pause');
+  await pauseIn(world, 'long');
   expect(json(await runCommandLine(['status', '--account', 'long', '--json', ...place]))).toMatchObject({
     accounts: [{ accountId: 'long', mode: null }],
   });

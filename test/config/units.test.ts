@@ -7,7 +7,7 @@ import {
   parsePercent,
   percentInWords,
 } from '../../src/config/shape/units.ts';
-import { editDistance, meantOr, suggest } from '../../src/config/suggest.ts';
+import { editDistance, meantOr, suggest } from '../../src/core/text/suggest.ts';
 
 describe('durations', () => {
   test.each([

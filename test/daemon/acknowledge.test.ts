@@ -119,7 +119,7 @@ test.runIf(plays('a link'))(
 test.runIf(plays('a shell'))(
   'acknowledge at a shell: listed, obeyed by the daemon, and ended when it gets worse or is lifted',
   async () => {
-    const { world, told, until } = await openWorld('4s');
+    const { world, told, until } = await openWorld('6s');
     const daemon = await world.start();
     const cli = (...args: readonly string[]) =>
       runCommandLine([...args, '--config', world.configFile], { env: world.env });
@@ -131,9 +131,11 @@ test.runIf(plays('a shell'))(
       /^Acknowledged: rule halve on position:\d+ of account long, until it is over or gets worse\.\n$/,
     );
     const again = await cli('ack', '--rule', 'halve', '--author', 'bob');
-    expect(again.stdout).toMatch(/^Already acknowledged: .* by ann at /);
+    expect(again.stdout).toMatch(/^Already acknowledged: .* by ann \(this machine\) at /);
     expect((await cli('status')).stdout).toContain(', acknowledged');
-    expect((await cli('status', '--account', 'long')).stdout).toContain('acknowledged by ann at');
+    expect((await cli('status', '--account', 'long')).stdout).toContain(
+      'acknowledged by ann (this machine) at',
+    );
     // The next stage is notified, and reminders come again: nobody has acknowledged that stage.
     await until((all) => all.some(({ kind, stage }) => kind === 'firing' && stage === 1), 'the next stage');
     const from = told().length;

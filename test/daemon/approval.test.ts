@@ -89,7 +89,7 @@ test('asked over a channel and approved at a shell it acts; nothing was sent bef
   );
   const again = await world.cli(['veto', 'long', reference, '--reason', 'too late']);
   expect(again.exitCode).toBe(EXIT.failed);
-  expect(again.stderr).toMatch(/ann approved|is not waited for|nobody is asked/);
+  expect(again.stderr).toMatch(/ann \(this machine\) approved|is not waited for|nobody is asked/);
 });
 
 test('vetoed over HTTP it sends nothing, even past its deadline and after a restart', async () => {

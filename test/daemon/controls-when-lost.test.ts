@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { openState, pauseIn } from '../cli/operator.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { runCommandLine } from '../support/cli.ts';
 import { hasRedisServer, startRedisServer } from '../support/redis.ts';
@@ -41,6 +42,10 @@ async function open() {
     simulator,
     world,
     breakwater,
+    /** While no daemon ran that could be asked. */
+    async pausedBefore(scope: readonly string[], reason: string): Promise<void> {
+      await pauseIn({ state: openState(world) }, scope[1] ?? null, { reason });
+    },
     /** Waits until the daemon's mirror has the text, or no longer has it. */
     knows: async (text: string, does = true) =>
       await eventually(
@@ -74,7 +79,7 @@ describe.runIf(hasRedisServer())('after Redis is lost', () => {
     async (_, scope) => {
       const scene = await open();
       const { simulator, world, breakwater, knows } = scene;
-      await breakwater('pause', ...scope, '--reason', 'maintenance', '--author', 'ann');
+      await scene.pausedBefore(scope, 'maintenance');
       const daemon = await world.start();
       await polls(world, 'long', 1);
       await knows('maintenance');
@@ -95,7 +100,7 @@ describe.runIf(hasRedisServer())('after Redis is lost', () => {
     const scene = await open();
     const { simulator, world, breakwater, knows } = scene;
     // Keeps anything from being sent before the loss.
-    await breakwater('pause', ...scope, '--reason', 'the first', '--author', 'ann');
+    await scene.pausedBefore(scope, 'the first');
     const daemon = await world.start();
     await polls(world, 'long', 1);
     await breakwater('resume', ...scope, '--reason', 'over', '--author', 'ann');

@@ -121,9 +121,7 @@ describe.runIf(hasRedisServer())('Redis is restored from a backup', () => {
       const sent = ours(simulator, 'long').length;
       await scene.restore();
 
-      const command = ['pause', '--reason', 'restored', '--config', world.configFile];
-      expect(await runCommandLine(command, { env: world.env })).toMatchObject({ exitCode: 0 });
-      await world.start();
+      await world.start({ paused: true });
       await polls(world, 'long', 8);
       expect(ours(simulator, 'long').length).toBe(sent);
       expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);

@@ -45,6 +45,8 @@ test('a silenced rule neither acts nor notifies, another on the same position go
     accounts: { long: { rules: ['large', 'small'] } },
     rules: RULES,
   });
+  // It answers commands, and polls nothing.
+  await world.start({ roles: ['web'], ordinal: 1 });
   await operator(world, 'silence', '--rule', 'large', '--for', '1h', ...BY);
   await world.start();
   await eventually(() => ours(simulator, 'long').length > 0, 'an order', shown(world));
@@ -74,6 +76,8 @@ test('a silence for one position affects no other', async () => {
   const [other] = simulator.model.openPositions('short');
   expect(other?.positionId).not.toBe(position?.positionId);
   const silence = ['silence', '--rule', 'large', '--subject', subject];
+  // It answers commands, and polls nothing.
+  await world.start({ roles: ['web'], ordinal: 1 });
   await operator(world, ...silence, '--for', '1h', ...BY);
   await world.start();
   await eventually(() => ours(simulator, 'short').length > 0, 'an order of the other', shown(world));

@@ -56,8 +56,8 @@ export async function openEverything(): Promise<Scene> {
   closeAfterTest(async () => {
     if (!(await daemon.stop('the test ended', 30_000))) throw new Error('the daemon did not stop in time');
   });
-  const place = ['--redis', redis.url, '--redis-prefix', prefix];
-  await runCommandLine(['pause', '--account', 'account-2', '--reason', 'a test', ...place]);
+  const pause = ['pause', '--account', 'account-2', '--reason', 'a test', '--config', configFile];
+  await runCommandLine(pause, { env });
   // A refused config, an adopted one, and an unreadable job.
   await writeFile(configFile, `${text}\nnonsense: yes\n`);
   await daemon.reload();

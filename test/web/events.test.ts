@@ -179,6 +179,8 @@ describe('a listener', () => {
           readiness: () => never,
           degraded: () => [],
           reachesAll: () => true,
+          goesAlone: false,
+          processes: async () => [],
           quietHours: async () => null,
           queues: () => never,
         },

@@ -127,7 +127,12 @@ export async function startFixture({
     audit: state.audit,
     history: state.history,
     controls: state.controls,
-    orders: { proof: () => 'seal', gapOf: () => 0.001, moneyOf: () => 'USDT', maxSlippage: 0.05 },
+    orders: {
+      expected: () => ({ kind: 'taken' }),
+      gapOf: () => 0.001,
+      moneyOf: () => 'USDT',
+      maxSlippage: 0.05,
+    },
     process: {
       version: '1.2.3',
       instance: 'i0-test',
@@ -135,6 +140,8 @@ export async function startFixture({
       readiness: async () => READY,
       degraded: () => ['notify'],
       reachesAll: () => true,
+      goesAlone: false,
+      processes: async () => [{ instance: 'i0-test', host: 'here', acts: true, confirmed: true }],
       quietHours: async () => ({ untilMs: 1_769_842_800_000, held: 3, words: 'quiet hours' }),
       queues: async () => [
         { queue: 'poll', waiting: 1, active: 2, delayed: 3, failed: 0, oldestMs: null, isPaused: false },

@@ -66,7 +66,12 @@ describe('an operator order', () => {
   test('is previewed in the words of the command line, and the preview orders nothing', async () => {
     const fixture = await start({
       sources: {
-        orders: { proof: () => 'none', gapOf: () => 0.002, moneyOf: () => 'USDT', maxSlippage: 0.05 },
+        orders: {
+          expected: () => ({ kind: 'unsure', why: 'it is older' }),
+          gapOf: () => 0.002,
+          moneyOf: () => 'USDT',
+          maxSlippage: 0.05,
+        },
       },
     });
     const answer = await ask(fixture.server, `${PATH}/preview`, post({ order: HALF }));
@@ -86,7 +91,7 @@ describe('an operator order', () => {
         { label: 'slippage', text: '1 %, then 3 %' },
       ],
       closesWhen: expect.stringContaining('To be flat now use the exchange.'),
-      obstacles: [expect.stringMatching(/^No daemon carries this order out: it has no seal/)],
+      obstacles: [expect.stringMatching(/^One of several daemons would refuse it: it is older\.$/)],
     });
     expect(await inbox(fixture)).toEqual([]);
   });
@@ -145,9 +150,12 @@ describe('an operator order', () => {
     ] as const) {
       const answer = await ask(fixture.server, path, post({ order, ...more }));
       expect([answer.status, answer.json]).toEqual([
-        409,
+        400,
         {
-          error: { code: 'refused', message: expect.stringContaining('beyond operators.maxSlippage (5 %)') },
+          error: {
+            code: 'badRequest',
+            message: expect.stringContaining('beyond operators.maxSlippage (5 %)'),
+          },
         },
       ]);
     }

@@ -20,11 +20,11 @@ import { createViewSource } from './view-source.ts';
 const MAX_AGE_MS = 1_000;
 
 /** Content of the web server: this process and the shared state. */
-export function webContent(base: Base, stress: StressSchedule): WebContent {
+export function webContent(base: Base, stress: StressSchedule | undefined): WebContent {
   const { state, accounts, queues, clock, time, telemetry, process } = base;
   const configured = () => accounts.all();
   const ids = () => configured().map(({ id }) => id);
-  const stressed = remembering(clock, MAX_AGE_MS, () => stress.stored(new Set(ids())));
+  const stressed = remembering(clock, MAX_AGE_MS, async () => await stress?.stored(new Set(ids())));
   const figureParts = { store: state.store, accounts: configured, queues, clock, time, stress: stressed };
   const clocks = new JudgedClocks(clock);
   process.metrics.shared(
@@ -49,10 +49,10 @@ export function webContent(base: Base, stress: StressSchedule): WebContent {
       views,
       audit: state.audit,
       history: state.history,
-      stress: async () => ({ scheduled: stress.isScheduled, stored: (await stressed()) ?? null }),
+      stress: async () => ({ scheduled: stress?.isScheduled === true, stored: (await stressed()) ?? null }),
       controls: state.controls,
       orders: {
-        proof: base.orderProof,
+        expected: base.expected,
         maxSlippage: base.maxSlippage,
         gapOf: (accountId, market) => accounts.gapOf(accountId, market),
         moneyOf: (accountId, market) => accounts.moneyOf(accountId, market),
@@ -63,6 +63,8 @@ export function webContent(base: Base, stress: StressSchedule): WebContent {
         startedAtMs: clock.nowMs(),
         readiness,
         degraded: () => process.metrics.degraded(),
+        goesAlone: state.standby !== undefined,
+        processes: base.processes,
         reachesAll: () => !isAlone() || state.standby?.hasCompany !== true,
         quietHours: () => base.quiet.now(),
         queues: async () =>

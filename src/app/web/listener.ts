@@ -1,6 +1,8 @@
+import type { RequestListener } from 'node:http';
 import type { Secret } from '../../config/secret.ts';
 import type { WebSettings } from '../../config/web.ts';
 import { startWebServer, type WebOptions, type WebServer } from '../../web/server.ts';
+import type { DoorSocket } from '../door/door-socket.ts';
 import { revealed } from '../revealed.ts';
 
 /** What the server shows; the other options are settings. */
@@ -13,7 +15,11 @@ export interface WebListenerOptions {
   readonly content: WebContent;
   /** Overrides the config's. */
   readonly port: number | undefined;
+  /** Only commands on this machine are answered. */
+  readonly isLocal: boolean;
   readonly onListening: (url: string) => void;
+  /** Makes the handler reachable for commands on this machine, if it can. */
+  readonly openDoor: (handler: RequestListener) => Promise<DoorSocket | undefined>;
 }
 
 /** The web server, as the config in force wants it. */
@@ -21,6 +27,7 @@ export class WebListener {
   readonly #options: WebListenerOptions;
   #settings: WebSettings;
   #server: WebServer;
+  #door: DoorSocket | undefined;
 
   private constructor(options: WebListenerOptions, settings: WebSettings, server: WebServer) {
     this.#options = options;
@@ -31,17 +38,20 @@ export class WebListener {
   /** @throws WebServerError */
   static async open(settings: WebSettings, options: WebListenerOptions): Promise<WebListener> {
     const server = await listen(settings, options, options.port ?? settings.port);
-    return new WebListener(options, settings, server);
+    const listener = new WebListener(options, settings, server);
+    listener.#door = await options.openDoor((...exchange) => listener.#server.answerLocal(...exchange));
+    return listener;
   }
 
-  get url(): string {
-    return this.#server.url;
+  /** undefined: it listens at no address. */
+  get url(): string | undefined {
+    return this.#options.isLocal ? undefined : this.#server.url;
   }
 
   /** Restarts the server if its settings differ. @throws WebServerError */
   async adopt(next: WebSettings): Promise<void> {
     const before = this.#settings;
-    if (isSame(before, next)) return;
+    if (this.#options.isLocal || isSame(before, next)) return;
     const port = this.#portFor(next);
     const isMoved = port !== this.#server.port;
     if (isMoved) {
@@ -68,18 +78,19 @@ export class WebListener {
   }
 
   async close(): Promise<void> {
+    await this.#door?.close();
     await this.#server.close();
   }
 }
 
 async function listen(
   { health: _health, ...settings }: WebSettings,
-  { content, onListening, port: askedFor }: WebListenerOptions,
+  { content, onListening, isLocal, port: askedFor }: WebListenerOptions,
   port: number,
 ): Promise<WebServer> {
   const portOption = askedFor === undefined ? undefined : '--port';
-  const server = await startWebServer({ ...content, ...revealed(settings), port, portOption });
-  onListening(server.url);
+  const server = await startWebServer({ ...content, ...revealed(settings), port, portOption, isLocal });
+  if (!isLocal) onListening(server.url);
   return server;
 }
 

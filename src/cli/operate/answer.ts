@@ -1,21 +1,18 @@
 import type { Command } from 'commander';
-import type { Operations } from '../../app.ts';
 import { readReference } from '../../core/approvals/question.ts';
-import type { AnswerReply } from '../../core/ports/operator-controls.ts';
 import { roughly } from '../../core/quantities/roughly.ts';
 import type { AccountView, QuestionLine } from '../../core/view/account-view.ts';
 import { orderWords } from '../../core/view/state-of.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { withExamples, withJson } from '../help.ts';
-import { type CliIo, confirm, printJson, printLine, printNote, printWarning } from '../io.ts';
+import { type CliIo, confirm, printJson, printLine, printNote } from '../io.ts';
 import { fieldLines, printListing } from '../table.ts';
-import { requireNot } from './obeyed.ts';
-import { type PlaceFlags, requireAccount, withOperations, withPlace } from './place.ts';
+import { type DoorFlags, isRefusal, viewsOf, withDoor, withDoorPlace } from './door.ts';
 import { authorOf, nonEmpty, timeOf } from './values.ts';
 
 type Decision = 'approve' | 'veto';
 
-interface AnswerFlags extends PlaceFlags {
+interface AnswerFlags extends DoorFlags {
   readonly reason: string;
   readonly author?: string;
   readonly yes?: boolean;
@@ -60,7 +57,7 @@ function registerAnswer(program: Command, io: CliIo, decision: Decision): void {
     .option('-r, --reason <text>', 'why; kept in the audit', nonEmpty, 'no reason given')
     .option('--author <name>', 'who answers (default: the user of the system)', nonEmpty);
   if (decision === 'approve') command.option('-y, --yes', 'do not ask');
-  withJson(withPlace(command));
+  withJson(withDoorPlace(command));
   withExamples(command, {
     'what is asked': decision,
     'answer it': `${decision} desk-1 4c604367-1 --reason "seen"`,
@@ -73,11 +70,8 @@ function registerAnswer(program: Command, io: CliIo, decision: Decision): void {
 }
 
 async function list(io: CliIo, flags: AnswerFlags, account: string | undefined): Promise<void> {
-  await withOperations(io, flags, async (operations) => {
-    const ids = account === undefined ? operations.accountIds : [account];
-    if (ids === undefined) throw new UsageError('which account is meant is not known.', 'Name it.');
-    for (const id of ids) await requireAccount(operations, id);
-    const views = await Promise.all(ids.map((id) => operations.view(id)));
+  await withDoor(io, flags, { undone: 'nothing can be listed' }, async (door) => {
+    const views = await viewsOf(door, account);
     const asked = views.flatMap(({ accountId, questions }) =>
       questions
         .filter(({ answerable }) => answerable)
@@ -118,31 +112,27 @@ interface Given {
 
 async function answer(io: CliIo, flags: AnswerFlags, given: Given): Promise<void> {
   const { account, reference, decision } = given;
-  const named = readReference(reference);
-  if (named === undefined) {
+  if (readReference(reference) === undefined) {
     throw new UsageError(`${JSON.stringify(reference)} is no reference such as 4c604367-1.`);
   }
-  await withOperations(io, flags, async (operations) => {
-    await requireAccount(operations, account);
-    const expected = await operations.expected(account, {
-      slippageSteps: [],
-      holdsBack: decision === 'veto',
+  const undone = `nothing was ${decision === 'approve' ? 'approved' : 'vetoed'}`;
+  await withDoor(io, flags, { undone }, async (door) => {
+    const view = await door.ask('account', { params: { id: account } });
+    if (decision === 'approve') await show(io, flags, view, reference);
+    door.startOver();
+    const by = { author: authorOf(flags.author, io), reason: flags.reason };
+    const asked = { params: { id: account }, body: { reference, decision, ...by } };
+    const { order } = await door.ask('answer', asked).catch((error: unknown) => {
+      throw isRefusal(error, 404) ? notAsked(given) : error;
     });
-    requireNot(expected, `not ${decision === 'approve' ? 'approved' : 'vetoed'}`);
-    if (expected.kind === 'unsure') {
-      printWarning(io, `One of several daemons would not take it: ${expected.why}.`);
-    }
-    if (decision === 'approve') await show(io, flags, await operations.view(account), reference);
-    const author = authorOf(flags.author, io);
-    const reply = await operations.controls.answer(account, {
-      ...named,
-      decision,
-      author,
-      reason: flags.reason,
-    });
-    report(io, flags, given, reply);
-    if (expected.kind === 'nobody') warnUnsealed(io, operations);
+    if (flags.json === true) printJson(io, order);
+    else printLine(io, decision === 'approve' ? `Approved: ${reference}.` : `Vetoed: ${reference}.`);
   });
+}
+
+function notAsked({ account, reference, decision }: Given): CliError {
+  const words = `nobody is asked about ${reference} of account ${account}.`;
+  return new CliError('not-asked', words, { cure: `What is asked: breakwater ${decision}` });
 }
 
 async function show(io: CliIo, flags: AnswerFlags, view: AccountView, reference: string): Promise<void> {
@@ -157,40 +147,4 @@ async function show(io: CliIo, flags: AnswerFlags, view: AccountView, reference:
   for (const line of fieldLines(io, 'stderr', fields)) printNote(io, line);
   printNote(io, 'The target is approved, not the prices: it is priced anew when it is sent.');
   if (flags.yes !== true) await confirm(io, 'Approve it?', 'nothing was approved');
-}
-
-function warnUnsealed(io: CliIo, { orderProof }: Operations): void {
-  if (orderProof === 'password') {
-    printNote(
-      io,
-      'The answer has no seal (operators.key in the config): a daemon with a key does not believe it.',
-    );
-  }
-}
-
-function report(
-  io: CliIo,
-  flags: AnswerFlags,
-  { account, reference, decision }: Given,
-  reply: AnswerReply,
-): void {
-  switch (reply.kind) {
-    case 'taken':
-      if (flags.json === true) printJson(io, reply.order);
-      else printLine(io, decision === 'approve' ? `Approved: ${reference}.` : `Vetoed: ${reference}.`);
-      return;
-    case 'answered': {
-      const did = reply.decision === 'approve' ? 'approved' : 'vetoed';
-      const words = `${reply.author} ${did} ${reference} before, at ${timeOf(reply.atMs)}.`;
-      throw new CliError('answered-before', words);
-    }
-    case 'over':
-      throw new CliError('not-waiting', `${reference} is not waited for any longer.`, {
-        cure: `What became of it: breakwater audit tail --account ${account}`,
-      });
-    case 'notAsked':
-      throw new CliError('not-asked', `nobody is asked about ${reference} of account ${account}.`, {
-        cure: `What is asked: breakwater ${decision}`,
-      });
-  }
 }

@@ -3,12 +3,11 @@ import { roughly } from '../../core/quantities/roughly.ts';
 import { scopeWords } from '../../core/view/record-words.ts';
 import { type CliIo, printJson, printLine } from '../io.ts';
 import { printListing } from '../table.ts';
-import type { OutOfReach } from './out-of-reach.ts';
-import type { PlaceFlags } from './place.ts';
+import type { DoorFlags, Reach } from './door.ts';
 import { timeOf } from './values.ts';
 
 /** Flags of the commands that put or lift controls. */
-export interface ControlFlags extends PlaceFlags {
+export interface ControlFlags extends DoorFlags {
   readonly account?: string;
   readonly reason?: string;
   readonly author?: string;
@@ -42,7 +41,7 @@ export function printControls(
   });
 }
 
-/** `reach`: the only daemon at which it is lifted, if not at every one. */
+/** `reach`: added to the JSON. */
 export function printLifted(
   io: CliIo,
   lifted: readonly Control[],
@@ -50,7 +49,7 @@ export function printLifted(
     json,
     none,
     reach,
-  }: { readonly json: boolean | undefined; readonly none: string; readonly reach?: OutOfReach },
+  }: { readonly json: boolean | undefined; readonly none: string; readonly reach?: Reach | undefined },
 ): void {
   if (json === true) printJson(io, { lifted, ...reach });
   else if (lifted.length === 0) printLine(io, none);

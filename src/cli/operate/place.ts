@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { type Desk, type Operations, type OperationsPlace, readRedisAddress } from '../../app.ts';
 import { OPERATOR_CHAIN } from '../../core/audit/audit-record.ts';
-import { ControlError } from '../../core/ports/operator-controls.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { type CliIo, printWarning } from '../io.ts';
-import { DEFAULT_CONFIG } from '../option-values.ts';
+import { DEFAULT_CONFIG, daemonUrl } from '../option-values.ts';
 
 /** Options of every command that works on the shared state; each also offers `--json`. */
 export interface PlaceFlags {
@@ -38,40 +37,45 @@ export function withDaemonPlace(command: Command): Command {
   );
 }
 
-/** The daemon gets the config's tokens: never in the clear to another machine. */
-function daemonUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const isHere = url !== undefined && ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname);
-  const isFit = url?.protocol === 'https:' || (url?.protocol === 'http:' && isHere);
-  if (url === undefined || !isFit || url.username !== '' || url.password !== '')
-    throw new InvalidArgumentError('Expected http://127.0.0.1:PORT, or https:// elsewhere.');
-  return url.origin;
-}
-
 /**
  * The address that `--redis` gives: directly, in a variable (`env:NAME`) or in a file (`file:PATH`). It may hold a
  * password, so it is never shown. @throws UsageError also if a password is on the command line
  */
 export function redisAddress(written: string, env: CliIo['env']): string {
-  const [, kind, name = ''] = /^(env|file):(.+)$/.exec(written) ?? [];
-  const found = kind === undefined ? written : kind === 'env' ? variable(env, name) : addressIn(name);
-  const url = found ?? '';
-  const reading = readRedisAddress(url);
+  const named = namedValue('--redis', written, env);
+  const url = named === undefined ? written : named.value;
+  const reading = readRedisAddress(url ?? '');
   if (reading.kind === 'none') {
-    const where = kind === undefined ? '' : ` ${kind === 'env' ? `in the variable ${name}` : 'in its file'}`;
-    const got =
-      url !== '' || where === ''
-        ? `got ${reading.got}`
-        : `which is ${found === undefined ? 'not set' : 'empty'}`;
-    throw new UsageError(`--redis: expected an address such as redis://127.0.0.1:6379/0${where}, ${got}.`);
+    const where = named === undefined ? '' : ` ${named.where}`;
+    throw new UsageError(
+      `--redis: expected an address such as redis://127.0.0.1:6379/0${where}, ${named?.lacking ?? `got ${reading.got}`}.`,
+    );
   }
-  if (kind === undefined && reading.address.password !== undefined) {
+  if (named === undefined && reading.address.password !== undefined) {
     throw new UsageError(
       '--redis: every user of this machine can read a password on a command line.',
       'Replace that password, put the address into a variable or a file, and say --redis env:NAME or file:PATH.',
     );
   }
-  return url;
+  return url ?? '';
+}
+
+interface NamedValue {
+  /** Such as `in its file`. */
+  readonly where: string;
+  readonly value: string | undefined;
+  /** Such as `which is empty`; absent: there is a value. */
+  readonly lacking?: string;
+}
+
+/** What `env:NAME` or `file:PATH` names; undefined: the text is the value itself. @throws UsageError */
+export function namedValue(option: string, written: string, env: CliIo['env']): NamedValue | undefined {
+  const [, kind, name = ''] = /^(env|file):(.+)$/.exec(written) ?? [];
+  if (kind === undefined) return undefined;
+  const where = kind === 'env' ? `in the variable ${name}` : 'in its file';
+  const value = kind === 'env' ? variable(env, name) : textIn(option, name);
+  if (value !== undefined && value !== '') return { where, value };
+  return { where, value, lacking: `which is ${value === undefined ? 'not set' : 'empty'}` };
 }
 
 /** `__proto__` is not a variable. */
@@ -79,12 +83,12 @@ function variable(env: CliIo['env'], name: string): string | undefined {
   return Object.hasOwn(env, name) ? env[name]?.trim() : undefined;
 }
 
-function addressIn(file: string): string {
+function textIn(option: string, file: string): string {
   try {
     return readFileSync(file, 'utf8').trim();
   } catch (error) {
     const { code = 'unknown' } = error as NodeJS.ErrnoException;
-    throw new UsageError(`--redis: cannot read the file that it names (${code}).`);
+    throw new UsageError(`${option}: cannot read the file that it names (${code}).`);
   }
 }
 
@@ -155,9 +159,6 @@ export function explained(error: unknown): unknown {
   if (error instanceof CliError || !(error instanceof Error) || !('code' in error)) return error;
   const { code, message } = error;
   if (typeof code !== 'string') return error;
-  if (error instanceof ControlError) {
-    return new CliError(code.toLowerCase().replaceAll('_', '-'), `not done: ${message}.`, { cause: error });
-  }
   const own = 'cure' in error && typeof error.cure === 'string' ? error.cure : undefined;
   const cure = own ?? CURES[code];
   if (cure === undefined) return error;

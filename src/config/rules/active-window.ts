@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { ActiveWindow } from '../../core/rules/rule.ts';
+import { suggest } from '../../core/text/suggest.ts';
 import { scalar } from '../shape/scalars.ts';
 import { across, renamed } from '../shape/shape.ts';
-import { suggest } from '../suggest.ts';
 
 const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
 

@@ -1,8 +1,8 @@
 import type { Mode, SubjectFilter } from '../../core/rules/rule.ts';
+import { suggest } from '../../core/text/suggest.ts';
 import type { RuleUse } from '../accounts.ts';
 import { formatPath, type Path, type Problem } from '../problem.ts';
 import { complain, didYouMean, problemAt, withMeantKeys } from '../shape/read.ts';
-import { suggest } from '../suggest.ts';
 import { nodeAt, withChildren, type YamlDocument } from '../yaml/document.ts';
 import { describeText } from '../yaml/value.ts';
 import { type ReadRule, type ReadRules, type RuleContext, readRule } from './read-rules.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { suggest } from '../../core/text/suggest.ts';
 import type { Path, Problem } from '../problem.ts';
-import { suggest } from '../suggest.ts';
 import { changeAt, isMapping, nodeAt, withChildren, type YamlDocument } from '../yaml/document.ts';
 import {
   type Explain,

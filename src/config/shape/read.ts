@@ -1,6 +1,6 @@
 import type { z } from 'zod';
+import { suggest } from '../../core/text/suggest.ts';
 import { formatPath, type Path, type Problem, type ProblemCode } from '../problem.ts';
-import { suggest } from '../suggest.ts';
 import { changeAt, isMapping, nodeAt, placeOf, withChildren, type YamlDocument } from '../yaml/document.ts';
 import { describeValue, looksSecret } from '../yaml/value.ts';
 import type { ScalarIssue } from './scalars.ts';

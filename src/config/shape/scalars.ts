@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type DecimalString, decimal, isDecimalString, parseDecimal } from '../../core/quantities/decimal.ts';
-import { suggest } from '../suggest.ts';
+import { suggest } from '../../core/text/suggest.ts';
 import { describeText, digitsOf } from '../yaml/value.ts';
 import { DURATION_PATTERN, durationHint, parseDuration, parsePercent } from './units.ts';
 

@@ -14,6 +14,9 @@ export interface DaemonSign {
   readonly apiKeys?: readonly string[] | undefined;
   /** SHA-256 of its config file. */
   readonly config?: string | undefined;
+  readonly host?: string | undefined;
+  /** Identifies the pauses, silences and acknowledgements that it obeys; absent: it could not read them. */
+  readonly obeys?: string | undefined;
 }
 
 export const FOREIGN =
@@ -33,15 +36,6 @@ export function companyFault(own: DaemonSign, others: readonly DaemonSign[]): st
     : `processes on this Redis and prefix have different configs (SHA-256 ${own.config?.slice(0, 12)} here, ${other.slice(0, 12)} elsewhere): what a rule does depends on who polls. Give them the same file`;
 }
 
-/** The parts of an operator order that decide whether a daemon accepts it. */
-export interface OrderClaim {
-  /** Mark of the key that sealed it; null: not sealed. */
-  readonly keyMark: string | null;
-  readonly slippageSteps: readonly number[];
-  /** It only holds back: accepted without a key even from a Redis without a password. */
-  readonly holdsBack?: boolean;
-}
-
 export type Expectation =
   | { readonly kind: 'taken' }
   /** No daemon is running. */
@@ -51,45 +45,28 @@ export type Expectation =
   /** Refused by some of several daemons. */
   | { readonly kind: 'unsure'; readonly why: string };
 
-/** Predicts what the running daemons will do with an operator order. */
-export function expectationOf(signs: readonly DaemonSign[], claim: OrderClaim): Expectation {
-  return expectationOfAll(
-    signs.filter(({ takesOrders }) => takesOrders),
-    (sign) => faultOf(sign, claim),
-  );
-}
-
-/** Predicts what the running daemons will do with a pause, a silence or an acknowledgement. */
-export function obedienceOf(signs: readonly DaemonSign[], keyMark: string | null): Expectation {
-  return expectationOfAll(signs, (sign) => keyFault(sign, keyMark));
-}
-
-function expectationOfAll(
-  takers: readonly DaemonSign[],
-  faultIn: (sign: DaemonSign) => string | undefined,
+/** Predicts what the daemons that run will do with an operator order made and sealed by `own`. */
+export function expectationOf(
+  own: DaemonSign,
+  others: readonly DaemonSign[],
+  slippageSteps: readonly number[],
 ): Expectation {
-  const faults = takers.flatMap((sign) => faultIn(sign) ?? []);
+  const takers = [own, ...others].filter(({ takesOrders }) => takesOrders);
+  // Where none runs, one is started with the config of this process.
+  const judges = takers.length === 0 ? [own] : takers;
+  const faults = judges.flatMap((sign) => faultOf(sign, own, slippageSteps) ?? []);
   const [why] = faults;
-  if (takers.length === 0) return { kind: 'nobody' };
-  if (why === undefined) return { kind: 'taken' };
-  return { kind: faults.length === takers.length ? 'refused' : 'unsure', why };
+  if (why === undefined) return { kind: takers.length === 0 ? 'nobody' : 'taken' };
+  return { kind: faults.length === judges.length ? 'refused' : 'unsure', why };
 }
 
-function keyFault({ keyMark }: DaemonSign, own: string | null): string | undefined {
-  if (keyMark === null || keyMark === own) return undefined;
-  return own === null
-    ? 'the daemon takes only what is sealed with its operators.key, and this command has no key'
-    : 'the daemon has another operators.key than this command: it was started with another config';
-}
-
-function faultOf(sign: DaemonSign, claim: OrderClaim): string | undefined {
-  const { keyMark, isGuarded, maxSlippage } = sign;
-  const fault = keyFault(sign, claim.keyMark);
-  if (fault !== undefined) return fault;
-  if (keyMark === null && !isGuarded && claim.holdsBack !== true) {
-    return claim.keyMark === null
-      ? 'Redis asks for no password, and the config has no operators.key'
-      : 'the daemon was started before operators.key was in its config, and Redis asks for no password';
-  }
-  return slippageFault(claim.slippageSteps, maxSlippage);
+function faultOf(
+  { keyMark, isGuarded, maxSlippage }: DaemonSign,
+  own: DaemonSign,
+  slippageSteps: readonly number[],
+): string | undefined {
+  if (keyMark !== null && keyMark !== own.keyMark)
+    return 'another daemon has another operators.key than the one that is asked, or only it has one';
+  if (keyMark === null && !isGuarded) return 'Redis asks for no password, and a daemon has no operators.key';
+  return slippageFault(slippageSteps, maxSlippage);
 }

@@ -55,12 +55,7 @@ export function missingPosition(
 /** Returns the distance of an activation from the mark, a fraction; undefined: the market has no entry. */
 type GapOf = (market: string) => number | undefined;
 
-/** @param gapOf undefined: the config is not known here */
-export function planLines(
-  order: MeantOrder,
-  view: AccountView,
-  gapOf: GapOf | undefined,
-): readonly PlanLine[] {
+export function planLines(order: MeantOrder, view: AccountView, gapOf: GapOf): readonly PlanLine[] {
   const meant = meantBy(order, view);
   const steps = order.slippageSteps.map((step) => `${Number((step * 100).toPrecision(6))} %`);
   return [
@@ -80,17 +75,14 @@ export function planLines(
 }
 
 /** Says what is sent and what must happen before it closes anything: it is a stop, not a market order. */
-function howWords(position: PositionLine, gapOf: GapOf | undefined, isUrgent: boolean): string {
+function howWords(position: PositionLine, gapOf: GapOf, isUrgent: boolean): string {
   const { direction, markPrice, market } = position;
-  const gap = gapOf?.(market);
-  if (gapOf !== undefined && gap === undefined)
-    return `${market}: nothing: the config has no \`markets\` entry for it`;
+  const gap = gapOf(market);
+  if (gap === undefined) return `${market}: nothing: the config has no \`markets\` entry for it`;
   if (direction === null || markPrice === null)
     return `${market}: nothing before direction and mark are known`;
   const [side, way, sign] = direction === 'long' ? ['sell', 'falls', -1] : ['buy', 'rises', 1];
   const stops = isUrgent ? `two reduce-only ${side} stops` : `a reduce-only ${side} stop`;
-  if (gap === undefined)
-    return `${market}: ${stops}; the price depends on the config of the daemon, and without a \`markets\` entry there nothing is sent`;
   const priceAt = (towards: number): number =>
     Number((Number(markPrice) * (1 + towards * gap)).toPrecision(PRICE_DIGITS));
   const at = priceAt(sign);
@@ -111,32 +103,12 @@ export function closesWhen({ urgent }: Pick<MeantOrder, 'urgent'>): string {
   return `${unless} To be flat now use the exchange.`;
 }
 
-/** Why a daemon accepts an order made here: a seal, the Redis password alone, or nothing. */
-export type OrderProof = 'seal' | 'password' | 'none';
-
-export function orderProofOf(hasKey: boolean, isGuarded: boolean): OrderProof {
-  if (hasKey) return 'seal';
-  return isGuarded ? 'password' : 'none';
-}
-
-const UNSEALED: Readonly<Record<Exclude<OrderProof, 'seal'>, string>> = {
-  password: 'The order has no seal (operators.key in the config): a daemon with a key refuses it.',
-  none: 'No daemon carries this order out: it has no seal (operators.key in the config), and Redis asks for no password.',
-};
 const LONG_AGO_MS = 60_000;
 
-/**
- * Returns visible reasons why the order may not be carried out; `proof` undefined: the daemons have stated what they
- * accept.
- */
-export function orderObstacles(
-  view: AccountView,
-  nowMs: number,
-  proof: OrderProof | undefined,
-): readonly string[] {
+/** Returns visible reasons why the order may not be carried out. */
+export function orderObstacles(view: AccountView, nowMs: number): readonly string[] {
   const { mode, pause, judgedAtMs } = view;
   const obstacles: string[] = [];
-  if (proof !== undefined && proof !== 'seal') obstacles.push(UNSEALED[proof]);
   if (mode === 'observe') {
     obstacles.push('The account is in observe mode: the order is recorded, and nothing is sent.');
   }

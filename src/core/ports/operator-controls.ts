@@ -58,9 +58,9 @@ export type AnswerReply = Kinds<{
 export interface OperatorControls {
   /**
    * In force, in every bucket concerned, when it resolves. Replaces a control of the same scope, except that an earlier
-   * acknowledgement stays and is returned.
+   * acknowledgement, or any with `keepsEarlier`, stays and is returned.
    */
-  put(draft: ControlDraft): Promise<Control>;
+  put(draft: ControlDraft, how?: { readonly keepsEarlier?: boolean }): Promise<Control>;
   /** Ends controls; resolves to those that were in force. */
   lift(selector: ControlSelector, by: Omit<Authored, 'atMs'>): Promise<readonly Control[]>;
   /** Every control in force, each once. `onRefused` gets the reason for each stored control that is not trusted. */

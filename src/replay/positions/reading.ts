@@ -1,10 +1,10 @@
 import type { Path, ProblemCode } from '../../config/problem.ts';
 import { didYouMean, problemAt, type Report } from '../../config/shape/read.ts';
-import { suggest } from '../../config/suggest.ts';
 import type { YamlDocument } from '../../config/yaml/document.ts';
 import { describeValue } from '../../config/yaml/value.ts';
 import type { MarketSettings } from '../../core/quantities/settings.ts';
 import { moneyOf, NO_CURRENCY } from '../../core/quantities/units.ts';
+import { suggest } from '../../core/text/suggest.ts';
 import { collateralOf, poolEquity, type ReportedPosition } from './pool-equity.ts';
 import type { ConfiguredAccount, StartingBook, StartingPosition } from './starting-account.ts';
 

@@ -18,7 +18,7 @@ import {
   type TakeDueRequest,
 } from '../../core/ports/state-store.ts';
 import type { Conceal } from '../../core/redaction/conceal.ts';
-import { type MayBeginSeals, recordTrusts } from '../audit/seal-start.ts';
+import { recordTrusts } from '../audit/seal-start.ts';
 import { type ControlsReader, readControls } from '../controls/controls-text.ts';
 import type {
   Backend,
@@ -48,8 +48,8 @@ export interface AccountStoreOptions {
   readonly randomText: (length: number) => string;
   readonly redact: Conceal;
   readonly controls: ControlsReader;
-  /** Absent: this process may always begin seals. */
-  readonly mayBeginSeals?: MayBeginSeals | undefined;
+  /** Whether the first sealed record of a chain may be written here. */
+  readonly beginsSeals: boolean;
   readonly historyEveryMs: number;
   /** Most accounts kept in the memory of this process. */
   readonly remembered: number;

@@ -64,7 +64,7 @@ export class StoredControls implements OperatorControls {
     this.#options = options;
   }
 
-  async put(draft: ControlDraft): Promise<Control> {
+  async put(draft: ControlDraft, { keepsEarlier = false } = {}): Promise<Control> {
     const { clock, randomText, reader } = this.#options;
     const typed = this.#typed(draft);
     const atMs = clock.nowMs();
@@ -75,7 +75,9 @@ export class StoredControls implements OperatorControls {
     const record = { kind: 'control', change: 'put', control, by: { ...typed, atMs } } as const;
     let before: Control | undefined;
     await this.#change(control.accountId, [record], (entries) => {
-      before = entries.find((other) => isAcknowledgedBy(other, control));
+      before = entries.find(
+        (other) => isAcknowledgedBy(other, control) || (keepsEarlier && isSameScope(other, control)),
+      );
       return before === undefined ? withControl(entries, control) : undefined;
     });
     return before ?? control;

@@ -94,7 +94,7 @@ export function createMirrorDirectory(directory: string, ownUid = process.getuid
 }
 
 /** Lets only the owner in. @throws MirrorError if another user owns it, or anybody could replace it */
-async function keepOthersOut(directory: string, ownUid: number | undefined): Promise<void> {
+export async function keepOthersOut(directory: string, ownUid = process.getuid?.()): Promise<void> {
   const found = await lstat(directory);
   if (!found.isDirectory()) throw new MirrorError(`${directory} is no directory`);
   if (ownUid === undefined) return;

@@ -1,7 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { ControlError } from '../../core/ports/operator-controls.ts';
 import { type Asker, authorWords } from '../access.ts';
 import { ApiError } from './errors.ts';
+import type { ApiContext } from './route.ts';
 
 // Common parts of requests that people make: author, reason, and the answer to a failed change.
 
@@ -23,20 +25,32 @@ export const by = {
 export function authorOf(caller: Asker, said: string | undefined): string {
   if (caller.identity?.isOwn !== true && said === undefined)
     throw new ApiError(400, 'badRequest', 'author: say who you are');
+  if (/[()（）]/.test(said ?? ''))
+    throw new ApiError(400, 'badRequest', 'author: no parentheses: they say which way it came');
   return authorWords(caller, said);
 }
 
+/** A process that goes on alone has noticed within this time that it has lost Redis. */
+const NOTICED_MS = 2_300;
+const AGAIN_MS = 200;
+
 /**
- * Makes a change. Resolves when it is in force in every process that it concerns, before the next step there.
- * @throws ApiError if it is refused, or if the store was lost
+ * Makes a change. Resolves when it is in force in every process that it concerns, before the next step there; where this
+ * one goes on alone, in this one. @throws ApiError if it is refused, or if the store was lost
  */
-export async function inForce<T>(change: () => Promise<T>): Promise<T> {
-  try {
-    return await change();
-  } catch (error) {
-    if (error instanceof ControlError) throw new ApiError(409, 'refused', error.message);
-    const message =
-      'the state store did not answer: the change may have been made in part or not at all. Repeating it is harmless';
-    throw Object.assign(new ApiError(503, 'stateLost', message), { cause: error });
+export async function inForce<T>({ goesAlone }: ApiContext['process'], change: () => Promise<T>): Promise<T> {
+  const untilMs = performance.now() + (goesAlone ? NOTICED_MS : 0);
+  for (;;) {
+    try {
+      return await change();
+    } catch (error) {
+      if (error instanceof ControlError) throw new ApiError(409, 'refused', error.message);
+      if (performance.now() >= untilMs)
+        throw Object.assign(new ApiError(503, 'stateLost', STATE_LOST), { cause: error });
+    }
+    await sleep(AGAIN_MS);
   }
 }
+
+const STATE_LOST =
+  'Redis does not answer: this reaches nobody that acts, and nothing is confirmed. It may have been made in part or not at all. Repeating it is harmless';

@@ -11,6 +11,8 @@ import {
 } from '../../core/controls/controls.ts';
 import type { AnswerReply } from '../../core/ports/operator-controls.ts';
 import { isDecimalString, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
+import { OWN_RULES } from '../../core/rules/own-rules.ts';
+import { meantOr } from '../../core/text/suggest.ts';
 import { authorOf, by, inForce, line } from './authored.ts';
 import { ApiError } from './errors.ts';
 import { accountId, byAccount, requireAccount } from './read-routes.ts';
@@ -21,7 +23,7 @@ const LONGEST_MS = 366 * 86_400_000;
 const forMs = () => z.number().int().min(1000).max(LONGEST_MS);
 const byId = z.strictObject({ id: z.string().min(1).max(64) });
 
-const putPause = route({
+export const putPause = route({
   id: 'pause',
   method: 'POST',
   path: '/api/v1/pauses',
@@ -32,15 +34,20 @@ const putPause = route({
     forMs: forMs().nullable().describe('Ends by itself after this time; null: when it is lifted.'),
   }),
   reply: pauseSchema,
-  async answer({ views, controls, nowMs }, { body: { forMs: duration, author: said, ...draft }, caller }) {
+  async answer(
+    { views, controls, nowMs, process },
+    { body: { forMs: duration, author: said, ...draft }, caller },
+  ) {
     const author = authorOf(caller, said);
     if (draft.accountId !== null) requireAccount(views, draft.accountId);
     const expiresAtMs = duration === null ? null : nowMs() + duration;
-    return (await inForce(() => controls.put({ kind: 'pause', ...draft, author, expiresAtMs }))) as Pause;
+    return (await inForce(process, () =>
+      controls.put({ kind: 'pause', ...draft, author, expiresAtMs }),
+    )) as Pause;
   },
 });
 
-const putSilence = route({
+export const putSilence = route({
   id: 'silence',
   method: 'POST',
   path: '/api/v1/silences',
@@ -53,17 +60,27 @@ const putSilence = route({
     forMs: forMs(),
   }),
   reply: silenceSchema,
-  async answer({ views, controls, nowMs }, { body: { forMs: duration, author: said, ...draft }, caller }) {
+  async answer(
+    { views, controls, nowMs, process },
+    { body: { forMs: duration, author: said, ...draft }, caller },
+  ) {
     const author = authorOf(caller, said);
     const { accountId: id, ruleId } = draft;
     if (id !== null) requireAccount(views, id);
-    if (!views.ruleIds(id).includes(ruleId)) throw new ApiError(404, 'notFound', 'there is no such rule');
+    const ids = views.ruleIds(id);
+    if (!ids.includes(ruleId)) {
+      const whose = id === null ? 'no account has' : `account ${id} does not have`;
+      const cure = meantOr(ruleId, ids, `Rules: ${ids.join(', ')}.`);
+      throw new ApiError(404, 'notFound', `${whose} a rule ${JSON.stringify(ruleId)}. ${cure}`);
+    }
     const expiresAtMs = nowMs() + duration;
-    return (await inForce(() => controls.put({ kind: 'silence', ...draft, author, expiresAtMs }))) as Silence;
+    return (await inForce(process, () =>
+      controls.put({ kind: 'silence', ...draft, author, expiresAtMs }),
+    )) as Silence;
   },
 });
 
-const acknowledge = route({
+export const acknowledge = route({
   id: 'acknowledge',
   method: 'POST',
   path: '/api/v1/acknowledgements',
@@ -82,28 +99,43 @@ const acknowledge = route({
     forMs: forMs().max(LONGEST_ACKNOWLEDGED_MS).optional().describe('Default: a week.'),
   }),
   reply: acknowledgedReply,
-  async answer({ views, controls, nowMs }, { body, caller }) {
+  async answer(context, { body, caller }) {
+    const { views, controls, nowMs, process } = context;
     const { accountId: id, author: said, reason, forMs: duration, episode, stage } = body;
     if (id !== null) requireAccount(views, id);
     const author = authorOf(caller, said);
     const found = await views.read(id === null ? undefined : [id]);
-    const meant = found
-      .flatMap(({ view }) => view.notices.map((notice) => ({ ...notice, accountId: view.accountId })))
-      .filter((notice) => isMeant(notice, body));
+    const open = found.flatMap(({ view }) =>
+      view.notices.map((notice) => ({ ...notice, accountId: view.accountId })),
+    );
+    const meant = open.filter((notice) => isMeant(notice, body));
+    if (meant.length === 0) requireRule(context, body.ruleId, open);
     if (meant.length === 0)
       throw new ApiError(404, 'notFound', 'nothing of it is open: it may be over by now');
     const isSeen = meant.every(
       (one) => (episode ?? one.episode) === one.episode && (stage ?? one.stage) === one.stage,
     );
     if (!isSeen) throw new ApiError(409, 'refused', 'it has changed since it was shown: look at it again');
-    const done = await inForce(() =>
+    const done = await inForce(process, () =>
       acknowledgeAll(controls, meant, { by: { author, reason }, nowMs: nowMs(), forMs: duration }),
     );
     return { acknowledgements: done.map(({ acknowledgement }) => acknowledgement) };
   },
 });
 
-const lift = (kind: Control['kind'], id: string, path: string, summary: string): ApiRoute =>
+/** A rule that exists may have nothing open. @throws ApiError naming the rules that have */
+function requireRule(
+  { views }: ApiContext,
+  ruleId: string | undefined,
+  open: readonly { readonly ruleId: string }[],
+): void {
+  if (ruleId === undefined || [...views.ruleIds(null), ...Object.values(OWN_RULES)].includes(ruleId)) return;
+  const ids = [...new Set(open.map((one) => one.ruleId))];
+  const cure = ids.length === 0 ? 'Nothing is open.' : `Rules with something open: ${ids.join(', ')}.`;
+  throw new ApiError(400, 'badRequest', `nothing is open of a rule ${JSON.stringify(ruleId)}. ${cure}`);
+}
+
+const lift = (kind: Control['kind'], id: string, path: string, summary: string) =>
   route({
     id,
     method: 'DELETE',
@@ -112,9 +144,9 @@ const lift = (kind: Control['kind'], id: string, path: string, summary: string):
     params: byId,
     body: z.strictObject(by),
     reply: liftedReply,
-    async answer({ controls }, { params, body: { reason, author }, caller }) {
+    async answer({ controls, process }, { params, body: { reason, author }, caller }) {
       const signed = { reason, author: authorOf(caller, author) };
-      const lifted = await inForce(async () => {
+      const lifted = await inForce(process, async () => {
         const found = (await controls.list()).find((control) => control.id === params.id);
         return found?.kind === kind ? await controls.lift({ kind: 'id', id: params.id }, signed) : [];
       });
@@ -123,7 +155,7 @@ const lift = (kind: Control['kind'], id: string, path: string, summary: string):
     },
   });
 
-const answer = route({
+export const answer = route({
   id: 'answer',
   method: 'POST',
   path: '/api/v1/accounts/:id/answers',
@@ -140,24 +172,27 @@ const answer = route({
     ...by,
   }),
   reply: answerReply,
-  async answer({ views, controls }, { params: { id }, body, caller }) {
+  async answer({ views, controls, process }, { params: { id }, body, caller }) {
     const author = authorOf(caller, body.author);
     requireAccount(views, id);
     const { reference, decision, reason } = body;
     const named = readReference(reference);
     if (named === undefined)
       throw new ApiError(400, 'badRequest', 'reference: must be one such as 4c604367-1');
-    const reply = await inForce(() => controls.answer(id, { ...named, decision, author, reason }));
-    if (reply.kind === 'taken') return { reference, decision, author, reason, atMs: reply.order.atMs };
-    throw reply.kind === 'notAsked'
-      ? new ApiError(404, 'notFound', 'nobody is asked about this')
-      : new ApiError(409, 'refused', refusalWords(reply));
+    const reply = await inForce(process, () => controls.answer(id, { ...named, decision, author, reason }));
+    if (reply.kind === 'taken') {
+      const { order } = reply;
+      return { reference, decision, author, reason, atMs: order.atMs, order };
+    }
+    throw refusalOf(reply);
   },
 });
 
-function refusalWords(reply: Extract<AnswerReply, { kind: 'answered' | 'over' }>): string {
-  if (reply.kind === 'over') return 'it is not waited for any longer';
-  return `${reply.author} ${reply.decision === 'approve' ? 'approved' : 'vetoed'} it before`;
+function refusalOf(reply: Exclude<AnswerReply, { kind: 'taken' }>): ApiError {
+  if (reply.kind === 'notAsked') return new ApiError(404, 'notFound', 'nobody is asked about this');
+  if (reply.kind === 'over') return new ApiError(409, 'notWaiting', 'it is not waited for any longer');
+  const did = reply.decision === 'approve' ? 'approved' : 'vetoed';
+  return new ApiError(409, 'answeredBefore', `${reply.author} ${did} it before`);
 }
 
 const amount = z
@@ -218,18 +253,25 @@ function chooseOffer({ deposits }: ApiContext, id: string, ticker: string | unde
   return { ...offer, ticker: chosen };
 }
 
-export const CONTROL_ROUTES: readonly ApiRoute[] = [
-  putPause,
-  lift('pause', 'resume', '/api/v1/pauses/:id', 'End a pause.'),
-  putSilence,
-  lift('silence', 'liftSilence', '/api/v1/silences/:id', 'End a silence.'),
-  answer,
-  acknowledge,
-  lift(
+/** By the kind of what they end. */
+export const LIFTS = {
+  pause: lift('pause', 'resume', '/api/v1/pauses/:id', 'End a pause.'),
+  silence: lift('silence', 'liftSilence', '/api/v1/silences/:id', 'End a silence.'),
+  acknowledgement: lift(
     'acknowledgement',
     'liftAcknowledgement',
     '/api/v1/acknowledgements/:id',
     'End an acknowledgement: people are reminded again.',
   ),
+};
+
+export const CONTROL_ROUTES: readonly ApiRoute[] = [
+  putPause,
+  LIFTS.pause,
+  putSilence,
+  LIFTS.silence,
+  answer,
+  acknowledge,
+  LIFTS.acknowledgement,
   topUp,
 ];

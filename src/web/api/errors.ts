@@ -26,6 +26,8 @@ export const API_ERROR_CODES = [
   'contentType',
   'tooLarge',
   'refused',
+  'answeredBefore',
+  'notWaiting',
   'depositRefused',
   'depositUnknown',
   'stateLost',

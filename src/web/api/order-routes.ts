@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { operatorOrderReply, slippageFault } from '../../core/controls/controls.ts';
-import { missingOrder, openOrders } from '../../core/controls/open-orders.ts';
+import type { ChainedRecord } from '../../core/audit/audit-record.ts';
+import { NOTHING_MEANT, operatorOrderReply, slippageFault } from '../../core/controls/controls.ts';
+import { isPolled, missingOrder, openOrders } from '../../core/controls/open-orders.ts';
 import {
   closesWhen,
   type MeantOrder,
@@ -14,7 +15,7 @@ import { MS_PER_MINUTE } from '../../core/quantities/units.ts';
 import type { ReduceTarget } from '../../core/rules/rule.ts';
 import { named } from '../../core/schema/parts.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
-import { authorOf, by, inForce } from './authored.ts';
+import { authorOf, by, inForce, line } from './authored.ts';
 import { ApiError } from './errors.ts';
 import { byAccount, viewOf } from './read-routes.ts';
 import { type ApiContext, type ApiRoute, route } from './route.ts';
@@ -65,6 +66,14 @@ const meant = z.discriminatedUnion('kind', [
   }),
 ]);
 
+const orderId = () =>
+  z
+    .string()
+    .regex(/^[a-z0-9]{1,64}$/i)
+    .describe('As it was answered when it was made.');
+
+export type AskedOrder = z.output<typeof meant>;
+
 const shown = {
   plan: z
     .array(z.strictObject({ label: z.string(), text: z.string() }))
@@ -75,7 +84,7 @@ const shown = {
 
 export const orderPreview = named('OrderPreview', () => shown);
 
-const preview = route({
+export const preview = route({
   id: 'previewOrder',
   method: 'POST',
   path: '/api/v1/accounts/:id/orders/preview',
@@ -90,7 +99,7 @@ const preview = route({
   },
 });
 
-const submit = route({
+export const submit = route({
   id: 'order',
   method: 'POST',
   path: '/api/v1/accounts/:id/orders',
@@ -107,10 +116,7 @@ const submit = route({
       .max(1440 * MS_PER_MINUTE)
       .default(10 * MS_PER_MINUTE)
       .describe('Not begun later than this.'),
-    key: z
-      .string()
-      .regex(/^[\w.-]{6,64}$/)
-      .describe('Names this order: sent again with the same key, it is not done twice.'),
+    key: line(64).describe('Names this order: sent again with the same key, it is not done twice.'),
   }),
   reply: named('OrderMade', () => ({ order: operatorOrderReply, ...shown })),
   async answer(context, { params: { id }, body, caller }) {
@@ -125,22 +131,65 @@ const submit = route({
       reason,
       expiresAtMs: context.nowMs() + withinMs,
     };
-    return { order: await inForce(() => context.controls.submit(id, draft, key)), ...plan };
+    return { order: await inForce(context.process, () => context.controls.submit(id, draft, key)), ...plan };
   },
 });
 
-const withdraw = route({
+export const orderOutcome = named('OrderOutcome', () => ({
+  kind: z
+    .enum(['waiting', 'taken', 'nothing', 'held', 'refused'])
+    .describe(
+      '`waiting`: in the inbox. `taken`: a daemon carries it out. `nothing`: it means no open position. `held`: nothing is sent for now.',
+    ),
+  why: z.string().nullable(),
+}));
+
+export const getOutcome = route({
+  id: 'getOrderOutcome',
+  path: '/api/v1/accounts/:id/orders/:orderId',
+  summary: 'What has become of an order by hand in the first moments.',
+  params: byAccount.extend({ orderId: orderId() }),
+  reply: orderOutcome,
+  async answer(context, { params: { id, orderId: order } }) {
+    // The view first: the commit that takes the order out of the inbox also writes the reason to the audit.
+    const view = await viewOf(context, id);
+    if (!view.inbox.some((one) => one.id === order))
+      return endOf(await context.audit.tail(id, RECORDS), view, order);
+    const isNobody = context.orders.expected([]).kind === 'nobody' && !isPolled(view, context.nowMs());
+    return { kind: 'waiting' as const, why: isNobody ? 'no daemon runs that could take it' : null };
+  },
+});
+
+/** Newest records to search: they include those that a poll writes with the order. */
+const RECORDS = 100;
+
+function endOf(
+  records: readonly ChainedRecord[],
+  view: AccountView,
+  order: string,
+): z.output<typeof orderOutcome> {
+  const contents = records.map(({ record }) => record.content);
+  const ruleId = `operator:${order}`;
+  const isBegun = contents.some(
+    (one) => one.kind === 'action' && one.event.kind === 'intentOpened' && one.event.ruleId === ruleId,
+  );
+  const note = contents.findLast((one) => one.kind === 'note' && one.detail?.['orderId'] === order);
+  if (note?.kind === 'note' && note.words === NOTHING_MEANT) return { kind: 'nothing', why: null };
+  if (note?.kind === 'note' && !isBegun)
+    return { kind: 'refused', why: note.words.replace(/^refused: /, '') };
+  if (view.pause !== null) return { kind: 'held', why: 'it is paused: nothing is sent before it is resumed' };
+  if (view.intents.some((intent) => intent.ruleId === ruleId && intent.mode === 'observe'))
+    return { kind: 'held', why: 'the account is in observe mode: it is recorded, and nothing is sent' };
+  return { kind: 'taken', why: null };
+}
+
+export const withdraw = route({
   id: 'withdrawOrder',
   method: 'DELETE',
   path: '/api/v1/accounts/:id/orders/:orderId',
   access: 'operate',
   summary: 'Take an order by hand back, begun or not; orders of Breakwater for it are cancelled.',
-  params: byAccount.extend({
-    orderId: z
-      .string()
-      .regex(/^[a-z0-9]{1,64}$/i)
-      .describe('As it was answered when it was made.'),
-  }),
+  params: byAccount.extend({ orderId: orderId() }),
   body: z.strictObject(by),
   reply: named('OrderWithdrawn', () => ({
     order: operatorOrderReply,
@@ -150,19 +199,22 @@ const withdraw = route({
         'It was open; otherwise the account has not been polled for a minute, or its store is lost, and nobody can tell.',
       ),
   })),
-  async answer(context, { params: { id, orderId }, body: { reason, author: said }, caller }) {
+  async answer(context, { params: { id, orderId: taken }, body: { reason, author: said }, caller }) {
     const view = await known(context, id);
-    const missing = missingOrder(orderId, view, context.nowMs());
+    expectedOf(context.orders, []);
+    const missing = missingOrder(taken, view, context.nowMs());
     if (missing !== undefined) throw new ApiError(404, 'notFound', `${missing.words} ${missing.cure}`);
     const draft: OperatorOrderDraft = {
       kind: 'withdraw',
-      orderId,
+      orderId: taken,
       author: authorOf(caller, said),
       reason,
       expiresAtMs: context.nowMs() + 10 * MS_PER_MINUTE,
     };
-    const order = await inForce(() => context.controls.submit(id, draft, `withdraw ${orderId}`));
-    return { order, isSeen: openOrders(view).includes(orderId) };
+    const order = await inForce(context.process, () =>
+      context.controls.submit(id, draft, `withdraw ${taken}`),
+    );
+    return { order, isSeen: openOrders(view).includes(taken) };
   },
 });
 
@@ -186,17 +238,31 @@ async function known(context: ApiContext, id: string): Promise<AccountView> {
   return view;
 }
 
-/** @throws ApiError if the position does not exist, or the slippage is larger than daemons accept */
+const LESS_SLIPPAGE =
+  'nothing was ordered. Say less, or set operators.maxSlippage in the config and restart the daemon';
+
+/** @throws ApiError if the position does not exist, or every daemon would refuse the order */
 function planOf({ orders, nowMs }: ApiContext, view: AccountView, order: MeantOrder) {
   const fault = slippageFault(order.slippageSteps, orders.maxSlippage);
-  if (fault !== undefined) throw new ApiError(409, 'refused', fault);
+  if (fault !== undefined) throw new ApiError(400, 'badRequest', `${fault}: ${LESS_SLIPPAGE}`);
   const missing = missingPosition(order, view);
   if (missing !== undefined) throw new ApiError(404, 'notFound', `${missing.words} ${missing.cure}`);
+  const expected = expectedOf(orders, order.slippageSteps);
+  const unsure =
+    expected.kind === 'unsure' ? [`One of several daemons would refuse it: ${expected.why}.`] : [];
   return {
     plan: planLines(order, view, (market) => orders.gapOf(view.accountId, market)),
     closesWhen: closesWhen(order),
-    obstacles: orderObstacles(view, nowMs(), orders.proof()),
+    obstacles: [...unsure, ...orderObstacles(view, nowMs())],
   };
 }
 
-export const ORDER_ROUTES: readonly ApiRoute[] = [preview, submit, withdraw];
+/** @throws ApiError if every daemon would refuse it */
+function expectedOf(orders: ApiContext['orders'], slippageSteps: readonly number[]) {
+  const expected = orders.expected(slippageSteps);
+  if (expected.kind !== 'refused') return expected;
+  const message = `${expected.why}: nothing was ordered. To be flat now use the exchange`;
+  throw new ApiError(409, 'refused', message);
+}
+
+export const ORDER_ROUTES: readonly ApiRoute[] = [preview, submit, getOutcome, withdraw];

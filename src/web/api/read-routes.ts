@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { ChainedRecord } from '../../core/audit/audit-record.ts';
 import { outcomesBy, type WouldBeOrder, wouldBeOrders, wouldHaveWords } from '../../core/costs/would-have.ts';
 import { accountRow } from '../../core/lines/account-row.ts';
+import { meantOr } from '../../core/text/suggest.ts';
 import { type AccountView, accountSchema } from '../../core/view/account-view.ts';
 import { storyOf } from '../../core/view/story.ts';
 import { ApiError } from './errors.ts';
@@ -14,6 +15,7 @@ import {
   me,
   observedReply,
   overview,
+  processesReply,
   rowsReply,
   storyReply,
   stressReply,
@@ -40,7 +42,7 @@ const getMe = route({
   },
 });
 
-const getOverview = route({
+export const getOverview = route({
   id: 'getOverview',
   path: '/api/v1/overview',
   summary: 'How everything is, at a glance.',
@@ -48,7 +50,27 @@ const getOverview = route({
   answer: (context) => context.overview.now(),
 });
 
-const listAccounts = route({
+const MOST_WAIT_MS = 2_000;
+
+export const listProcesses = route({
+  id: 'listProcesses',
+  path: '/api/v1/processes',
+  // It asks the store again and again: not for everybody who may look.
+  access: 'control',
+  summary: 'Which processes have confirmed what was paused, silenced, acknowledged or lifted so far.',
+  query: z.strictObject({
+    withinMs: whole(0, MOST_WAIT_MS, MOST_WAIT_MS).describe(
+      'Answered when all have, at the latest after this time.',
+    ),
+  }),
+  reply: processesReply,
+  async answer({ process }, { query: { withinMs } }) {
+    const processes = await process.processes(withinMs);
+    return { reachesAll: process.reachesAll(), processes };
+  },
+});
+
+export const listAccounts = route({
   id: 'listAccounts',
   path: '/api/v1/accounts',
   summary: 'Accounts with their positions, credit lines, rules and orders, most endangered first.',
@@ -95,7 +117,7 @@ function matches(
   );
 }
 
-const listRows = route({
+export const listRows = route({
   id: 'listRows',
   path: '/api/v1/rows',
   summary: 'Every account in one line.',
@@ -106,7 +128,7 @@ const listRows = route({
   }),
 });
 
-const getAccount = route({
+export const getAccount = route({
   id: 'getAccount',
   path: '/api/v1/accounts/:id',
   summary: 'One account.',
@@ -123,7 +145,10 @@ export async function viewOf({ views }: ApiContext, id: string): Promise<Account
 }
 
 export function requireAccount(views: ApiContext['views'], id: string): void {
-  if (!views.ids().includes(id)) throw new ApiError(404, 'notFound', 'the config has no such account');
+  const ids = views.ids();
+  if (ids.includes(id)) return;
+  const cure = meantOr(id, ids, `Accounts: ${ids.join(', ')}.`);
+  throw new ApiError(404, 'notFound', `there is no account ${JSON.stringify(id)}. ${cure}`);
 }
 
 const getHistory = route({
@@ -320,6 +345,7 @@ const getStress = route({
 export const READ_ROUTES: readonly ApiRoute[] = [
   getMe,
   getOverview,
+  listProcesses,
   listAccounts,
   listRows,
   getAccount,

@@ -10,8 +10,8 @@ export interface ApiContext extends WebSources {
   readonly actions: ActionFeed;
 }
 
-/** One operation. The server, openapi.json and the tests are all derived from it. */
-export interface ApiRoute {
+/** One operation. The server, its client, openapi.json and the tests are all derived from it. */
+export interface ApiRoute<P = unknown, Q = unknown, B = unknown, R = unknown> {
   readonly id: string;
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** Parameters are written as `:name`. */
@@ -19,11 +19,11 @@ export interface ApiRoute {
   /** Default: `read` for GET, else `control`. */
   readonly access: Scope;
   readonly summary: string;
-  readonly params: z.ZodType;
-  readonly query: z.ZodType | undefined;
-  readonly body: z.ZodType | undefined;
+  readonly params: z.ZodType<P>;
+  readonly query: z.ZodType<Q> | undefined;
+  readonly body: z.ZodType<B> | undefined;
   readonly status: 200 | 201;
-  readonly reply: z.ZodType;
+  readonly reply: z.ZodType<R>;
   /** `input`: the parsed params, query and body, and the caller. @throws ApiError */
   readonly answer: (context: ApiContext, input: unknown) => Promise<unknown>;
 }
@@ -45,10 +45,11 @@ interface Draft<P, Q, B, R> extends Pick<ApiRoute, 'id' | 'path' | 'summary'> {
   ) => Promise<Immutable<R>>;
 }
 
-export function route<P, Q, B, R>(draft: Draft<P, Q, B, R>): ApiRoute {
+export function route<P, Q, B, R>(draft: Draft<P, Q, B, R>): ApiRoute<P, Q, B, R> {
   const { method = 'GET', params = NO_PARAMS, query, body, answer, ...rest } = draft;
   const { access = method === 'GET' ? 'read' : 'control', status = method === 'POST' ? 201 : 200 } = draft;
-  return { ...rest, method, access, params, query, body, status, answer: answer as ApiRoute['answer'] };
+  const shape = { params: params as z.ZodType<P>, query, body };
+  return { ...rest, ...shape, method, access, status, answer: answer as ApiRoute['answer'] };
 }
 
 const NO_PARAMS = z.strictObject({});

@@ -1,5 +1,10 @@
 import { z } from 'zod';
-import { acknowledgementSchema, pauseSchema, silenceSchema } from '../../core/controls/controls.ts';
+import {
+  acknowledgementSchema,
+  operatorOrderReply,
+  pauseSchema,
+  silenceSchema,
+} from '../../core/controls/controls.ts';
 import { wouldHaveSchema } from '../../core/costs/would-have.ts';
 import { accountRowSchema } from '../../core/lines/account-row.ts';
 import { exchangeLinkSchema } from '../../core/lines/exchange-link.ts';
@@ -172,6 +177,7 @@ export const answerReply = named('Answer', () => ({
   author: z.string(),
   reason: z.string(),
   atMs: timeMs(),
+  order: operatorOrderReply.describe('As it is kept for the next poll.'),
 }));
 
 export const liftedReply = named('Lifted', () => ({
@@ -182,6 +188,24 @@ export const acknowledgedReply = named('Acknowledged', () => ({
   acknowledgements: z
     .array(acknowledgementSchema)
     .describe('In force now; where somebody had acknowledged it before, theirs.'),
+}));
+
+export const processLine = named('Process', () => ({
+  instance: z.string(),
+  host: z.string(),
+  acts: z.boolean().describe('It polls accounts, and acts on them.'),
+  confirmed: z
+    .boolean()
+    .describe('It obeys the same pauses, silences and acknowledgements as the process that answers.'),
+}));
+
+export const processesReply = named('Processes', () => ({
+  reachesAll: z
+    .boolean()
+    .describe('`false`: others may run of which the process that answers does not know.'),
+  processes: z
+    .array(processLine)
+    .describe('Those that were heard of in the last 10 minutes and have not said that they end.'),
 }));
 
 export const errorReply = named('Error', () => ({

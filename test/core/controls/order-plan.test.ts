@@ -5,7 +5,6 @@ import {
   type MeantOrder,
   missingPosition,
   orderObstacles,
-  orderProofOf,
   planLines,
 } from '../../../src/core/controls/order-plan.ts';
 import type { AccountView } from '../../../src/core/view/account-view.ts';
@@ -69,18 +68,6 @@ test('the plan promised a stop in a market without a `markets` entry, where lane
   ]);
 });
 
-test.each<[Partial<MeantOrder>, string]>([
-  [{}, 'a reduce-only sell stop'],
-  [{ flatten: true, urgent: true }, 'two reduce-only sell stops'],
-])(
-  'without a config the plan names no price: the allowance of the market may be another one',
-  (more, what) => {
-    expect(sentBy(order({ ...more, markets: ['BTC_PERP'] }), undefined)).toEqual([
-      `BTC_PERP: ${what}; the price depends on the config of the daemon, and without a \`markets\` entry there nothing is sent`,
-    ]);
-  },
-);
-
 test('an order is placed where the market moves against the position, an urgent one on both sides', () => {
   const dice = new Dice(9);
   for (let index = 0; index < 200; index += 1) {
@@ -132,39 +119,17 @@ describe('obstacles that may keep an order from being carried out', () => {
   } as const;
 
   test.each([
-    ['nothing', {}, 'seal', []],
-    ['daemons have said what they believe', {}, undefined, []],
-    ['no seal', {}, 'password', [/no seal .* a daemon with a key refuses it/]],
-    ['neither seal nor password', {}, 'none', [/No daemon carries this order out/]],
-    ['observe mode', { mode: 'observe' }, 'seal', [/observe mode/]],
-    [
-      'a pause',
-      { pause: { ...pause, accountId: 'desk' } },
-      'seal',
-      [/^The account is paused \(ann: repair\)/],
-    ],
-    ['a pause of all', { pause: { ...pause, accountId: null } }, 'seal', [/^Everything is paused/]],
-    ['never polled', { judgedAtMs: null }, 'seal', [/No daemon has ever polled/]],
-    ['polled a minute ago', { judgedAtMs: NOW_MS - 60_000 }, 'seal', []],
-    ['polled longer ago', { judgedAtMs: NOW_MS - 60_001 }, 'seal', [/The last poll was 1 min ago/]],
-    [
-      'several',
-      { mode: 'observe', judgedAtMs: null },
-      'none',
-      [/No daemon carries/, /observe/, /ever polled/],
-    ],
-  ] as const)('%s', (_what, changes, proof, expected) => {
-    const obstacles = orderObstacles(view(changes), NOW_MS, proof);
+    ['nothing', {}, []],
+    ['observe mode', { mode: 'observe' }, [/observe mode/]],
+    ['a pause', { pause: { ...pause, accountId: 'desk' } }, [/^The account is paused \(ann: repair\)/]],
+    ['a pause of all', { pause: { ...pause, accountId: null } }, [/^Everything is paused/]],
+    ['never polled', { judgedAtMs: null }, [/No daemon has ever polled/]],
+    ['polled a minute ago', { judgedAtMs: NOW_MS - 60_000 }, []],
+    ['polled longer ago', { judgedAtMs: NOW_MS - 60_001 }, [/The last poll was 1 min ago/]],
+    ['several', { mode: 'observe', judgedAtMs: null }, [/observe/, /ever polled/]],
+  ] as const)('%s', (_what, changes, expected) => {
+    const obstacles = orderObstacles(view(changes), NOW_MS);
     expect(obstacles).toHaveLength(expected.length);
     for (const [index, words] of expected.entries()) expect(obstacles[index]).toMatch(words);
-  });
-
-  test.each([
-    [true, true, 'seal'],
-    [true, false, 'seal'],
-    [false, true, 'password'],
-    [false, false, 'none'],
-  ] as const)('with key %s and password %s an order is proven by its %s', (hasKey, isGuarded, proof) => {
-    expect(orderProofOf(hasKey, isGuarded)).toBe(proof);
   });
 });

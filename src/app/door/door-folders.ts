@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto';
+import { lstat, readdir, realpath, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+// Each daemon listens on a socket in a folder that only its own user can enter. So a command on this machine needs no
+// more than the config, and nobody else can connect.
+
+export interface DoorFolders {
+  readonly configFile: string;
+  /** The config's `redis.mirror`. */
+  readonly mirror: string | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** Where systemd lets a service keep what it needs, if the unit says so; commands lack its environment. */
+const OF_THE_SERVICE = ['/var/lib/breakwater/door', '/run/breakwater/door'];
+const OTHERS_MAY = 0o077;
+const OTHERS_WRITE = 0o022;
+const EVERYBODY_WRITES = 0o002;
+const STICKY = 0o1000;
+
+/** Folders for the socket of a daemon; the first that can be used is. */
+export function foldersOf({ mirror, env }: DoorFolders): readonly string[] {
+  const { STATE_DIRECTORY, RUNTIME_DIRECTORY, XDG_RUNTIME_DIR } = env;
+  const parents = [mirror, STATE_DIRECTORY?.split(':')[0], RUNTIME_DIRECTORY?.split(':')[0]];
+  return [
+    ...parents.flatMap((parent = '') => (parent === '' ? [] : path.join(parent, 'door'))),
+    ...(XDG_RUNTIME_DIR ? [path.join(XDG_RUNTIME_DIR, 'breakwater')] : []),
+    path.join(tmpdir(), `breakwater-${process.getuid?.() ?? 'own'}`),
+  ];
+}
+
+/** Begins the names of all sockets of one config. */
+export function markOf(configFile: string): string {
+  return createHash('sha256').update(path.resolve(configFile)).digest('hex').slice(0, 12);
+}
+
+export interface FoundSockets {
+  /** Of processes that act, then of the others. */
+  readonly sockets: readonly string[];
+  /** What was stepped over, each with the reason, for people. */
+  readonly skipped: readonly string[];
+  /** The same for whole folders, which may be no business of this user. */
+  readonly closed: readonly string[];
+}
+
+/** Sockets of daemons with this config that this user may trust. Removes nothing. */
+export async function findSockets(place: DoorFolders): Promise<FoundSockets> {
+  const marks = [place.configFile, await realpath(place.configFile).catch(() => '')].map(markOf);
+  const sockets: string[] = [];
+  const skipped: string[] = [];
+  const closed: string[] = [];
+  for (const folder of new Set([...foldersOf(place), ...OF_THE_SERVICE])) {
+    const fault = await faultOf(folder);
+    if (fault !== undefined) closed.push(fault);
+    const names = fault === undefined ? await readdir(folder).catch(() => []) : [];
+    for (const name of names.filter((one) => marks.some((mark) => one.startsWith(`${mark}-`)))) {
+      const file = path.join(folder, name);
+      const found = await lstat(file).catch(() => undefined);
+      if (found === undefined) continue;
+      if (found.isSocket() && (await isTrusted(found.uid, folder))) sockets.push(file);
+      else skipped.push(`${file} is not used: it is no socket of the daemon's user`);
+    }
+  }
+  const name = (file: string): string => path.basename(file).slice(markOf('').length);
+  return { sockets: sockets.toSorted((a, b) => (name(a) < name(b) ? -1 : 1)), skipped, closed };
+}
+
+/** undefined: only a user whom this one may trust can have put something there, or there is no such folder. */
+async function faultOf(folder: string): Promise<string | undefined> {
+  try {
+    const found = await lstat(folder);
+    const above = (await stat(path.dirname(folder))).mode;
+    const isReplaceable = (above & EVERYBODY_WRITES) !== 0 && (above & STICKY) === 0;
+    const isPrivate = found.isDirectory() && (found.mode & OTHERS_MAY) === 0 && !isReplaceable;
+    if (isPrivate && (await isTrusted(found.uid, folder))) return undefined;
+    return `${folder} is not used: it belongs to another user (${found.uid}), or others can change it`;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return code === 'ENOENT' ? undefined : `${folder} is not used: this user may not look there (${code})`;
+  }
+}
+
+/** Whether it is this user; root trusts whoever root has given the folder of a service to. */
+async function isTrusted(uid: number, folder: string): Promise<boolean> {
+  const own = process.getuid?.();
+  if (own === undefined || uid === own) return true;
+  return own === 0 && path.basename(folder) === 'door' && uid === (await ownerOf(await realpath(folder)));
+}
+
+/** The owner of the topmost folder above that not only root can write to. */
+async function ownerOf(folder: string): Promise<number> {
+  const above = path.dirname(folder);
+  const owner = above === folder ? 0 : await ownerOf(above);
+  if (owner !== 0) return owner;
+  const { uid, mode } = await stat(folder);
+  return (mode & OTHERS_WRITE) === 0 ? uid : NOBODY;
+}
+
+const NOBODY = -1;

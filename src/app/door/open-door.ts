@@ -1,0 +1,236 @@
+import { Agent, request } from 'undici';
+import { z } from 'zod';
+import { acknowledge, answer, LIFTS, putPause, putSilence } from '../../web/api/control-routes.ts';
+import { getOutcome, preview, submit, withdraw } from '../../web/api/order-routes.ts';
+import { getAccount, getOverview, listAccounts, listProcesses, listRows } from '../../web/api/read-routes.ts';
+import type { ApiRoute } from '../../web/api/route.ts';
+import { type PlaceConfig, readForUrl, readPlaceConfig } from '../place-config.ts';
+import { findSockets } from './door-folders.ts';
+
+/** Where a daemon is looked for: at its socket on this machine, or elsewhere by its URL. */
+export interface DoorPlace {
+  /** The config of the daemons. */
+  readonly config?: string;
+  readonly url?: string;
+  /** For the URL; default: the config's. */
+  readonly token?: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** By when everything is to be answered, by `performance.now()`. Default: 5 s for each request. */
+  readonly untilMs?: () => number;
+}
+
+/** What commands ask a daemon. */
+const ROUTES = {
+  overview: getOverview,
+  rows: listRows,
+  account: getAccount,
+  accounts: listAccounts,
+  processes: listProcesses,
+  pause: putPause,
+  silence: putSilence,
+  acknowledge,
+  answer,
+  'lift pause': LIFTS.pause,
+  'lift silence': LIFTS.silence,
+  'lift acknowledgement': LIFTS.acknowledgement,
+  'plan order': preview,
+  order: submit,
+  'order outcome': getOutcome,
+  withdraw,
+} as const;
+
+type Routes = typeof ROUTES;
+
+interface Asked<K extends keyof Routes> {
+  readonly params?: z.output<Routes[K]['params']>;
+  readonly query?: Partial<z.output<NonNullable<Routes[K]['query']>>>;
+  readonly body?: z.output<NonNullable<Routes[K]['body']>>;
+}
+
+/** The API of a running daemon: the one place where something is changed. Rejects with a DoorError. */
+export type Door = Awaited<ReturnType<typeof openDoor>>;
+
+/** `unclear`: the request was sent, and nobody knows whether it was done. `silent`: nothing was sent. */
+export type DoorFailure = 'unreachable' | 'silent' | 'unclear' | 'differs' | 'token' | 'refused';
+
+export class DoorError extends Error {
+  readonly kind: DoorFailure;
+  readonly cure: string;
+  /** The API's own code of a refusal, and its HTTP status. */
+  readonly refusal: { readonly status: number; readonly code: string } | undefined;
+
+  constructor(kind: DoorFailure, message: string, cure: string, refusal?: DoorError['refusal']) {
+    super(message);
+    this.name = 'DoorError';
+    this.kind = kind;
+    this.cure = cure;
+    this.refusal = refusal;
+  }
+}
+
+/** One that hangs is found out within this time. */
+const ALIVE_MS = 1_000;
+const ANSWER_MS = 5_000;
+
+/** Finds the daemon. @throws DoorError; an Error with a `cure`: `config-refused` */
+export async function openDoor(place: DoorPlace) {
+  const { candidates, faults, closed = [], refusal } = await candidatesOf(place);
+  const lives = await Promise.all(candidates.map((one) => lifeOf(one)));
+  const named = (life: Life): Candidate | undefined => candidates.find((_, index) => lives[index] === life);
+  const open = named('alive');
+  if (open !== undefined) return { ...doorAt(open, place), faults };
+  const hung = named('silent');
+  if (hung !== undefined)
+    throw new DoorError('silent', `the daemon at ${hung.base} does not answer`, HUNG_CURE);
+  if (refusal !== undefined) throw refusal;
+  const where =
+    place.url === undefined
+      ? 'no daemon with this config runs that this user can reach'
+      : `no daemon answers at ${place.url}`;
+  throw new DoorError(
+    'unreachable',
+    where,
+    [...faults, ...closed, place.url === undefined ? REACH_CURE : ''].join(' ').trim(),
+  );
+}
+
+const HUNG_CURE =
+  'If it hangs, end its process (SIGTERM, or systemctl stop breakwater): orders at the exchange stay.';
+const REACH_CURE = 'Its own user and root reach it on its machine; elsewhere name it with --url.';
+const UNCLEAR_CURE = 'Nobody knows whether it was done: look with status, then repeat it.';
+const TOKEN_CURE =
+  'On the machine of the daemon its own user needs none. Else name one with --token env:NAME or file:PATH: that of one of web.users with the scope, or web.controlToken.';
+
+interface Candidate {
+  readonly base: string;
+  readonly origin: string;
+  readonly agent: Agent;
+  readonly token?: string | undefined;
+}
+
+/** `refusal`: the config could not be read; the place where it is may still be enough. */
+async function candidatesOf({ config, url, token, env }: DoorPlace): Promise<{
+  readonly candidates: readonly Candidate[];
+  readonly faults: readonly string[];
+  readonly closed?: readonly string[];
+  readonly refusal?: Error;
+}> {
+  if (url !== undefined) {
+    const { web, fault } = readForUrl(token === undefined ? config : undefined, env);
+    const known = token ?? (web?.controlToken ?? web?.token)?.reveal();
+    const candidate = { base: url, origin: url, agent: new Agent({ pipelining: 0 }), token: known };
+    return { candidates: [candidate], faults: fault === undefined ? [] : [fault] };
+  }
+  if (config === undefined) return { candidates: [], faults: [] };
+  const { found, refusal } = readIfPossible(config, env);
+  const { sockets, skipped, closed } = await findSockets({
+    configFile: config,
+    mirror: found.redis?.mirror,
+    env,
+  });
+  const candidates = sockets.map((socketPath) => ({
+    base: socketPath,
+    origin: 'http://localhost',
+    agent: new Agent({ pipelining: 0, connect: { socketPath } }),
+  }));
+  const faults = [
+    ...(found.fault === undefined ? [] : [found.fault]),
+    ...skipped.map((words) => `${words}.`),
+  ];
+  const said = closed.map((words) => `${words}.`);
+  return { candidates, faults, closed: said, ...(refusal === undefined ? {} : { refusal }) };
+}
+
+function readIfPossible(
+  config: string,
+  env: DoorPlace['env'],
+): { readonly found: PlaceConfig; readonly refusal?: Error } {
+  try {
+    return { found: readPlaceConfig(config, env, false) };
+  } catch (error) {
+    return { found: readForUrl(config, env), refusal: error as Error };
+  }
+}
+
+type Life = 'alive' | 'silent' | 'nobody';
+
+/** Nothing is said to a daemon that does not say it is alive. `silent`: it listens, and does not say so. */
+async function lifeOf({ origin, agent }: Candidate): Promise<Life> {
+  try {
+    const signal = AbortSignal.timeout(ALIVE_MS);
+    const { statusCode, body } = await request(`${origin}/healthz`, { dispatcher: agent, signal });
+    return (await body.text()) === 'ok\n' && statusCode === 200 ? 'alive' : 'silent';
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    return /^(ECONNREFUSED|ENOENT|ENOTFOUND|EHOSTUNREACH|ENETUNREACH)$/.test(code) ? 'nobody' : 'silent';
+  }
+}
+
+function doorAt({ base, origin, agent, token }: Candidate, { untilMs }: DoorPlace) {
+  const leftMs = (): number =>
+    Math.max(1, Math.round(untilMs === undefined ? ANSWER_MS : untilMs() - performance.now()));
+  const ask = async <K extends keyof Routes>(
+    what: K,
+    asked: Asked<K> = {},
+  ): Promise<z.output<Routes[K]['reply']>> => {
+    const { method, reply, path: pattern }: ApiRoute = ROUTES[what];
+    const path = pathOf(pattern, asked);
+    const answered = await request(`${origin}${path}`, {
+      method,
+      dispatcher: agent,
+      signal: AbortSignal.timeout(leftMs()),
+      headers: {
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(asked.body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(asked.body === undefined ? {} : { body: JSON.stringify(asked.body) }),
+    })
+      .then(async ({ statusCode, body }) => ({
+        status: statusCode,
+        json: await body.json().catch(() => undefined),
+      }))
+      .catch(() => undefined);
+    if (answered === undefined) {
+      const message = `the daemon at ${base} does not answer any more`;
+      if (method === 'GET') throw new DoorError('silent', message, HUNG_CURE);
+      throw new DoorError('unclear', message, UNCLEAR_CURE);
+    }
+    if (answered.status >= 300) throw refusalOf(base, answered, token !== undefined);
+    const read = reply.safeParse(answered.json);
+    if (read.success) return read.data as z.output<Routes[K]['reply']>;
+    const at = [path, ...(read.error.issues[0]?.path ?? [])].join(' ');
+    const words = `what the daemon at ${base} says cannot be read here (${at})`;
+    throw new DoorError('differs', words, 'Use the breakwater that the daemon runs, or look at its page.');
+  };
+  /** Of the daemon, for people: its URL or socket. */
+  return { base, ask, leftMs };
+}
+
+function pathOf(
+  pattern: string,
+  { params = {}, query }: Pick<Asked<keyof Routes>, 'params' | 'query'>,
+): string {
+  const values = params as Readonly<Record<string, string>>;
+  const path = pattern.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(values[name] ?? ''));
+  if (query === undefined) return path;
+  const search = Object.entries(query).map(([key, value]): [string, string] => [key, String(value)]);
+  return `${path}?${new URLSearchParams(search).toString()}`;
+}
+
+const REFUSAL = z.object({ error: z.object({ code: z.string(), message: z.string() }) });
+
+function refusalOf(
+  base: string,
+  { status, json }: { readonly status: number; readonly json: unknown },
+  hadToken: boolean,
+): DoorError {
+  const { code = '', message = `HTTP ${status}` } = REFUSAL.safeParse(json).data?.error ?? {};
+  if (status === 401) {
+    const why = hadToken ? 'does not know this token: it is wrong, or no longer valid' : 'asks for a token';
+    return new DoorError('token', `the daemon at ${base} ${why}`, TOKEN_CURE);
+  }
+  if (status === 403 || status === 429)
+    return new DoorError('token', `the daemon at ${base} refused: ${message}`, TOKEN_CURE);
+  if (status >= 500) return new DoorError('unclear', message, UNCLEAR_CURE);
+  return new DoorError('refused', message, '', { status, code });
+}
