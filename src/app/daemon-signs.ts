@@ -20,6 +20,7 @@ import type { ClaimParts } from './instance-claim.ts';
 /** Signs are validated: others may have written them. */
 const signSchema = z.object({
   takesOrders: z.boolean(),
+  acts: z.boolean().optional(),
   keyMark: z
     .string()
     .regex(/^[0-9a-f]{16}$/)
@@ -34,8 +35,8 @@ const signSchema = z.object({
 
 /** A daemon that has not renewed its sign for this long has ended, or cannot reach Redis. */
 const LIFE_MS = 5_000;
-/** Its sign stays for this long, unless it ended in order. */
-const KEPT_MS = 600_000;
+/** Its sign stays for this long, unless it ended in order: it may be cut off, and act on. */
+const KEPT_MS = 86_400_000;
 const RENEW_MS = 1_000;
 
 const SAY = `
@@ -104,13 +105,14 @@ export async function showSign(parts: SigningParts): Promise<ShownSign> {
     );
   let callOff: (() => void) | undefined;
   let hasEnded = false;
+  let saying: Promise<void> = Promise.resolve();
   const say = async (): Promise<void> => {
-    if (redis.status === 'ready') {
+    if (redis.status === 'ready' && !hasEnded) {
       const text = JSON.stringify(await sign());
       await redis.eval(SAY, 2, ...keys, instance, text, LIFE_MS, KEPT_MS).catch(() => undefined);
       await learn();
     }
-    if (!hasEnded) callOff = timers.after(RENEW_MS, () => void say());
+    if (!hasEnded) callOff = timers.after(RENEW_MS, () => void (saying = say()));
   };
   await say();
   return {
@@ -134,6 +136,8 @@ export async function showSign(parts: SigningParts): Promise<ShownSign> {
     async end() {
       hasEnded = true;
       callOff?.();
+      // A sign that is written after it was withdrawn would stay.
+      await within(timers, MOST_LOOK_MS, saying, () => undefined);
       if (redis.status === 'ready') await redis.eval(FORGET, 2, ...keys, instance).catch(() => undefined);
     },
   };
@@ -155,7 +159,7 @@ function linesOf(own: NamedSign, known: readonly NamedSign[], isRead: boolean): 
   const obeys = (sign: NamedSign): boolean =>
     own.obeys !== undefined && (sign === own || (isRead && isLive(sign) && sign.obeys === own.obeys));
   return [own, ...meant].map((sign) => {
-    const { instance, host = '?', takesOrders: acts } = sign;
+    const { instance, host = '?', takesOrders, acts = takesOrders } = sign;
     return { instance, host, acts, confirmed: obeys(sign) };
   });
 }

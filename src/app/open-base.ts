@@ -186,6 +186,7 @@ function signing(first: CompiledConfig, roles: readonly string[], isGuarded: () 
   const keyMark = keyMarkOf(first.operators.key?.reveal()) ?? null;
   const { maxSlippage } = first.operators;
   const takesOrders = roles.includes('poll');
+  const acts = takesOrders || roles.includes('act');
   let own: Pick<DaemonSign, 'apiKeys' | 'config'> = {};
   const adopt = ({ accounts, checksum: config }: CompiledConfig): void => {
     const marks = accounts
@@ -195,7 +196,14 @@ function signing(first: CompiledConfig, roles: readonly string[], isGuarded: () 
     own = { apiKeys: marks.toSorted().slice(0, 8), config };
   };
   adopt(first);
-  const sign = (): DaemonSign => ({ takesOrders, keyMark, isGuarded: isGuarded(), maxSlippage, ...own });
+  const sign = (): DaemonSign => ({
+    takesOrders,
+    acts,
+    keyMark,
+    isGuarded: isGuarded(),
+    maxSlippage,
+    ...own,
+  });
   return { sign, adopt };
 }
 

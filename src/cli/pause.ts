@@ -51,6 +51,7 @@ async function pause(io: CliIo, flags: ControlFlags): Promise<void> {
   await withDoor(io, flags, UNDONE, async (door) => {
     const body = { accountId: account ?? null, author, reason, forMs: flags.for ?? null };
     const put = await door.ask('pause', { body });
+    const reach = await sayReach(io, door, 'Those that run GO ON ACTING');
     const views = await viewsOf(door, account).catch(() => []);
     const orders = views.flatMap((view) => view.orders.filter(({ status }) => status === 'open')).length;
     if (orders > 0) {
@@ -59,7 +60,6 @@ async function pause(io: CliIo, flags: ControlFlags): Promise<void> {
         `Orders already at the exchange stay, and can fill: ${orders} (see status --account ID).`,
       );
     }
-    const reach = await sayReach(io, door, 'Those that run GO ON ACTING');
     report(io, { ...put, ...reach }, flags.json === true);
   });
 }

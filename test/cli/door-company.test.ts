@@ -70,6 +70,16 @@ test('every process confirms a command at any of them, and one that has stopped 
   expect(await world.state.controls.list()).toHaveLength(1);
 });
 
+test('a process with the role act alone acts, and is asked for', async () => {
+  const { start, cli } = await openTwo();
+  await start('a', 0, { roles: ['poll'] });
+  await start('b', 1, { roles: ['act'] });
+  await start('c', 2, { roles: ['web'] });
+  const paused = json(await cli('a', 'pause', '--json'))['processes'] as readonly Record<string, unknown>[];
+  const acts = paused.map(({ instance, acts: does }) => `${String(instance).split('-')[0]} ${String(does)}`);
+  expect(acts.toSorted()).toEqual(['i0 true', 'i1 true', 'i2 false']);
+});
+
 test('one cut off from Redis is listed as not confirmed, and the exit code says that it holds in part', async () => {
   const { world, start, envOf, cli, isAlone } = await openTwo();
   const far = await startSlowRedis(world.redisUrl, 0);

@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
-import { chmod, chown, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, readdir, stat, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
+import process from 'node:process';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { EXIT } from '../../src/cli/exit-codes.ts';
 import { makeToken } from '../../src/web/token.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
@@ -195,6 +196,48 @@ test('a daemon that falls silent after it was asked leaves the outcome unknown',
     expectEnd(run, EXIT.unknownOutcome);
     expect(run.stderr).toMatch(/does not answer any more\. Nobody knows whether it was done/);
   }
+});
+
+test('a daemon that cannot read what it was asked for, or whose certificate is not known, is no daemon that hangs', async () => {
+  const { cli } = await openKept();
+  const lost = await listening(({ url }, response) => {
+    if (url === '/healthz') return response.end('ok\n');
+    response.writeHead(503, { 'content-type': 'application/json' });
+    return response.end('{"error":{"code":"stateLost","message":"Redis does not answer"}}');
+  });
+  const read = await cli(['resume', ...BY, '--url', lost]);
+  expectEnd(read, EXIT.unreachable);
+  expect(read.stderr).toContain('nothing was lifted: Redis does not answer');
+  const changed = await cli(['pause', ...BY, '--url', lost]);
+  expectEnd(changed, EXIT.unknownOutcome);
+  // It speaks no TLS: a certificate that is not known fails in the same place.
+  const run = await cli(['pause', ...BY, '--url', lost.replace('http:', 'https:')]);
+  expectEnd(run, EXIT.unreachable);
+  expect(run.stderr).toMatch(/no daemon answers at https:\S+ \(.+\)/);
+  expect(run.stderr).not.toContain('hangs');
+});
+
+test('a neighbour of which the daemon does not know, as it acts on another store, has not confirmed', async () => {
+  const { start, sockets, cli } = await openKept();
+  await start();
+  const [own = ''] = await sockets();
+  const healthy: RequestListener = (_, response) => void response.end('ok\n');
+  await listening(healthy, own.replace(/i0-.*$/, 'i7-ab-1'));
+  const paused = await cli(['pause', ...BY, '--json']);
+  expectEnd(paused, EXIT.inPart);
+  expect(paused.stderr).toMatch(/Not confirmed within 2 s by i7-ab on this machine\. Those that run GO ON/);
+});
+
+test('who takes the folder for temporary files first does not keep commands from their daemon', async () => {
+  const { world } = await openKept();
+  const folder = await mkdtemp(path.join(path.dirname(world.configFile), 'tmp-'));
+  vi.stubEnv('TMPDIR', folder);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  await writeFile(path.join(folder, `breakwater-${process.getuid?.() ?? 'own'}`), 'taken');
+  const env = { ...world.env, RUNTIME_DIRECTORY: '' };
+  await world.start({ roles: ['web'], ordinal: 1, env });
+  expectOk(await world.cli(['pause', ...BY], { env }));
+  expect(await world.state.controls.list()).toHaveLength(1);
 });
 
 test('a token that is wrong, or that may only look, is refused in words, and is never shown', async () => {

@@ -6,7 +6,7 @@ import { StoreLostError } from '../../src/core/ports/state-store.ts';
 import type { DecimalString } from '../../src/core/quantities/decimal.ts';
 import type { NoticeLine } from '../../src/core/view/account-view.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
-import type { State } from '../../src/state/state.ts';
+import { createMemoryState, type State } from '../../src/state/state.ts';
 import { API_ROUTES } from '../../src/web/api/openapi.ts';
 import { errorReply } from '../../src/web/api/schemas.ts';
 import {
@@ -483,6 +483,35 @@ describe('changes', () => {
     expect(answer).toMatchObject({ status: 400 });
     expect(errorReply.safeParse(answer.json).success).toBe(true);
     expect(await state.controls.list()).toEqual([]);
+  });
+
+  test('a lift that took effect, and whose answer was lost, is said to have lifted', async () => {
+    const { controls } = createMemoryState({ clock: systemClock });
+    const { id } = await controls.put({ kind: 'pause', accountId: null, expiresAtMs: null, ...BY });
+    let isLost = false;
+    const lift: typeof controls.lift = async (...what) => {
+      const lifted = await controls.lift(...what);
+      if (isLost) return lifted;
+      isLost = true;
+      throw new Error('Connection is closed.');
+    };
+    const { server } = await start({
+      process: { goesAlone: true },
+      sources: {
+        controls: {
+          lift,
+          put: (draft) => controls.put(draft),
+          list: () => controls.list(),
+          submit: (...order) => controls.submit(...order),
+          answer: (...answer) => controls.answer(...answer),
+        },
+      },
+    });
+    const lifted = await ask(server, `/api/v1/pauses/${id}`, { ...asControl(BY), method: 'DELETE' });
+    expect(expectReply('resume', lifted)).toMatchObject({ lifted: [{ id }] });
+    expect(await controls.list()).toEqual([]);
+    const again = await ask(server, `/api/v1/pauses/${id}`, { ...asControl(BY), method: 'DELETE' });
+    expect(again).toMatchObject({ status: 404 });
   });
 
   test('when the store is lost no success is reported', async () => {

@@ -13,7 +13,7 @@ export interface DoorFolders {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Where systemd lets a service keep what it needs, if the unit says so; commands lack its environment. */
+/** Where systemd lets a service keep what it needs, if the unit says so. */
 const OF_THE_SERVICE = ['/var/lib/breakwater/door', '/run/breakwater/door'];
 const OTHERS_MAY = 0o077;
 const OTHERS_WRITE = 0o022;
@@ -27,13 +27,36 @@ export function foldersOf({ mirror, env }: DoorFolders): readonly string[] {
   return [
     ...parents.flatMap((parent = '') => (parent === '' ? [] : path.join(parent, 'door'))),
     ...(XDG_RUNTIME_DIR ? [path.join(XDG_RUNTIME_DIR, 'breakwater')] : []),
-    path.join(tmpdir(), `breakwater-${process.getuid?.() ?? 'own'}`),
+    temporaryFolder(),
+  ];
+}
+
+/** Another user may have made it first: then the daemon makes one whose name begins so. */
+export function temporaryFolder(): string {
+  return path.join(tmpdir(), `breakwater-${process.getuid?.() ?? 'own'}`);
+}
+
+/** Where daemons of this user, and of root's services, may listen besides: commands may lack the daemon's environment. */
+async function furtherFolders(): Promise<readonly string[]> {
+  const [parent, start] = [path.dirname(temporaryFolder()), `${path.basename(temporaryFolder())}-`];
+  const made = (await readdir(parent).catch(() => [])).filter((name) => name.startsWith(start));
+  const own = process.getuid?.();
+  const users = own === 0 ? await readdir('/run/user').catch(() => []) : [String(own)];
+  return [
+    ...made.map((name) => path.join(parent, name)),
+    ...users.map((user) => path.join('/run/user', user, 'breakwater')),
+    ...OF_THE_SERVICE,
   ];
 }
 
 /** Begins the names of all sockets of one config. */
 export function markOf(configFile: string): string {
   return createHash('sha256').update(path.resolve(configFile)).digest('hex').slice(0, 12);
+}
+
+/** The instance behind a socket, if it acts. */
+export function actorOf(file: string): string | undefined {
+  return /^[\da-f]+-acts-(.+)-\d+$/.exec(path.basename(file))?.[1];
 }
 
 export interface FoundSockets {
@@ -51,7 +74,7 @@ export async function findSockets(place: DoorFolders): Promise<FoundSockets> {
   const sockets: string[] = [];
   const skipped: string[] = [];
   const closed: string[] = [];
-  for (const folder of new Set([...foldersOf(place), ...OF_THE_SERVICE])) {
+  for (const folder of new Set([...foldersOf(place), ...(await furtherFolders())])) {
     const fault = await faultOf(folder);
     if (fault !== undefined) closed.push(fault);
     const names = fault === undefined ? await readdir(folder).catch(() => []) : [];

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
-import { chmod, readdir, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
 import { connect } from 'node:net';
 import path from 'node:path';
 import { makeFolder } from '../../state/mirror/make-folder.ts';
 import { keepOthersOut } from '../../state/mirror/mirror-directory.ts';
-import { type DoorFolders, foldersOf, markOf } from './door-folders.ts';
+import { type DoorFolders, foldersOf, markOf, temporaryFolder } from './door-folders.ts';
 
 export interface DoorSocketOptions {
   readonly folders: DoorFolders;
@@ -37,7 +37,7 @@ export async function openDoorSocket(options: DoorSocketOptions): Promise<DoorSo
       options.onSkipped(new Error(`${words}: ${(error as Error).message}`, { cause: error }));
     }
   }
-  return undefined;
+  return await listenIn(await mkdtemp(`${temporaryFolder()}-`), options).catch(() => undefined);
 }
 
 async function listenIn(

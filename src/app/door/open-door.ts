@@ -5,7 +5,7 @@ import { getOutcome, preview, submit, withdraw } from '../../web/api/order-route
 import { getAccount, getOverview, listAccounts, listProcesses, listRows } from '../../web/api/read-routes.ts';
 import type { ApiRoute } from '../../web/api/route.ts';
 import { type PlaceConfig, readForUrl, readPlaceConfig } from '../place-config.ts';
-import { findSockets } from './door-folders.ts';
+import { actorOf, findSockets } from './door-folders.ts';
 
 /** Where a daemon is looked for: at its socket on this machine, or elsewhere by its URL. */
 export interface DoorPlace {
@@ -76,17 +76,22 @@ const ANSWER_MS = 5_000;
 export async function openDoor(place: DoorPlace) {
   const { candidates, faults, closed = [], refusal } = await candidatesOf(place);
   const lives = await Promise.all(candidates.map((one) => lifeOf(one)));
-  const named = (life: Life): Candidate | undefined => candidates.find((_, index) => lives[index] === life);
+  const named = (life: Life['kind']): Candidate | undefined =>
+    candidates.find((_, index) => lives[index]?.kind === life);
   const open = named('alive');
-  if (open !== undefined) return { ...doorAt(open, place), faults };
+  if (open !== undefined) {
+    const others = candidates.filter((one, index) => one !== open && lives[index]?.kind !== 'nobody');
+    return { ...doorAt(open, place), faults, neighbours: others.flatMap(({ acts }) => acts ?? []) };
+  }
   const hung = named('silent');
   if (hung !== undefined)
     throw new DoorError('silent', `the daemon at ${hung.base} does not answer`, HUNG_CURE);
   if (refusal !== undefined) throw refusal;
+  const [why] = lives.flatMap((life) => (life.kind === 'nobody' ? (life.why ?? []) : []));
   const where =
     place.url === undefined
       ? 'no daemon with this config runs that this user can reach'
-      : `no daemon answers at ${place.url}`;
+      : `no daemon answers at ${place.url}${why === undefined ? '' : ` (${why})`}`;
   throw new DoorError(
     'unreachable',
     where,
@@ -96,7 +101,8 @@ export async function openDoor(place: DoorPlace) {
 
 const HUNG_CURE =
   'If it hangs, end its process (SIGTERM, or systemctl stop breakwater): orders at the exchange stay.';
-const REACH_CURE = 'Its own user and root reach it on its machine; elsewhere name it with --url.';
+const REACH_CURE =
+  'On its machine its own user reaches it, and root where it listens below /run or /var/lib; elsewhere name it with --url.';
 const UNCLEAR_CURE = 'Nobody knows whether it was done: look with status, then repeat it.';
 const TOKEN_CURE =
   'On the machine of the daemon its own user needs none. Else name one with --token env:NAME or file:PATH: that of one of web.users with the scope, or web.controlToken.';
@@ -106,6 +112,8 @@ interface Candidate {
   readonly origin: string;
   readonly agent: Agent;
   readonly token?: string | undefined;
+  /** The process, if it is on this machine and acts. */
+  readonly acts?: string | undefined;
 }
 
 /** `refusal`: the config could not be read; the place where it is may still be enough. */
@@ -132,6 +140,7 @@ async function candidatesOf({ config, url, token, env }: DoorPlace): Promise<{
     base: socketPath,
     origin: 'http://localhost',
     agent: new Agent({ pipelining: 0, connect: { socketPath } }),
+    acts: actorOf(socketPath),
   }));
   const faults = [
     ...(found.fault === undefined ? [] : [found.fault]),
@@ -152,17 +161,19 @@ function readIfPossible(
   }
 }
 
-type Life = 'alive' | 'silent' | 'nobody';
+/** `silent`: it listens, and does not say that it is alive. `nobody`: no daemon can be there; `why`, if known. */
+type Life = { readonly kind: 'alive' | 'silent' } | { readonly kind: 'nobody'; readonly why?: string };
 
-/** Nothing is said to a daemon that does not say it is alive. `silent`: it listens, and does not say so. */
+/** Nothing is said to a daemon that does not say it is alive. */
 async function lifeOf({ origin, agent }: Candidate): Promise<Life> {
   try {
     const signal = AbortSignal.timeout(ALIVE_MS);
     const { statusCode, body } = await request(`${origin}/healthz`, { dispatcher: agent, signal });
-    return (await body.text()) === 'ok\n' && statusCode === 200 ? 'alive' : 'silent';
+    return { kind: (await body.text()) === 'ok\n' && statusCode === 200 ? 'alive' : 'silent' };
   } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException;
-    return /^(ECONNREFUSED|ENOENT|ENOTFOUND|EHOSTUNREACH|ENETUNREACH)$/.test(code) ? 'nobody' : 'silent';
+    const { name, code = '', message } = error as NodeJS.ErrnoException;
+    if (name === 'TimeoutError' || code === 'UND_ERR_SOCKET') return { kind: 'silent' };
+    return /^(ECONNREFUSED|ENOENT)$/.test(code) ? { kind: 'nobody' } : { kind: 'nobody', why: message };
   }
 }
 
@@ -192,10 +203,11 @@ function doorAt({ base, origin, agent, token }: Candidate, { untilMs }: DoorPlac
       .catch(() => undefined);
     if (answered === undefined) {
       const message = `the daemon at ${base} does not answer any more`;
-      if (method === 'GET') throw new DoorError('silent', message, HUNG_CURE);
+      if (method === 'GET' || what === 'plan order') throw new DoorError('silent', message, HUNG_CURE);
       throw new DoorError('unclear', message, UNCLEAR_CURE);
     }
-    if (answered.status >= 300) throw refusalOf(base, answered, token !== undefined);
+    const isHarmless = method === 'GET' || what === 'plan order';
+    if (answered.status >= 300) throw refusalOf(base, answered, token !== undefined, isHarmless);
     const read = reply.safeParse(answered.json);
     if (read.success) return read.data as z.output<Routes[K]['reply']>;
     const at = [path, ...(read.error.issues[0]?.path ?? [])].join(' ');
@@ -223,6 +235,7 @@ function refusalOf(
   base: string,
   { status, json }: { readonly status: number; readonly json: unknown },
   hadToken: boolean,
+  isHarmless: boolean,
 ): DoorError {
   const { code = '', message = `HTTP ${status}` } = REFUSAL.safeParse(json).data?.error ?? {};
   if (status === 401) {
@@ -231,6 +244,7 @@ function refusalOf(
   }
   if (status === 403 || status === 429)
     return new DoorError('token', `the daemon at ${base} refused: ${message}`, TOKEN_CURE);
-  if (status >= 500) return new DoorError('unclear', message, UNCLEAR_CURE);
+  if (status >= 500)
+    return new DoorError(isHarmless ? 'silent' : 'unclear', message, isHarmless ? '' : UNCLEAR_CURE);
   return new DoorError('refused', message, '', { status, code });
 }

@@ -31,7 +31,14 @@ export async function openWeb(
   const onSkipped = (error: unknown): void => telemetry.emit({ kind: 'webError', error });
   const openDoor = async (handler: RequestListener): Promise<DoorSocket | undefined> => {
     const folders = { configFile, mirror, env };
-    const options = { folders, instance, ordinal, acts: roles.includes('poll'), handler, onSkipped };
+    const options = {
+      folders,
+      instance,
+      ordinal,
+      acts: roles.includes('poll') || roles.includes('act'),
+      handler,
+      onSkipped,
+    };
     return await within(systemTimers, DISK_MS, openDoorSocket(options)).catch((error: unknown) => {
       onSkipped(error);
       return undefined;

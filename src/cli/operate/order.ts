@@ -107,7 +107,7 @@ async function outcomeOf(
       if (isDoorError(error)) return undefined;
       throw error;
     });
-    if (found === undefined) return { kind: 'ordered' };
+    if (found === undefined) return { kind: 'waiting', why: 'the daemon does not answer any more' };
     const { kind, why } = found;
     if (kind !== 'waiting' || why !== null) return { kind, ...(why === null ? {} : { why }) };
     if (performance.now() >= untilMs)

@@ -4,6 +4,8 @@ import { slippageFault } from './controls.ts';
 export interface DaemonSign {
   /** Takes operator orders: it has the role `poll`. */
   readonly takesOrders: boolean;
+  /** Sends requests: it has the role `act`, or `poll`, which may start lanes; absent in older versions. */
+  readonly acts?: boolean | undefined;
   /** Identifies its `operators.key` without revealing it; null: it has none. */
   readonly keyMark: string | null;
   /** Its Redis requires a password, as far as the daemon knows. */

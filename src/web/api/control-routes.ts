@@ -146,9 +146,13 @@ const lift = (kind: Control['kind'], id: string, path: string, summary: string) 
     reply: liftedReply,
     async answer({ controls, process }, { params, body: { reason, author }, caller }) {
       const signed = { reason, author: authorOf(caller, author) };
+      let seen: Control | undefined;
       const lifted = await inForce(process, async () => {
         const found = (await controls.list()).find((control) => control.id === params.id);
-        return found?.kind === kind ? await controls.lift({ kind: 'id', id: params.id }, signed) : [];
+        // An attempt that took effect, and whose answer was lost, leaves nothing to lift.
+        if (found === undefined && seen !== undefined) return [seen];
+        seen = found?.kind === kind ? found : undefined;
+        return seen === undefined ? [] : await controls.lift({ kind: 'id', id: params.id }, signed);
       });
       if (lifted.length === 0) throw new ApiError(404, 'notFound', `no such ${kind} is in force`);
       return { lifted };

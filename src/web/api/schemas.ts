@@ -193,7 +193,7 @@ export const acknowledgedReply = named('Acknowledged', () => ({
 export const processLine = named('Process', () => ({
   instance: z.string(),
   host: z.string(),
-  acts: z.boolean().describe('It polls accounts, and acts on them.'),
+  acts: z.boolean().describe('It polls accounts, or acts on them.'),
   confirmed: z
     .boolean()
     .describe('It obeys the same pauses, silences and acknowledgements as the process that answers.'),
@@ -205,7 +205,7 @@ export const processesReply = named('Processes', () => ({
     .describe('`false`: others may run of which the process that answers does not know.'),
   processes: z
     .array(processLine)
-    .describe('Those that were heard of in the last 10 minutes and have not said that they end.'),
+    .describe('Those that were heard of in the last day and have not said that they end.'),
 }));
 
 export const errorReply = named('Error', () => ({
