@@ -2,6 +2,7 @@ import type { ConfigChange } from '../config/compare-configs.ts';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { Deliverer } from '../core/ports/delivery.ts';
 import type { Notifier } from '../core/ports/notifier.ts';
+import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import { within } from '../core/ports/within.ts';
 import { currentConcealer } from '../core/redaction/conceal.ts';
@@ -120,7 +121,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const health = new HealthListener(base, options.healthPort);
     closers.push(() => health.close());
     await health.adopt(config.web);
-    if (options.paused === true) await state.controls.put(STARTED_PAUSED, { keepsEarlier: true });
+    if (options.paused === true) await startPaused(state.controls);
     const running = await runRoles({ base, options, roles, web, health, stress, notices, mark }, config);
     await stress?.adopt(config.stress);
     telemetry.emit({ kind: 'started', roles, accounts, instance });
@@ -129,6 +130,12 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     for (const close of closers.toReversed()) await close();
     throw error;
   }
+}
+
+/** Until somebody resumes: an earlier pause stays if it does not end by itself. */
+async function startPaused(controls: OperatorControls): Promise<void> {
+  const { expiresAtMs } = await controls.put(STARTED_PAUSED, { keepsEarlier: true });
+  if (expiresAtMs !== null) await controls.put(STARTED_PAUSED);
 }
 
 const STARTED_PAUSED = {

@@ -138,7 +138,7 @@ async function start(io: CliIo, flags: Flags): Promise<Daemon> {
     roles: flags.roles,
     ordinal: flags.instance,
     strictRedis: flags.strictRedis === true,
-    paused: flags.paused === true || !['', '0'].includes(io.env['BREAKWATER_PAUSED'] ?? ''),
+    paused: flags.paused === true || !/^(|0|no|off|false)$/i.test(io.env['BREAKWATER_PAUSED'] ?? ''),
     log: logOutput(io, flags),
     ...(flags.port === undefined ? {} : { webPort: flags.port }),
     ...(flags.healthPort === undefined ? {} : { healthPort: flags.healthPort }),

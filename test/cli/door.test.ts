@@ -157,8 +157,13 @@ test('`run --paused` sends nothing until it is resumed, and keeps a pause that e
   expectOk(await cli(['pause', ...BY]));
   const [said] = await world.state.controls.list();
   await first.stop('a restart', 30_000);
-  await start({ paused: true });
+  const second = await start({ paused: true });
   expect(await world.state.controls.list()).toEqual([said]);
+  // One that ends by itself would not hold until somebody resumes.
+  await pauseIn(world, null, { expiresAtMs: Date.now() + 5_000 });
+  await second.stop('another restart', 30_000);
+  await start({ paused: true });
+  expect(await world.state.controls.list()).toMatchObject([{ expiresAtMs: null }]);
   await polls(world, 'long', 2);
   expect(ours(world.simulator, 'long')).toEqual([]);
   expectOk(await cli(['resume', ...BY]));
