@@ -109,7 +109,8 @@ export async function showSign(parts: SigningParts): Promise<ShownSign> {
   const say = async (): Promise<void> => {
     if (redis.status === 'ready' && !hasEnded) {
       const text = JSON.stringify(await sign());
-      await redis.eval(SAY, 2, ...keys, instance, text, LIFE_MS, KEPT_MS).catch(() => undefined);
+      if (!hasEnded)
+        await redis.eval(SAY, 2, ...keys, instance, text, LIFE_MS, KEPT_MS).catch(() => undefined);
       await learn();
     }
     if (!hasEnded) callOff = timers.after(RENEW_MS, () => void (saying = say()));
@@ -175,6 +176,7 @@ function follows(one: NamedSign, before: NamedSign): boolean {
     isLive(one) &&
     one.host === before.host &&
     one.takesOrders === before.takesOrders &&
+    (one.acts ?? one.takesOrders) === (before.acts ?? before.takesOrders) &&
     number === numberBefore
   );
 }

@@ -50,7 +50,7 @@ export function registerRun(program: Command, io: CliIo): void {
     .option('--instance <number>', 'which of several processes this is, 0 to 8, each its own', whole(0, 8), 0)
     .option(
       '--paused',
-      'pause all actions before anything is watched, unless they are; BREAKWATER_PAUSED=1 does the same',
+      'pause all actions before anything is watched, until somebody resumes; BREAKWATER_PAUSED=1 does the same',
     )
     .option('--strict-redis', 'refuse to start when the settings of Redis only give cause for a warning')
     .option(

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { lstatSync } from 'node:fs';
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -38,15 +39,15 @@ export function temporaryFolder(): string {
 
 /** Where daemons of this user, and of root's services, may listen besides: commands may lack the daemon's environment. */
 async function furtherFolders(): Promise<readonly string[]> {
-  const [parent, start] = [path.dirname(temporaryFolder()), `${path.basename(temporaryFolder())}-`];
-  const made = (await readdir(parent).catch(() => [])).filter((name) => name.startsWith(start));
   const own = process.getuid?.();
-  const users = own === 0 ? await readdir('/run/user').catch(() => []) : [String(own)];
-  return [
-    ...made.map((name) => path.join(parent, name)),
-    ...users.map((user) => path.join('/run/user', user, 'breakwater')),
-    ...OF_THE_SERVICE,
-  ];
+  const { dir, base } = path.parse(temporaryFolder());
+  const made = new RegExp(`^${base}-[A-Za-z\\d]{6}$`);
+  const similar = (await readdir(dir).catch(() => [])).filter((name) => made.test(name));
+  // Others may make any number of them.
+  const owned = similar
+    .map((name) => path.join(dir, name))
+    .filter((folder) => lstatSync(folder, { throwIfNoEntry: false })?.uid === own);
+  return [...owned, path.join('/run/user', String(own), 'breakwater'), ...OF_THE_SERVICE];
 }
 
 /** Begins the names of all sockets of one config. */

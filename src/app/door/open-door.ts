@@ -102,7 +102,7 @@ export async function openDoor(place: DoorPlace) {
 const HUNG_CURE =
   'If it hangs, end its process (SIGTERM, or systemctl stop breakwater): orders at the exchange stay.';
 const REACH_CURE =
-  'On its machine its own user reaches it, and root where it listens below /run or /var/lib; elsewhere name it with --url.';
+  'On its machine its own user reaches it, and root if it is a service in /run/breakwater or /var/lib/breakwater; elsewhere name it with --url.';
 const UNCLEAR_CURE = 'Nobody knows whether it was done: look with status, then repeat it.';
 const TOKEN_CURE =
   'On the machine of the daemon its own user needs none. Else name one with --token env:NAME or file:PATH: that of one of web.users with the scope, or web.controlToken.';
@@ -164,6 +164,9 @@ function readIfPossible(
 /** `silent`: it listens, and does not say that it is alive. `nobody`: no daemon can be there; `why`, if known. */
 type Life = { readonly kind: 'alive' | 'silent' } | { readonly kind: 'nobody'; readonly why?: string };
 
+/** Errors of names, routes and certificates: whatever is there, it is not a daemon that hangs. */
+const NO_DAEMON = /CERT|TLS|SSL|EPROTO|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH/;
+
 /** Nothing is said to a daemon that does not say it is alive. */
 async function lifeOf({ origin, agent }: Candidate): Promise<Life> {
   try {
@@ -171,9 +174,9 @@ async function lifeOf({ origin, agent }: Candidate): Promise<Life> {
     const { statusCode, body } = await request(`${origin}/healthz`, { dispatcher: agent, signal });
     return { kind: (await body.text()) === 'ok\n' && statusCode === 200 ? 'alive' : 'silent' };
   } catch (error) {
-    const { name, code = '', message } = error as NodeJS.ErrnoException;
-    if (name === 'TimeoutError' || code === 'UND_ERR_SOCKET') return { kind: 'silent' };
-    return /^(ECONNREFUSED|ENOENT)$/.test(code) ? { kind: 'nobody' } : { kind: 'nobody', why: message };
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    if (/^(ECONNREFUSED|ENOENT)$/.test(code)) return { kind: 'nobody' };
+    return NO_DAEMON.test(code) ? { kind: 'nobody', why: message } : { kind: 'silent' };
   }
 }
 

@@ -107,7 +107,7 @@ async function outcomeOf(
       if (isDoorError(error)) return undefined;
       throw error;
     });
-    if (found === undefined) return { kind: 'waiting', why: 'the daemon does not answer any more' };
+    if (found === undefined) return { kind: 'ordered', why: SILENT };
     const { kind, why } = found;
     if (kind !== 'waiting' || why !== null) return { kind, ...(why === null ? {} : { why }) };
     if (performance.now() >= untilMs)
@@ -123,9 +123,16 @@ interface Reported {
   readonly outcome: Outcome;
 }
 
+const SILENT = 'the daemon does not answer any more: nobody knows whether it is carried out';
+
+function setExitCode(io: CliIo, { kind, why }: Outcome): void {
+  if (kind === 'held' || kind === 'waiting') io.setExitCode(EXIT.held);
+  if (kind === 'ordered' && why !== undefined) io.setExitCode(EXIT.unknownOutcome);
+}
+
 /** @throws CliError if a daemon has refused the order */
 function report(io: CliIo, flags: OrderFlags, { order, key, obstacles, outcome }: Reported): void {
-  if (outcome.kind === 'held' || outcome.kind === 'waiting') io.setExitCode(EXIT.held);
+  setExitCode(io, outcome);
   if (flags.json === true) {
     if (outcome.kind === 'refused') io.setExitCode(EXIT.failed);
     printJson(io, { accountId: flags.account, key, order, obstacles, outcome });
@@ -157,7 +164,7 @@ function outcomeWords({ kind, why }: Outcome, orderId: string): string {
     case 'waiting':
       return `Waiting: ${orderId}. It is in the inbox; ${why}.`;
     default:
-      return `Ordered: ${orderId}. Whether a daemon takes it was not waited for.`;
+      return `Ordered: ${orderId}; ${why ?? 'whether a daemon takes it was not waited for'}.`;
   }
 }
 
@@ -181,14 +188,14 @@ export async function withdrawByHand(io: CliIo, flags: OrderFlags, orderId: stri
     });
     const outcome = await outcomeOf(io, door, flags, order);
     if (outcome.kind === 'refused') throw refusedBy(outcome, orderId);
-    if (outcome.kind === 'waiting') io.setExitCode(EXIT.held);
+    setExitCode(io, outcome);
     if (json === true) printJson(io, { accountId: account, order, isSeen, outcome });
     else printLine(io, withdrawnWords(outcome, orderId, isSeen));
   });
 }
 
 function withdrawnWords({ kind, why: reason }: Outcome, orderId: string, isSeen: boolean): string {
-  const why = kind === 'waiting' ? `; ${reason}` : '';
+  const why = reason === undefined ? '' : `; ${reason}`;
   const isLater = kind === 'waiting' || kind === 'ordered';
   if (!isSeen) {
     const when = isLater ? 'with the next poll of the account' : 'now';

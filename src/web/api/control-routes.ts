@@ -183,7 +183,21 @@ export const answer = route({
     const named = readReference(reference);
     if (named === undefined)
       throw new ApiError(400, 'badRequest', 'reference: must be one such as 4c604367-1');
-    const reply = await inForce(process, () => controls.answer(id, { ...named, decision, author, reason }));
+    let isRepeated = false;
+    const reply = await inForce(process, () => {
+      const answered = controls.answer(id, { ...named, decision, author, reason });
+      return answered.catch((error: unknown) => {
+        isRepeated = true;
+        throw error;
+      });
+    });
+    // An attempt that took effect, and whose answer was lost, answers before the next one.
+    if (isRepeated && reply.kind === 'answered' && reply.author === author && reply.decision === decision)
+      throw new ApiError(
+        503,
+        'stateLost',
+        'Redis was lost meanwhile: it was probably done. Look at the account',
+      );
     if (reply.kind === 'taken') {
       const { order } = reply;
       return { reference, decision, author, reason, atMs: order.atMs, order };
