@@ -206,8 +206,8 @@ export const REMOVED_GUARDS: readonly RemovedGuard[] = [
       },
       {
         file: 'core/orders/client-order-id.ts',
-        text: '    identity.generation,\n  ];',
-        instead: '    identity.generation,\n    performance.now(),\n  ];',
+        text: 'const numbers = [episode, stage, attempt, generation];',
+        instead: 'const numbers = [episode, stage, attempt, generation, performance.now()];',
       },
     ],
     seed: 2_000_043,

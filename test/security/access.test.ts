@@ -165,6 +165,8 @@ describe('the routes', () => {
       'DELETE /api/v1/acknowledgements/:id',
       'DELETE /api/v1/pauses/:id',
       'DELETE /api/v1/silences/:id',
+      'GET /api/v1/processes',
+      'HEAD /api/v1/processes',
       'POST /api/v1/accounts/:id/answers',
       'POST /api/v1/acknowledgements',
       'POST /api/v1/pauses',
