@@ -61,7 +61,8 @@ export async function openDemo(options: DemoOptions) {
     const witness = new Witness();
     const daemon = await startDaemon({
       configFile,
-      env: secretsOf(simulator),
+      // Its door is removed with the folder.
+      env: { ...secretsOf(simulator), RUNTIME_DIRECTORY: folder },
       roles: ['poll', 'act', 'notify'],
       telemetry: [witness],
     });
