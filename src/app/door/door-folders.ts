@@ -37,7 +37,7 @@ export function temporaryFolder(): string {
   return path.join(tmpdir(), `breakwater-${process.getuid?.() ?? 'own'}`);
 }
 
-/** Where daemons of this user, and of root's services, may listen besides: commands may lack the daemon's environment. */
+/** More folders to search: a command may not have the environment that the daemon has. */
 async function furtherFolders(): Promise<readonly string[]> {
   const own = process.getuid?.();
   const { dir, base } = path.parse(temporaryFolder());
@@ -61,7 +61,7 @@ export function actorOf(file: string): string | undefined {
 }
 
 export interface FoundSockets {
-  /** Of processes that act, then of the others. */
+  /** Processes that act come first. */
   readonly sockets: readonly string[];
   /** What was stepped over, each with the reason, for people. */
   readonly skipped: readonly string[];
@@ -91,7 +91,7 @@ export async function findSockets(place: DoorFolders): Promise<FoundSockets> {
   return { sockets: sockets.toSorted((a, b) => (name(a) < name(b) ? -1 : 1)), skipped, closed };
 }
 
-/** undefined: only a user whom this one may trust can have put something there, or there is no such folder. */
+/** Why a folder is not used. undefined: only a trusted user can write there, or there is no such folder. */
 async function faultOf(folder: string): Promise<string | undefined> {
   try {
     const found = await lstat(folder);
@@ -106,7 +106,7 @@ async function faultOf(folder: string): Promise<string | undefined> {
   }
 }
 
-/** Whether it is this user; root trusts whoever root has given the folder of a service to. */
+/** True for this user. Root also trusts the user of a service, to whom root gave the folder. */
 async function isTrusted(uid: number, folder: string): Promise<boolean> {
   const own = process.getuid?.();
   if (own === undefined || uid === own) return true;

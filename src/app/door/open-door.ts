@@ -167,7 +167,7 @@ type Life = { readonly kind: 'alive' | 'silent' } | { readonly kind: 'nobody'; r
 /** Errors of names, routes and certificates: whatever is there, it is not a daemon that hangs. */
 const NO_DAEMON = /CERT|TLS|SSL|EPROTO|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH/;
 
-/** Nothing is said to a daemon that does not say it is alive. */
+/** Asks only whether it is alive: a request goes to a daemon that has said so. */
 async function lifeOf({ origin, agent }: Candidate): Promise<Life> {
   try {
     const signal = AbortSignal.timeout(ALIVE_MS);
@@ -217,7 +217,7 @@ function doorAt({ base, origin, agent, token }: Candidate, { untilMs }: DoorPlac
     const words = `what the daemon at ${base} says cannot be read here (${at})`;
     throw new DoorError('differs', words, 'Use the breakwater that the daemon runs, or look at its page.');
   };
-  /** Of the daemon, for people: its URL or socket. */
+  /** The daemon's URL or socket, for messages. */
   return { base, ask, leftMs };
 }
 

@@ -112,7 +112,7 @@ function failureOf(error: DoorError, { undone, nobody = '', again }: Undone): Cl
       exitCode: EXIT_OF[kind] ?? EXIT.failed,
     });
   }
-  // What is wrong with the request itself is said like a wrong option.
+  // A wrong request gets the same exit code as a wrong option.
   if (refusal.status === 400 || refusal.status === 404) return new UsageError(sentence(message));
   const code = refusal.code.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
   return new CliError(code, `not done: ${sentence(message)}`, { cause: error });
@@ -157,7 +157,7 @@ export async function sayReach(io: CliIo, door: Door, others: string): Promise<R
     throw error;
   });
   const { processes = [], reachesAll = false } = found ?? {};
-  // One on this machine may act on another store, or without any, and be unknown to the one that was asked.
+  // The daemon that was asked does not know of a neighbour that acts on another store, or without one.
   const strangers = door.neighbours.filter((one) => !processes.some(({ instance }) => instance === one));
   const missing = [
     ...processes.filter(({ acts, confirmed }) => acts && !confirmed).map(nameOf),
