@@ -41,8 +41,9 @@ export function temporaryFolder(): string {
 async function furtherFolders(): Promise<readonly string[]> {
   const own = process.getuid?.();
   const { dir, base } = path.parse(temporaryFolder());
-  const made = new RegExp(`^${base}-[A-Za-z\\d]{6}$`);
-  const similar = (await readdir(dir).catch(() => [])).filter((name) => made.test(name));
+  const isMade = (name: string): boolean =>
+    name.startsWith(`${base}-`) && /^[A-Za-z\d]{6}$/.test(name.slice(base.length + 1));
+  const similar = (await readdir(dir).catch(() => [])).filter(isMade);
   // Others may make any number of them.
   const owned = similar
     .map((name) => path.join(dir, name))

@@ -1,4 +1,4 @@
-import { Agent, request } from 'undici';
+import { Agent } from 'undici';
 import { z } from 'zod';
 import { acknowledge, answer, LIFTS, putPause, putSilence } from '../../web/api/control-routes.ts';
 import { getOutcome, preview, submit, withdraw } from '../../web/api/order-routes.ts';
@@ -171,7 +171,7 @@ const NO_DAEMON = /CERT|TLS|SSL|EPROTO|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNRE
 async function lifeOf({ origin, agent }: Candidate): Promise<Life> {
   try {
     const signal = AbortSignal.timeout(ALIVE_MS);
-    const { statusCode, body } = await request(`${origin}/healthz`, { dispatcher: agent, signal });
+    const { statusCode, body } = await agent.request({ origin, path: '/healthz', method: 'GET', signal });
     return { kind: (await body.text()) === 'ok\n' && statusCode === 200 ? 'alive' : 'silent' };
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException;
@@ -189,16 +189,18 @@ function doorAt({ base, origin, agent, token }: Candidate, { untilMs }: DoorPlac
   ): Promise<z.output<Routes[K]['reply']>> => {
     const { method, reply, path: pattern }: ApiRoute = ROUTES[what];
     const path = pathOf(pattern, asked);
-    const answered = await request(`${origin}${path}`, {
-      method,
-      dispatcher: agent,
-      signal: AbortSignal.timeout(leftMs()),
-      headers: {
-        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-        ...(asked.body === undefined ? {} : { 'content-type': 'application/json' }),
-      },
-      ...(asked.body === undefined ? {} : { body: JSON.stringify(asked.body) }),
-    })
+    const answered = await agent
+      .request({
+        origin,
+        path,
+        method,
+        signal: AbortSignal.timeout(leftMs()),
+        headers: {
+          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+          ...(asked.body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
+        ...(asked.body === undefined ? {} : { body: JSON.stringify(asked.body) }),
+      })
       .then(async ({ statusCode, body }) => ({
         status: statusCode,
         json: await body.json().catch(() => undefined),
