@@ -222,16 +222,23 @@ test('a daemon that cannot read what it was asked for, or whose certificate is n
   expect(run.stderr).not.toContain('hangs');
 });
 
-test('a neighbour of which the daemon does not know, as it acts on another store, has not confirmed', async () => {
-  const { start, sockets, cli } = await openKept();
-  await start();
-  const [own = ''] = await sockets();
-  const healthy: RequestListener = (_, response) => void response.end('ok\n');
-  await listening(healthy, own.replace(/i0-.*$/, 'i7-ab-1'));
-  const paused = await cli(['pause', ...BY, '--json']);
-  expectEnd(paused, EXIT.inPart);
-  expect(paused.stderr).toMatch(/Not confirmed within 2 s by i7-ab on this machine\. Those that run GO ON/);
-});
+const NEIGHBOURS: readonly (readonly [string, RequestListener])[] = [
+  ['lives', (_, response) => void response.end('ok\n')],
+  ['closes every connection', ({ socket }) => void socket.destroy()],
+];
+
+test.each(NEIGHBOURS)(
+  'a neighbour that acts on another store and %s has not confirmed',
+  async (_does, answers) => {
+    const { start, sockets, cli } = await openKept();
+    await start();
+    const [own = ''] = await sockets();
+    await listening(answers, own.replace(/i0-.*$/, 'i7-ab-1'));
+    const paused = await cli(['pause', ...BY, '--json']);
+    expectEnd(paused, EXIT.inPart);
+    expect(paused.stderr).toMatch(/Not confirmed within 2 s by i7-ab on this machine\. Those that run GO ON/);
+  },
+);
 
 test('who takes the folder for temporary files first does not keep commands from their daemon', async () => {
   const { world } = await openKept();

@@ -514,6 +514,30 @@ describe('changes', () => {
     expect(again).toMatchObject({ status: 404 });
   });
 
+  test("an answer that took effect, and whose reply was lost, is not called somebody else's", async () => {
+    const { controls } = createMemoryState({ clock: systemClock });
+    let tries = 0;
+    const { server } = await start({
+      process: { goesAlone: true },
+      sources: {
+        controls: {
+          lift: (...what) => controls.lift(...what),
+          put: (draft) => controls.put(draft),
+          list: () => controls.list(),
+          submit: (...order) => controls.submit(...order),
+          answer: async (_id, { author, decision }) => {
+            tries += 1;
+            if (tries === 1) throw new Error('Connection is closed.');
+            return { kind: 'answered', author, decision, atMs: 1 };
+          },
+        },
+      },
+    });
+    const body = { reference: '4c604367-1', decision: 'approve', ...BY };
+    const answered = await ask(server, '/api/v1/accounts/desk-1/answers', asControl(body));
+    expect([tries, answered.status, answered.json]).toMatchObject([2, 503, { error: { code: 'stateLost' } }]);
+  });
+
   test('when the store is lost no success is reported', async () => {
     const { server } = await start({
       sources: {
