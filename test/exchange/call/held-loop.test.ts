@@ -12,7 +12,7 @@ import { CREDIT_LINE, decimalText, openClient, POSITION, SPOT_ORDER, STOP, TRANS
 
 /** Longest turn of the event loop for one reply on a usual core: from its last byte until the client has judged it. */
 const MOST_HELD_MS = 50;
-/** As the machine is shared, one try within the bound is enough. The time is that of the loop's own thread. */
+/** One try within the bound is enough, as collecting garbage falls into some. The time is that of the loop's own thread. */
 const TRIES = 10;
 
 let flight: Dispatcher.DispatchHandler | undefined;
@@ -62,12 +62,16 @@ async function heldBy(call: Call, reply: Reply): Promise<[number, string]> {
   return [(user + system) / 1000, 'error' in ended ? ended.error.name : ended.kind];
 }
 
-async function leastHeld(call: Call, reply: Reply, mostMs: number): Promise<[number, string]> {
+/** The time of the best try, as on a usual core: each is measured against the core's speed right before and after it. */
+async function leastHeld(call: Call, reply: Reply): Promise<[number, string]> {
   let best = Infinity;
   let became = '';
-  for (let round = 0; round < TRIES && best > mostMs; round += 1) {
+  let slowBefore = slowness();
+  for (let round = 0; round < TRIES && best > MOST_HELD_MS; round += 1) {
     const [heldMs, name] = await heldBy(call, reply);
-    best = Math.min(best, heldMs);
+    const slowAfter = slowness();
+    best = Math.min(best, heldMs / Math.max(slowBefore, slowAfter));
+    slowBefore = slowAfter;
     became = name;
   }
   return [best, became];
@@ -172,10 +176,10 @@ describe.each(CALLS)('%s', (id, record, call) => {
   const bounds = REPLY_BOUNDS[id];
 
   test('the worst that passes its bounds holds the loop for 50 ms at most, as it is and compressed', async () => {
-    const mostMs = MOST_HELD_MS * slowness();
+    let mostMs = MOST_HELD_MS * slowness();
     const found: { heldMs: number; what: string; became: string; reply: Reply }[] = [];
     const measure = async (what: string, reply: Reply) => {
-      const [heldMs, became] = await leastHeld(call, reply, mostMs);
+      const [heldMs, became] = await leastHeld(call, reply);
       found.push({ heldMs, what, became, reply });
     };
     for (const [what, { text, status = 200 }] of Object.entries(worstOf(record, bounds))) {
@@ -185,7 +189,9 @@ describe.each(CALLS)('%s', (id, record, call) => {
       const body = gzipSync(reply.body, { level: 1 });
       await measure(`${what}, compressed`, { ...reply, body, encoding: 'gzip' });
     }
-    const tooLong = found.filter(({ heldMs }) => heldMs > mostMs);
+    // Another program may have begun to slow the core after the first measure of it.
+    mostMs = Math.max(mostMs, MOST_HELD_MS * slowness());
+    const tooLong = found.filter(({ heldMs }) => heldMs > MOST_HELD_MS);
     expect(tooLong.map(({ what, heldMs, became }) => [what, heldMs, became])).toEqual([]);
     // Most are not refused for their size: the work after that is measured.
     expect(found.filter(({ became }) => became !== 'replyTooLarge').length).toBeGreaterThan(7);
