@@ -33,12 +33,16 @@ export type Parsed<T> =
  * Reads a reply that was parsed the fast way. If it is not fully accepted, it may only have lost digits (decimals sent
  * as JSON numbers, ids beyond 2^53), so it is read once more from its text with every digit.
  */
-export function readReply<T>(text: string, value: unknown, read: (value: unknown) => Parsed<T>): Parsed<T> {
-  const parsed = read(value);
+export function readReply<T>(text: string, value: unknown, read: Read<T>): Parsed<T> {
+  const parsed = read(value, 'until in doubt');
   if (parsed.ok && !hasSetAside(parsed.value) && !mayLackDigits(parsed.flaws ?? [])) return parsed;
   const exact = parseJsonKeepingDigits(text);
-  return exact === undefined ? parsed : read(exact.value);
+  return read(exact === undefined ? value : exact.value);
 }
+
+/** `until in doubt`: may stop at the first fault for which the reply is read again, as both readings block the loop. */
+type Read<T> = (value: unknown, extent?: Extent) => Parsed<T>;
+type Extent = 'until in doubt' | 'whole';
 
 const mayLackDigits = (flaws: readonly SetAsideRecord[]): boolean =>
   flaws.length >= MAX_ISSUES || flaws.some(({ got }) => got === 'number');
@@ -64,6 +68,7 @@ interface RecordsAt {
   readonly at?: string;
   /** Whether an item is not one of the records, so that it is neither read nor set aside. */
   readonly passOver?: (item: Fields) => boolean;
+  readonly extent: Extent;
 }
 
 type Issues = readonly { readonly path: readonly PropertyKey[]; readonly message: string }[];
@@ -87,13 +92,14 @@ function readRecord<T>(
 function readRecords<T>(
   items: readonly unknown[],
   reader: z.ZodType<T>,
-  { at = '', passOver }: RecordsAt = {},
+  { at = '', passOver, extent }: RecordsAt,
 ) {
   const records: T[] = [];
   const aside = new SetAside();
   const flawed = new SetAside();
   for (let index = 0; index < items.length; index += 1) {
     const item = items[index];
+    if (extent !== 'whole' && (aside.count > 0 || flawed.count >= MAX_ISSUES)) break;
     const place = () => `${at}[${index}]`;
     if (!isObject(item)) {
       // Skips the schema, which would slowly report every field.
@@ -162,7 +168,7 @@ export function readLastPrices(value: unknown): Parsed<LastPrices> {
 }
 
 /** Specification 4.3; an empty list may come as `[]` or `{}`. */
-export function readPositions(value: unknown): Parsed<PositionList> {
+export function readPositions(value: unknown, extent: Extent = 'whole'): Parsed<PositionList> {
   if (isEmptyObject(value)) return ok(NO_RECORDS);
   const items = listIn(value);
   if (items === undefined) return invalid('', 'an array of positions', value);
@@ -172,7 +178,7 @@ export function readPositions(value: unknown): Parsed<PositionList> {
     if (opening !== undefined) notOpenYet.push(opening);
     return opening !== undefined || isClosedPosition(item);
   };
-  const { list, ...flaws } = readRecords(items, positionReader, { passOver });
+  const { list, ...flaws } = readRecords(items, positionReader, { passOver, extent });
   const records = withDoubtfulSides(list.records, items);
   return {
     ok: true,
@@ -245,11 +251,14 @@ function isClosedPosition({ amount, positionId, market }: Fields): boolean {
 }
 
 /** Specification 4.6b: one object, an array of them, or nothing at all. */
-export function readCreditLines(value: unknown): Parsed<RecordList<CreditLineRecord>> {
+export function readCreditLines(
+  value: unknown,
+  extent: Extent = 'whole',
+): Parsed<RecordList<CreditLineRecord>> {
   if (value === null || isEmptyObject(value)) return ok(NO_RECORDS);
   const items = listIn(value) ?? (isObject(value) ? [value] : undefined);
   if (items === undefined) return invalid('', 'a credit line or an array of them', value);
-  const { list, ...flaws } = readRecords(items, creditLineReader);
+  const { list, ...flaws } = readRecords(items, creditLineReader, { extent });
   return { ok: true, value: list, ...flaws };
 }
 
@@ -285,7 +294,7 @@ export interface Page<T> extends RecordList<T> {
 }
 
 /** Specification 4.2. */
-export function readTransferPage(value: unknown): Parsed<Page<TransferRecord>> {
+export function readTransferPage(value: unknown, extent: Extent = 'whole'): Parsed<Page<TransferRecord>> {
   if (isEmptyObject(value) || (Array.isArray(value) && value.length === 0)) {
     return ok({ ...NO_RECORDS, received: 0, longest: 0, total: 0 });
   }
@@ -301,6 +310,7 @@ export function readTransferPage(value: unknown): Parsed<Page<TransferRecord>> {
   const total = asCount(value['total']);
   const { list, ...flaws } = readRecords(Array.isArray(items) ? items : [], transferReader, {
     at: '.records',
+    extent,
   });
   const received = Array.isArray(items) ? items.length : 0;
   const page = { ...list, received, longest: received, ...(total === undefined ? {} : { total }) };
@@ -308,7 +318,7 @@ export function readTransferPage(value: unknown): Parsed<Page<TransferRecord>> {
 }
 
 /** Specification 4.5: keyed by market; an empty history may come as `[]` or `{}`. */
-export function readSpotOrderPage(value: unknown): Parsed<Page<SpotOrderRecord>> {
+export function readSpotOrderPage(value: unknown, extent: Extent = 'whole'): Parsed<Page<SpotOrderRecord>> {
   if (Array.isArray(value) && value.length === 0) {
     return ok({ ...NO_RECORDS, received: 0, longest: 0 });
   }
@@ -321,7 +331,7 @@ export function readSpotOrderPage(value: unknown): Parsed<Page<SpotOrderRecord>>
   for (const [market, items] of Object.entries(value)) {
     if (market === '' || market.length > 100) return invalid('', 'names of markets as keys', market);
     if (!Array.isArray(items)) return invalid(`.${pathKey(market)}`, 'an array of orders', items);
-    const { list, flaws = [] } = readRecords(items, spotOrderReader, { at: `.${pathKey(market)}` });
+    const { list, flaws = [] } = readRecords(items, spotOrderReader, { at: `.${pathKey(market)}`, extent });
     for (const record of list.records) records.push({ market, ...record });
     aside.addAll(list);
     for (const flaw of flaws) flawed.add(() => flaw);

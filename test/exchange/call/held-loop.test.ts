@@ -109,7 +109,7 @@ type Bounds = (typeof REPLY_BOUNDS)[EndpointId];
 function badRecords(record: object, { bytes, members, values }: Bounds): string {
   const each = Object.keys(record).length + 6;
   const count = Math.min(members, Math.floor(values / each));
-  const room = Math.max(1, Math.floor(bytes / count) - JSON.stringify(record).length - 60);
+  const room = Math.max(1, Math.floor(bytes / count) - JSON.stringify(record).length - 90);
   const bad = { ...record, amount: 'x'.repeat(room), positionId: 1.5, createdAt: 'x', method: 9.5 };
   return Array.from({ length: count }, () => JSON.stringify(bad)).join(',');
 }
