@@ -12,6 +12,7 @@ import { withLeft } from './absence.ts';
 import { actedOnByAnother, changeOrder, isSameId, mayHideOrders, unsure } from './doubtful.ts';
 import { about, type LaneScene } from './lane-change.ts';
 import type { LaneState, PlaceStep, RetryKind } from './lane-state.ts';
+import { roundTripOf } from './market-read.ts';
 import type { OwnOrder } from './own-order.ts';
 
 export function aboutOrder(order: OwnOrder) {
@@ -174,7 +175,11 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
   const unsent = { ...ahead, ...(reason === 'noRoom' ? roomTaken(order, nowMs) : { orderRefusedMs: nowMs }) };
   // The market may also have passed the price, so the next price is taken from a new read.
   const taught = taughtByPrice(unsent, order, { reason, isGivenUp: retry === undefined }, settings);
-  if (retry !== undefined) return { ...learn(taught, retry.learned), readAfterMs: nowMs };
+  if (retry !== undefined) {
+    // Nothing was placed, and the wider gap covers the move: a slow read would only let the market run on.
+    const isReread = reason !== 'activationPassed' || !readsSlowly(state);
+    return { ...learn(taught, retry.learned), readAfterMs: isReread ? nowMs : state.readAfterMs };
+  }
   const known = reason === 'marketClosed' ? suspectStops(unsent, reason, audit) : unsent;
   const failed =
     passing || order.trial === true
@@ -190,6 +195,11 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
     retryAtMs: { ...retryAtMs, cancel: Math.max(retryAtMs.cancel, retryAtMs[kind] ?? 0) },
   };
 }
+
+const SLOW_READ_MS = 1_000;
+
+const readsSlowly = (state: LaneState): boolean =>
+  state.read !== null && roundTripOf(state, state.read) > SLOW_READ_MS;
 
 /** Explains the refusal of a duplicate: the exchange refuses it because the order was accepted before. */
 function duplicateWords({ behindCancel, mayHaveVanished }: OwnOrder, { message }: ExchangeError): string {

@@ -22,8 +22,12 @@ import type { SetScene } from './want.ts';
 const HORIZONS_MS = [3_000, 20_000];
 const SHORT_HORIZON_MS = [3_000];
 export const MARKS_KEPT_MS = 20_000;
+/** After a time without reads, the last mark before it is kept for this long. */
+export const LAST_MARK_KEPT_MS = 120_000;
 /** Marks closer in time than this show a single step rather than a speed. */
 const LEAST_SPAN_MS = 1_000;
+/** A move that nobody saw may have begun late: it counts as having taken no longer than this. */
+const MOST_SPAN_MS = MARKS_KEPT_MS;
 
 /** Adverse move per millisecond, a fraction of the mark: the largest over the horizons, 0 if unknown. */
 function adverseSpeed(
@@ -39,7 +43,8 @@ function adverseSpeed(
     if (since === undefined) return 0;
     const change = (newest.mark - since.mark) / newest.mark;
     const adverse = direction === 'long' ? -change : change;
-    return Math.max(0, adverse) / Math.max(newest.atMs - since.atMs, LEAST_SPAN_MS);
+    const spanMs = Math.min(Math.max(newest.atMs - since.atMs, LEAST_SPAN_MS), MOST_SPAN_MS);
+    return Math.max(0, adverse) / spanMs;
   });
   return Math.max(...speeds);
 }

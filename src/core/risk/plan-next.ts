@@ -34,14 +34,11 @@ export function planNext(found: Evaluated, leastIntervalMs: number): NextDue {
   const bounds = { calmMs, alertMs, leastIntervalMs };
   const urgent = findUrgent(rules, account, positions, slots);
   if (urgent?.isPressing === true) return nextDue(bounds, urgent);
-  const nearest = soonest(
-    rules,
-    account,
-    { positions, creditLines },
-    calmDueMs(account, rules.settings.cadence),
-  );
-  const due = urgent ?? nearest;
-  const isNear = nearest.reason === 'nearThreshold' && nearest.inMs <= alertMs;
+  const near = nearestThreshold(rules, account, { positions, creditLines });
+  const calm: NextDue = { inMs: calmDueMs(account, rules.settings.cadence), reason: 'calm' };
+  const due = urgent ?? (near !== undefined && near.inMs < calm.inMs ? near : calm);
+  // Also where another source is overdue: that alone would be calm.
+  const isNear = near !== undefined && near.inMs <= alertMs;
   return nextDue(bounds, isNear ? { ...due, isPressing: true } : due);
 }
 
@@ -91,13 +88,13 @@ function isCovered({ account, position }: PositionSubject): boolean {
   return cover.kind === 'value' && cover.value === 'ok';
 }
 
-function soonest(
+/** When the first threshold may be reached; undefined: none can be. */
+function nearestThreshold(
   rules: CompiledRules,
   account: AccountQuantities,
   { positions, creditLines }: Pick<Subjects, 'positions' | 'creditLines'>,
-  calmInMs: number,
-): NextDue {
-  let due: NextDue = { inMs: calmInMs, reason: 'calm' };
+): NextDue | undefined {
+  let due: NextDue | undefined;
   // Counted from when the figures were requested: the next request is due by then.
   const consider = (
     source: 'positions' | 'creditLine',
@@ -107,7 +104,7 @@ function soonest(
   ): void => {
     if (levels === undefined) return;
     const inMs = levels.safeIntervalMs(motion) - (account.ageMs(source) ?? 0);
-    if (inMs < due.inMs) due = { inMs, reason: 'nearThreshold', subject };
+    if (due === undefined || inMs < due.inMs) due = { inMs, reason: 'nearThreshold', subject };
   };
   for (const { key, of } of positions.subjects) {
     consider('positions', key, priceLevels(of.position, rules.position.thresholds, of.motion), of.motion);

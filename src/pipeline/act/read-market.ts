@@ -28,14 +28,15 @@ function lastPricesOf({ lastPrices }: PositionList): Pick<ReadObservation, 'last
   return lastPrices === undefined ? {} : { lastPrices };
 }
 
-/** Reads the positions of a lane's market; null: the read failed. */
+/** Reads the positions of a lane's market; null: the read failed, or was given up. */
 export async function readMarket(
   { clock, telemetry, time, memory, turns }: PipelineContext,
   account: WatchedAccount,
   market: string,
+  signal: AbortSignal,
 ): Promise<MarketRecords | null> {
   const startedMs = clock.monotonicMs();
-  const outcome = await account.exchange.openPositions({ market }, { priority: 'protective' });
+  const outcome = await account.exchange.openPositions({ market }, { priority: 'protective', signal });
   const about = { kind: 'step', accountId: account.id, market, step: 'readPositions' } as const;
   const durationMs = clock.monotonicMs() - startedMs;
   if (outcome.kind === 'failed') {

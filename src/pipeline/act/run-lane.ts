@@ -176,12 +176,15 @@ function written<T>(view: SessionView, { state, events }: LaneChange, value: T):
   return { commit: { lanes: new Map([[state.market, state]]) }, events, isSame, value };
 }
 
-type Records = Promise<MarketRecords | null>;
+interface Reading {
+  readonly records: Promise<MarketRecords | null>;
+  readonly giveUp: () => void;
+}
 type SentStep = Exclude<RequestStep, ReadStep>;
 type Answered = Extract<StepResult, { readonly outcome: unknown }>;
 
-/** `records`: result of a read that is already under way. */
-type NextStep = Planned & { readonly records?: Records | undefined };
+/** `reading`: a read that is already under way. */
+type NextStep = Planned & { readonly reading?: Reading | undefined };
 
 /**
  * Records the previous result and decides the next step in one commit, so that neither is ever stored without the
@@ -191,25 +194,26 @@ async function nextStep(run: MarketRun, before: Before, finished?: RequestStep):
   const { session, market } = run;
   const about = { accountId: session.account.id, market };
   pass('step.beginning', about);
-  let records: Records | undefined;
+  let reading: Reading | undefined;
   const ahead = ({ step }: Planned): void => {
     if (step?.kind === 'place' || step?.kind === 'cancelAll') {
       session.account.prefetch(step.kind === 'place' ? 'reduceOnlyStop' : 'cancelAll');
       void session.cover();
-    } else if (step?.kind === 'readPositions') records ??= startRead(run);
+    } else if (step?.kind === 'readPositions') reading ??= startRead(run);
   };
   // The controls that the gate used may have changed since: the commit holds only if they have not.
   const next = await session.change((view) => {
-    const plan = {
-      ...planOf(run.context, { accountId: session.account.id, market }),
-      endOf: (lane: LaneState) => endOf(run, lane),
-    };
-    const change = planStep(view, market, before, plan);
+    const change = planStep(view, market, before, planWithin(run));
     return { ...change, meanwhile: () => ahead(change.value) };
   }, true);
   if (finished !== undefined) pass('step.finished', { ...about, step: finished.kind });
   if (next.step !== null) pass('step.begun', { ...about, step: next.step.kind });
-  return { ...next, records };
+  return { ...next, reading };
+}
+
+function planWithin(run: MarketRun): Plan {
+  const lane = { accountId: run.session.account.id, market: run.market };
+  return { ...planOf(run.context, lane), endOf: (state) => endOf(run, state) };
 }
 
 /** Whether a run ends here: between two steps, never within a change that can be completed. */
@@ -326,25 +330,52 @@ async function send(
   return result;
 }
 
-function startRead({ context, session, market }: MarketRun): Records {
+function startRead({ context, session, market }: MarketRun): Reading {
   pass('lane.reading', { accountId: session.account.id, market });
-  const records = readMarket(context, session.account, market);
+  const givenUp = new AbortController();
+  const records = readMarket(context, session.account, market, givenUp.signal);
   // Avoids an unhandled rejection if nobody awaits it.
   records.catch(() => undefined);
-  return records;
+  return { records, giveUp: () => givenUp.abort() };
 }
 
 /** A read changes nothing at the exchange, so it is not written ahead; its result is recorded with its end. */
 async function readStep(
   run: MarketRun,
   step: ReadStep,
-  { startedMs, records: underWay = startRead(run) }: Extract<NextStep, { readonly step: Step }>,
+  { startedMs, reading = startRead(run) }: Extract<NextStep, { readonly step: Step }>,
 ): Promise<Before> {
-  const records = await underWay;
+  const records = await firstRead(run, reading);
+  if (records === 'elsewhere') return asStored;
   pass('lane.read', { accountId: run.session.account.id, market: run.market });
   return (lane, view) => {
     const begun = lane.inProgress === null ? { ...lane, inProgress: { step, startedMs } } : lane;
     const observation = records === null ? null : records.observationFor(view.stored.documents);
     return finish(begun, { kind: 'readPositions', observation }, view.context.settings, view.nowMs);
   };
+}
+
+/**
+ * The records of a read. `elsewhere`: it was given up, as a poll has meanwhile brought what the lane needs. A read that
+ * is refused again and again must not hold up a lane whose account other reads show.
+ */
+async function firstRead(run: MarketRun, { records, giveUp }: Reading) {
+  const { context, session, market } = run;
+  for (;;) {
+    const over = new AbortController();
+    const pause = context.clock.sleep(WAIT_PIECE_MS, over.signal).then(() => 'under way' as const);
+    const first = await Promise.race([records, pause.catch(() => 'under way' as const)]);
+    over.abort();
+    if (first !== 'under way') return first;
+    session.refresh();
+    const { value } = planStep(
+      viewOf(context, session.account, await session.load()),
+      market,
+      asStored,
+      planWithin(run),
+    );
+    if (value.step?.kind === 'readPositions') continue;
+    giveUp();
+    return 'elsewhere' as const;
+  }
 }

@@ -231,7 +231,7 @@ async function judge(
   const settled = await commitDecision(context, account, { ...found, loaded: { ...loaded, stored } }, tick);
   if (settled === undefined) return;
   const { decided, committed, left } = settled;
-  memory.take(account.id, observation.kept, decided.evaluation.nextDue.isPressing === true);
+  memory.take(account.id, observation.kept, decided.evaluation.nextDue);
   telemetry.emit({
     kind: 'evaluated',
     accountId: account.id,

@@ -1,6 +1,7 @@
 import type { SourceName } from '../../core/fields/field-catalogue.ts';
 import type { PositionList } from '../../core/ports/exchange.ts';
 import { elapsedMs, type Instant, type SourceReading } from '../../core/quantities/snapshot.ts';
+import type { NextDue } from '../../core/risk/cadence.ts';
 import type { ReadFailure } from '../../core/view/stored-figures.ts';
 import { Falls } from './falls.ts';
 import { SamePositions } from './same-positions.ts';
@@ -105,11 +106,14 @@ export class ReadMemory {
     return account !== undefined && account.kept[source] !== account.taken[source];
   }
 
-  /** Notes the readings behind a commit. `isPressing`: by them, an order may have to leave by the next poll. */
-  take(accountId: string, readings: Readonly<Kept>, isPressing: boolean): void {
+  /**
+   * Notes the readings behind a commit. They press if by them an order may have to leave by the next poll; an account
+   * that pressed when it was last seen goes on to.
+   */
+  take(accountId: string, readings: Readonly<Kept>, { reason, isPressing }: NextDue): void {
     const account = this.#of(accountId);
     account.taken = readings;
-    account.isPressing = isPressing;
+    account.isPressing = isPressing === true || (reason === 'blind' && account.isPressing);
   }
 
   isPressing(accountId: string): boolean {

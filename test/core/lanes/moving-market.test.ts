@@ -46,6 +46,35 @@ test('in a falling market the activation lies lower by the fall expected until t
   expect(Number(slow.place().request.activationPrice)).toBeCloseTo(994.8, 0);
 });
 
+test('after a time without reads a first order took no account of how far the market may run', () => {
+  const activationAfter = (gapMs: number): number => {
+    const driver = new Driver().read(at({}));
+    driver.state = { ...driver.state, roundTripMs: 1_000 };
+    driver.later(gapMs).read(at({ mark: '980' }));
+    driver.ask(action(half));
+    return Number(driver.place().request.activationPrice);
+  };
+  // The 2 % may have been lost within 20 s: 0.1 % a second, as if seen before 20 s.
+  expect(activationAfter(60_000)).toBe(activationAfter(20_000));
+  // What was seen long ago says nothing about the present.
+  expect(activationAfter(150_000) - activationAfter(60_000)).toBeCloseTo(1, 0);
+});
+
+test('after a refusal as passed the next price waited for a slow read, and the market ran on', () => {
+  const refusedWith = (roundTripMs: number) => {
+    const driver = new Driver().read(at({}));
+    driver.state = { ...driver.state, roundTripMs };
+    const first = driver.ask(action(half)).next();
+    const asked = first.kind === 'place' ? Number(first.request.activationPrice) : Number.NaN;
+    driver.refuse({ name: 'validationFailed', fields: { activation_price: ['has been passed already'] } });
+    return { asked, next: driver.next() };
+  };
+  expect(refusedWith(100).next.kind).toBe('readPositions');
+  const { asked, next } = refusedWith(2_000);
+  expect(next).toMatchObject({ kind: 'place' });
+  expect(next.kind === 'place' && Number(next.request.activationPrice)).toBeLessThan(asked - 5);
+});
+
 test('the age of a read includes its possible lag', () => {
   const activationWith = (readLagMs: number): number => {
     const driver = new Driver({ readLagMs }).read(at({}));

@@ -311,6 +311,14 @@ describe('next due', () => {
     });
   });
 
+  test('a position near a threshold did not press while the credit line was overdue as well', () => {
+    const near = position({ unrealizedPnl: d('-37.50') });
+    const told = (creditLineMs: number) =>
+      snapshot({ positions: read(list([near])), creditLine: read(list([]), creditLineMs) });
+    expect(due([], told(0))).toMatchObject({ reason: 'nearThreshold', isPressing: true });
+    expect(due([], told(10_000))).toMatchObject({ isPressing: true });
+  });
+
   test('the request budget stretches the interval', () => {
     const options = { leastIntervalMs: 4_000 };
     expect(due([], withPositions(position({ unrealizedPnl: d('-37.99') })), options)).toMatchObject({

@@ -200,6 +200,29 @@ test('a job whose lane is already done reads once and holds nothing', async () =
   expect(requests()).toHaveLength(before);
 });
 
+test('a lane whose own read was refused again and again did not see what polls read meanwhile', async () => {
+  const { simulator, context, seen, poll } = await openFired();
+  const account = context.accounts.get('long');
+  if (account === undefined) throw new Error('no account');
+  let asked = 0;
+  let givenUp = 0;
+  const unanswered: typeof account.exchange.openPositions = (_query, { signal } = {}) =>
+    new Promise((resolve) => {
+      asked += 1;
+      signal?.addEventListener('abort', () => {
+        givenUp += 1;
+        resolve({ kind: 'failed', error: { name: 'aborted' } } as never);
+      });
+    });
+  const deaf = { ...account, exchange: { ...account.exchange, openPositions: unanswered } };
+  const run = runLane({ ...context, accounts: { get: () => deaf, inBucket: () => [] } }, LANE, NEVER, seen);
+  await eventually(() => asked > 0, 'the lane reads');
+  await poll();
+  await run;
+  expect(simulator.ledger({ accountId: 'long', kinds: ['order_placed'] })).toHaveLength(1);
+  expect([asked, givenUp]).toEqual([1, 1]);
+});
+
 test('a pause between the poll and its lane keeps the lane from sending anything', async () => {
   const { world, context, seen, requests } = await openFired('  nonce: increasing');
   await world.state.controls.put({

@@ -58,3 +58,13 @@ test('of reads that overtook one another, the last one sent counts', async () =>
   expect(memory.recall(ACCOUNT).positions).toEqual(sentAt(2_000));
   expect(memory.underWay(ACCOUNT, 'positions')).toEqual([]);
 });
+
+test('an account that was near a threshold counted as calm once it could not be read', () => {
+  const memory = new ReadMemory();
+  memory.take('near', {}, { inMs: 0, reason: 'nearThreshold', isPressing: true });
+  memory.take('calm', {}, { inMs: 10_000, reason: 'calm' });
+  for (const accountId of ['near', 'calm']) memory.take(accountId, {}, { inMs: 0, reason: 'blind' });
+  expect([memory.isPressing('near'), memory.isPressing('calm')]).toEqual([true, false]);
+  memory.take('near', {}, { inMs: 10_000, reason: 'calm' });
+  expect(memory.isPressing('near')).toBe(false);
+});
