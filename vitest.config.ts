@@ -33,6 +33,8 @@ const FIRST = [
   'world/equivalence',
   'docs/first-hour',
   'fuzz/fuzz',
+  'world/any-reply',
+  'field/slow/slow',
   'daemon/without-redis',
   'faults/real',
   'grafana/panels',

@@ -5,6 +5,7 @@ import type { WorldSpec } from '../../src/world/spec.ts';
 import { auditTrailOf } from '../faults/audit-trail.ts';
 import { Dice } from '../support/dice.ts';
 import { isOurs } from '../support/own-orders.ts';
+import { sliceOf } from '../support/slice.ts';
 import { alterReplies } from './altered-replies.ts';
 import { longAccount } from './long-account.ts';
 
@@ -208,14 +209,15 @@ async function play(seed: number): Promise<{ readonly braked: number; readonly m
 const ONLY = process.env['SEED'];
 
 describe('whatever is answered, a stream of requests that changes nothing is a dozen sets', () => {
-  const chunks = ONLY === undefined ? Array.from({ length: 30 }, (_, chunk) => chunk * 10) : [Number(ONLY)];
+  const all = Array.from({ length: 30 }, (_, chunk) => chunk * 10);
+  const chunks = ONLY === undefined ? sliceOf(all, 3, 'tens of seeds') : [Number(ONLY)];
   let braked = 0;
   test.each(chunks)('ten seeds from %i', async (from) => {
     const seeds = ONLY === undefined ? Array.from({ length: 10 }, (_, index) => from + index) : [from];
     for (const seed of seeds) braked += (await play(seed)).braked;
   });
   test.runIf(ONLY === undefined)('and many of these streams do reach the brake', () => {
-    expect(braked).toBeGreaterThan(50);
+    expect(braked).toBeGreaterThan(1.5 * chunks.length);
   });
 });
 
