@@ -221,7 +221,7 @@ export const renderStressReport = lazy(
 /** Opens the shared state for an operator. */
 export const openOperations = lazy(async () => (await import('./app/operations.ts')).openOperations);
 
-export const openDesk = lazy(async () => (await import('./app/daemon-desk.ts')).openDesk);
+export const askDaemon = lazy(async () => (await import('./app/daemon-desk.ts')).askDaemon);
 
 /** Opens the API of a running daemon, through which everything is changed. */
 export const openDoor = lazy(async () => (await import('./app/door/open-door.ts')).openDoor);

@@ -80,6 +80,8 @@ export interface ShownSign {
   readonly processes: (withinMs: number) => Promise<readonly ProcessLine[]>;
   /** What the daemons that run will do with an operator order made here. */
   readonly expected: (slippageSteps: readonly number[]) => Expectation;
+  /** Number of processes that run and poll, as far as is known here. */
+  readonly polling: () => number;
   readonly end: () => Promise<void>;
 }
 
@@ -103,6 +105,7 @@ export async function showSign(parts: SigningParts): Promise<ShownSign> {
       },
       () => false,
     );
+  const others = () => known.filter((one) => one.instance !== instance && isLive(one));
   let callOff: (() => void) | undefined;
   let hasEnded = false;
   let saying: Promise<void> = Promise.resolve();
@@ -130,10 +133,9 @@ export async function showSign(parts: SigningParts): Promise<ShownSign> {
       }
     },
     expected(slippageSteps) {
-      const own = parts.sign();
-      const others = known.filter((one) => one.instance !== instance && isLive(one));
-      return expectationOf(own, others, slippageSteps);
+      return expectationOf(parts.sign(), others(), slippageSteps);
     },
+    polling: () => [parts.sign(), ...others()].filter(({ takesOrders }) => takesOrders).length,
     async end() {
       hasEnded = true;
       callOff?.();

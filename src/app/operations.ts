@@ -1,24 +1,22 @@
 import type { CompiledAccount, CompiledConfig } from '../config/compiled-config.ts';
 import { Secret } from '../config/secret.ts';
 import type { Digest, Period } from '../core/digest/digest.ts';
-import { processTroubles } from '../core/lines/process-troubles.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import { type OperatorTrust, TRUSTING } from '../core/ports/operator-trust.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
-import { within } from '../core/ports/within.ts';
 import { moneyOf } from '../core/quantities/units.ts';
 import { compileRules } from '../core/rules/compiled-rules.ts';
 import { modeOf } from '../core/rules/rule-parts.ts';
 import type { AccountView } from '../core/view/account-view.ts';
+import { storyOf } from '../core/view/story.ts';
 import { viewAccount } from '../core/view/view-account.ts';
-import { systemClock, systemTimers } from '../exchange/system-clock.ts';
+import { systemClock } from '../exchange/system-clock.ts';
 import { pausedQueues } from '../queues/redis-sanity.ts';
 import { createOperatorTrust } from '../state/controls/operator-seal.ts';
 import { createRedisHeldStore } from '../state/held/held-store.ts';
 import { createRedisState, type State } from '../state/state.ts';
 import { connectRedisOnce } from './connect-redis-once.ts';
 import { readSigns } from './daemon-signs.ts';
-import type { DoorPlace } from './door/open-door.ts';
 import { countHeld } from './held-notices.ts';
 import { type PlaceConfig, problem, readConfig, readPlaceConfig } from './place-config.ts';
 import { QuietSource } from './quiet-source.ts';
@@ -30,8 +28,6 @@ export interface OperationsPlace {
   readonly redisUrl?: string;
   /** Default: the config's, else `breakwater`. */
   readonly redisPrefix?: string;
-  /** The daemon to ask while Redis does not answer. Default: at the config's address. */
-  readonly daemonUrl?: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -78,16 +74,11 @@ export async function openOperations(place: OperationsPlace) {
     /** All accounts over a period; absent without a config. */
     digest: config === undefined ? undefined : gatherer(config, state),
     /** Queues that somebody has paused as a whole: their jobs stand still. */
-    pausedQueues: () => pausedQueues(redis, prefix),
+    pausedQueues: (): Promise<readonly string[]> => pausedQueues(redis, prefix),
     /** Number of running daemons that poll. */
     watchers: async () => (await readSigns(redis, prefix)).filter(({ takesOrders }) => takesOrders).length,
-    /** Failures that the daemon on this machine reports; none if no daemon answers, or it does not say. */
-    async troubles() {
-      if (place.config === undefined) return [];
-      const { openDoor } = await import('./door/open-door.ts');
-      const asked = openDoor(doorOf(place)).then((door) => door.ask('overview'));
-      return await within(systemTimers, TROUBLES_MS, asked).then(processTroubles, () => []);
-    },
+    /** Failures that a daemon reports: none says so here. */
+    troubles: async (): Promise<readonly string[]> => [],
     /** null: they are off and no notice waits, or there is no config here. */
     async quietHours() {
       if (config === undefined) return null;
@@ -97,8 +88,8 @@ export async function openOperations(place: OperationsPlace) {
     },
     /** One account as everybody sees it; of an account that is not in the config, only what is stored. */
     view: (accountId: string) => viewOf(state.store, config, accountId),
-    /** The newest audit records of an account, as far as available. */
-    records: (accountId: string, count: number) => state.audit.tail(accountId, count),
+    /** What the newest audit records of an account say, newest first. */
+    story: async (accountId: string, count: number) => storyOf(await state.audit.tail(accountId, count), {}),
     async wasWatched(accountId: string) {
       const { load } = await state.store.read(accountId);
       return load.kind === 'refused' || load.account.version > 0;
@@ -109,8 +100,6 @@ export async function openOperations(place: OperationsPlace) {
     },
   };
 }
-
-const TROUBLES_MS = 2_000;
 
 /** undefined: there is no config, or only a broken one that names no accounts. */
 export function idsOf({ accountIds, config }: PlaceConfig): readonly string[] | undefined {
@@ -126,10 +115,6 @@ export function knownAccount({ id, settings, rules }: CompiledAccount) {
     calmMs: settings.cadence.calmMs,
     moneyOf: (market: string) => moneyOf(market, settings),
   };
-}
-
-export function doorOf({ config, daemonUrl: url, env }: OperationsPlace): DoorPlace {
-  return { env, ...(config === undefined ? {} : { config }), ...(url === undefined ? {} : { url }) };
 }
 
 /** Loads the digest's code on first use. */

@@ -6,7 +6,10 @@ import { withExamples } from './help.ts';
 import type { CliIo } from './io.ts';
 import { withHelpCommand } from './named-command.ts';
 
-/** `breakwater audit`: why the daemons did what they did, and proof that nobody changed the records since. */
+/**
+ * `breakwater audit`: why the daemons did what they did, and proof that nobody changed the records since. It always reads
+ * what is stored: hashes and seals prove nothing of what a daemon says, and its API hides addresses and memos.
+ */
 export function registerAudit(program: Command, io: CliIo): void {
   const audit = program
     .command('audit')

@@ -33,7 +33,11 @@ export function createOverview(
   const queues = kept(QUEUES_MS, sources.nowMs, () => inTime(sources.process.queues()));
   const health = kept(HEALTH_MS, sources.nowMs, () => inTime(sources.process.readiness()));
   const quietHours = kept(QUEUES_MS, sources.nowMs, () => inTime(sources.process.quietHours()));
-  const controls = kept(0, sources.nowMs, () => inTime(sources.controls.list()));
+  const controls = kept(0, sources.nowMs, async () => {
+    const refusedControls: string[] = [];
+    const inForce = await inTime(sources.controls.list((words) => refusedControls.push(words)));
+    return { inForce, refusedControls };
+  });
   return {
     async now() {
       const { process, deposits } = sources;
@@ -44,7 +48,7 @@ export function createOverview(
         health().catch(() => UNKNOWN_READINESS),
         controls().catch(() => undefined),
       ]);
-      const inForce = listed ?? controlsOf(accounts);
+      const { inForce = controlsOf(accounts), refusedControls = [] } = listed ?? {};
       const degraded = process.degraded();
       const offers = sources.views.ids().some((id) => deposits.offer(id) !== undefined);
       return {
@@ -59,6 +63,7 @@ export function createOverview(
         pauses: inForce.flatMap((one) => (one.kind === 'pause' ? [one] : [])),
         silences: inForce.flatMap((one) => (one.kind === 'silence' ? [one] : [])),
         acknowledgements: inForce.flatMap((one) => (one.kind === 'acknowledgement' ? [one] : [])),
+        refusedControls,
         health: found,
         degraded,
         reachesAll: process.reachesAll(),
@@ -67,6 +72,7 @@ export function createOverview(
         exchange: exchangeLinkOf(accounts),
         oldestJudgedAtMs: oldestOf(accounts),
         queues: lines,
+        polling: process.polling(),
         may: { control: can('control'), operate: can('operate'), topUp: can('operate') && offers },
       };
     },

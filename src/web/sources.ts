@@ -56,6 +56,8 @@ export interface ProcessSource {
   /** Which processes obey what this one does; resolves when all do, or after `withinMs`. */
   readonly processes: (withinMs: number) => Promise<readonly ProcessLine[]>;
   readonly queues: () => Promise<readonly QueueLine[]>;
+  /** Number of processes that run and poll. */
+  readonly polling: () => number;
   /** Null if quiet hours are off and nothing waits. */
   readonly quietHours: () => Promise<QuietHoursLine | null>;
 }

@@ -53,9 +53,12 @@ export async function openOperatorWorld(
 }
 
 /** The shared state as another process sees it. */
-export function openState({ redisUrl, prefix }: Pick<DaemonWorld, 'redisUrl' | 'prefix'>): State {
+export function openState(
+  { redisUrl, prefix }: Pick<DaemonWorld, 'redisUrl' | 'prefix'>,
+  key = OPERATORS_KEY,
+): State {
   const redis = new Redis(redisUrl, { maxRetriesPerRequest: 1 });
-  const operators = createOperatorTrust({ key: () => OPERATORS_KEY, isGuarded: false });
+  const operators = createOperatorTrust({ key: () => key, isGuarded: false });
   const state = createRedisState({ redis, prefix, clock: systemClock, operators, timeoutMs: 60_000 });
   closeAfterTest(async () => {
     state.close();

@@ -47,6 +47,7 @@ function shown(accounts: readonly StatusAccount[], columns?: number): readonly s
     place(columns),
     {
       atMs: Date.now(),
+      stored: null,
       controls: [],
       refusedControls: [],
       watchers: 1,
@@ -126,6 +127,7 @@ test('a file gets every line in full, unless COLUMNS bounds it', () => {
   expect(shown(many(2, FIRING)).filter((line) => /below 5 %, for \d+ s/.test(line))).toHaveLength(2);
   const report = {
     atMs: Date.now(),
+    stored: null,
     controls: [],
     watchers: 1,
     refusedControls: [],

@@ -5,8 +5,9 @@ import { bucketOf } from '../../src/core/ports/state-store.ts';
 import { bucketKeys } from '../../src/state/account/keys.ts';
 import { ACCOUNTS } from '../contract/support/world.ts';
 import { d, polls } from '../daemon/scene.ts';
+import { eventually } from '../daemon/world.ts';
 import { runCommandLine } from '../support/cli.ts';
-import { expectOk, json, openOperatorWorld, pauseIn } from './operator.ts';
+import { expectOk, json, openOperatorWorld, openState, pauseIn } from './operator.ts';
 
 const CLOSE = `  - id: close
     on: position
@@ -102,6 +103,42 @@ test('shows positions, rules with their reason, intents, outcomes and pauses as 
   expect(world.simulator.requestLog()).toHaveLength(before);
 });
 
+test('says the same by a daemon as from what is stored, and says first that it is stored', async () => {
+  const world = await openOperatorWorld({
+    accounts: { long: { rules: ['close'] }, hedged: { rules: [] } },
+    rules: CLOSE,
+  });
+  await pauseIn({ state: openState(world, 'another-key-of-at-least-32-characters') }, 'hedged');
+  await pauseIn(world, 'long');
+  const daemon = await world.start();
+  await polls(world, 'long', 3);
+  const byRedis = ['--redis', world.redisUrl, '--redis-prefix', world.prefix];
+  const asked = await world.cli(['status', '--json']);
+  const [said, stored] = [json(asked), json(await world.cli(['status', '--json', ...byRedis]))];
+  expect([asked.stderr, said['stored'], stored['stored']]).toEqual(['', null, expect.any(String)]);
+  const comparable = ({ accounts, ...report }: Record<string, unknown>) => {
+    const [account = {}] = accounts as Accounts;
+    return {
+      ...report,
+      atMs: 0,
+      stored: null,
+      events: account['events'],
+      fields: Object.keys(account).toSorted(),
+    };
+  };
+  expect(comparable(said)).toEqual(comparable(stored));
+  expect(said).toMatchObject({
+    watchers: 1,
+    controls: [{ author: 'ann' }],
+    refusedControls: [expect.stringContaining('key')],
+  });
+  await daemon.stop('seen enough', 30_000);
+  const left = await world.cli(['status', '--account', 'long']);
+  expect(left.stderr).toMatch(/^This is what is stored: no daemon with this config runs that this user can/);
+  expect(left.stdout).toContain('(paused): ');
+  expect(json(await world.cli(['status', '--json']))['stored']).toMatch(/^no daemon with this config runs/);
+});
+
 test('reports a paused queue while no daemon runs that would resume it', async () => {
   const world = await openOperatorWorld();
   const daemon = await world.start({ roles: ['web'] });
@@ -114,7 +151,7 @@ test('reports a paused queue while no daemon runs that would resume it', async (
   expect(metrics).toMatch(/^breakwater_queue_paused\{queue="poll"\} 1$/m);
   expect(metrics).toMatch(/^breakwater_queue_paused\{queue="act"\} 0$/m);
   await poll.resume();
-  expect((await world.cli(['status'])).stdout).not.toContain('paused');
+  await eventually(async () => !(await world.cli(['status'])).stdout.includes('paused'), 'the queue goes on');
 });
 
 test('names an account whose stored state is from a newer program, and fails', async () => {

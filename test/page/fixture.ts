@@ -276,6 +276,7 @@ export function overview(changed: Partial<PageOverview> = {}): PageOverview {
     pauses: [],
     silences: [],
     acknowledgements: [],
+    refusedControls: [],
     health: {
       ready: true,
       checks: [
@@ -290,6 +291,7 @@ export function overview(changed: Partial<PageOverview> = {}): PageOverview {
     queues: [
       { queue: 'poll', waiting: 0, active: 1, delayed: 4, failed: 0, oldestMs: null, isPaused: false },
     ],
+    polling: 1,
     exchange: { ok: true, words: 'it answers' },
     oldestJudgedAtMs: atMs - 2_000,
     may: { control: true, operate: true, topUp: true },

@@ -180,6 +180,7 @@ describe('a listener', () => {
           degraded: () => [],
           reachesAll: () => true,
           goesAlone: false,
+          polling: () => 0,
           processes: async () => [],
           quietHours: async () => null,
           queues: () => never,

@@ -141,6 +141,7 @@ export async function startFixture({
       degraded: () => ['notify'],
       reachesAll: () => true,
       goesAlone: false,
+      polling: () => 1,
       processes: async () => [{ instance: 'i0-test', host: 'here', acts: true, confirmed: true }],
       quietHours: async () => ({ untilMs: 1_769_842_800_000, held: 3, words: 'quiet hours' }),
       queues: async () => [

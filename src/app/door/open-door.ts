@@ -2,7 +2,14 @@ import { Agent } from 'undici';
 import { z } from 'zod';
 import { acknowledge, answer, LIFTS, putPause, putSilence } from '../../web/api/control-routes.ts';
 import { getOutcome, preview, submit, withdraw } from '../../web/api/order-routes.ts';
-import { getAccount, getOverview, listAccounts, listProcesses, listRows } from '../../web/api/read-routes.ts';
+import {
+  getAccount,
+  getOverview,
+  getStory,
+  listAccounts,
+  listProcesses,
+  listRows,
+} from '../../web/api/read-routes.ts';
 import type { ApiRoute } from '../../web/api/route.ts';
 import { type PlaceConfig, readForUrl, readPlaceConfig } from '../place-config.ts';
 import { actorOf, findSockets } from './door-folders.ts';
@@ -25,6 +32,7 @@ const ROUTES = {
   rows: listRows,
   account: getAccount,
   accounts: listAccounts,
+  story: getStory,
   processes: listProcesses,
   pause: putPause,
   silence: putSilence,
@@ -71,6 +79,8 @@ export class DoorError extends Error {
 /** One that hangs is found out within this time. */
 const ALIVE_MS = 1_000;
 const ANSWER_MS = 5_000;
+/** Of the requests of one command, which asks about each account. */
+const AT_ONCE = 8;
 
 /** Finds the daemon. @throws DoorError; an Error with a `cure`: `config-refused` */
 export async function openDoor(place: DoorPlace) {
@@ -126,7 +136,12 @@ async function candidatesOf({ config, url, token, env }: DoorPlace): Promise<{
   if (url !== undefined) {
     const { web, fault } = readForUrl(token === undefined ? config : undefined, env);
     const known = token ?? (web?.controlToken ?? web?.token)?.reveal();
-    const candidate = { base: url, origin: url, agent: new Agent({ pipelining: 0 }), token: known };
+    const candidate = {
+      base: url,
+      origin: url,
+      agent: new Agent({ pipelining: 0, connections: AT_ONCE }),
+      token: known,
+    };
     return { candidates: [candidate], faults: fault === undefined ? [] : [fault] };
   }
   if (config === undefined) return { candidates: [], faults: [] };
@@ -139,7 +154,7 @@ async function candidatesOf({ config, url, token, env }: DoorPlace): Promise<{
   const candidates = sockets.map((socketPath) => ({
     base: socketPath,
     origin: 'http://localhost',
-    agent: new Agent({ pipelining: 0, connect: { socketPath } }),
+    agent: new Agent({ pipelining: 0, connections: AT_ONCE, connect: { socketPath } }),
     acts: actorOf(socketPath),
   }));
   const faults = [

@@ -65,6 +65,7 @@ export function webContent(base: Base, stress: StressSchedule | undefined): WebC
         degraded: () => process.metrics.degraded(),
         goesAlone: state.standby !== undefined,
         processes: base.processes,
+        polling: base.polling,
         reachesAll: () => !isAlone() || state.standby?.hasCompany !== true,
         quietHours: () => base.quiet.now(),
         queues: async () =>

@@ -4,7 +4,7 @@ import { type Desk, type Operations, type OperationsPlace, readRedisAddress } fr
 import { OPERATOR_CHAIN } from '../../core/audit/audit-record.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { type CliIo, printWarning } from '../io.ts';
-import { DEFAULT_CONFIG, daemonUrl } from '../option-values.ts';
+import { DEFAULT_CONFIG } from '../option-values.ts';
 
 /** Options of every command that works on the shared state; each also offers `--json`. */
 export interface PlaceFlags {
@@ -12,7 +12,6 @@ export interface PlaceFlags {
   readonly config?: string;
   readonly redis?: string;
   readonly redisPrefix?: string;
-  readonly url?: string;
 }
 
 export function withPlace(command: Command): Command {
@@ -26,15 +25,6 @@ export function withPlace(command: Command): Command {
       'its Redis, instead of what the config says; suffices without a config. With a password: env:NAME or file:PATH',
     )
     .option('--redis-prefix <text>', 'in front of the keys there, instead of what the config says');
-}
-
-/** The same, for commands that a daemon can answer while Redis does not. */
-export function withDaemonPlace(command: Command): Command {
-  return withPlace(command).option(
-    '--url <address>',
-    'where the daemon listens that is asked while Redis does not answer, such as http://127.0.0.1:9742 (default: as the config says)',
-    daemonUrl,
-  );
 }
 
 /**
@@ -99,7 +89,6 @@ function placeOf(flags: PlaceFlags, { env }: Pick<CliIo, 'env'>): OperationsPlac
     env,
     ...(config === undefined ? {} : { config }),
     ...(redisUrl === undefined ? {} : { redisUrl }),
-    ...(flags.url === undefined ? {} : { daemonUrl: flags.url }),
     ...(flags.redisPrefix === undefined ? {} : { redisPrefix: flags.redisPrefix }),
   };
 }
@@ -111,42 +100,17 @@ export async function withOperations<T>(
   work: (operations: Operations) => Promise<T>,
 ): Promise<T> {
   const { openOperations } = await import('../../app.ts');
-  return await workingOn(io, () => openOperations(placeOf(flags, io)), work);
-}
-
-/** Like withOperations, but a daemon on this machine stands in if Redis does not answer; warns of that. */
-export async function withDesk<T>(
-  io: CliIo,
-  flags: PlaceFlags,
-  work: (desk: Desk) => Promise<T>,
-): Promise<T> {
-  const { openDesk } = await import('../../app.ts');
-  return await workingOn(io, () => openDesk(placeOf(flags, io)), work);
-}
-
-async function workingOn<D extends Desk, T>(
-  io: CliIo,
-  open: () => Promise<D>,
-  work: (desk: D) => Promise<T>,
-): Promise<T> {
   try {
-    const desk = await open();
+    const operations = await openOperations(placeOf(flags, io));
     try {
-      sayUnusual(io, desk);
-      return await work(desk);
+      if (operations.fault !== undefined) printWarning(io, operations.fault);
+      return await work(operations);
     } finally {
-      await desk.close();
+      await operations.close();
     }
   } catch (error) {
     throw explained(error);
   }
-}
-
-function sayUnusual(io: CliIo, { fault, through }: Desk): void {
-  if (fault !== undefined) printWarning(io, fault);
-  if (through === undefined) return;
-  const lost = through.why === 'redis-lost' ? 'Redis does not answer: the' : 'The';
-  printWarning(io, `${lost} daemon at ${through.base} is asked.`);
 }
 
 const CURES: Readonly<Record<string, string>> = {

@@ -14,6 +14,8 @@ import { timeOf } from './values.ts';
 export interface StatusReport {
   /** Unix milliseconds. */
   readonly atMs: number;
+  /** Why it is what is stored; null: a daemon says so. */
+  readonly stored: string | null;
   readonly controls: readonly Control[];
   /** Number of running daemons that poll. */
   readonly watchers: number;

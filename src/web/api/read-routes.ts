@@ -173,7 +173,7 @@ const getHistory = route({
 const STORY_PAGE = 250;
 const STORY_PAGES = 8;
 
-const getStory = route({
+export const getStory = route({
   id: 'getStory',
   path: '/api/v1/accounts/:id/story',
   summary: 'What happened to one subject, or to the account, newest first.',
@@ -192,7 +192,7 @@ const getStory = route({
     let entries: ReturnType<typeof storyOf> = [];
     let before = beforeSeq;
     for (let page = 0; page < STORY_PAGES && entries.length < limit; page++) {
-      const older = await recordsBefore(context, id, before);
+      const older = await recordsBefore(context, id, before, subject === undefined ? limit : STORY_PAGE);
       if (older.length === 0) {
         before = 1;
         break;
@@ -218,10 +218,12 @@ async function recordsBefore(
   { audit }: ApiContext,
   id: string,
   before: number | undefined,
+  page: number,
 ): Promise<readonly ChainedRecord[]> {
-  if (before === undefined) return await audit.tail(id, STORY_PAGE);
+  const limit = Math.min(page, STORY_PAGE);
+  if (before === undefined) return await audit.tail(id, limit);
   if (before <= 1) return [];
-  const range = { from: Math.max(1, before - STORY_PAGE), to: before - 1, limit: STORY_PAGE };
+  const range = { from: Math.max(1, before - limit), to: before - 1, limit };
   return await audit.read(id, range);
 }
 
@@ -302,7 +304,7 @@ const listObserved = route({
     const orders: WouldBeOrder[] = [];
     let before: number | undefined;
     for (let page = 0; page < STORY_PAGES && orders.length < limit && before !== 1; page++) {
-      const older = await recordsBefore(context, id, before);
+      const older = await recordsBefore(context, id, before, STORY_PAGE);
       orders.push(...wouldBeOrders(older).toReversed());
       before = older[0]?.number ?? 1;
     }

@@ -60,6 +60,9 @@ export const overview = named('Overview', () => ({
   pauses: z.array(pauseSchema),
   silences: z.array(silenceSchema),
   acknowledgements: z.array(acknowledgementSchema),
+  refusedControls: z
+    .array(z.string())
+    .describe('What of these is stored and not obeyed, each with the reason.'),
   health: readiness,
   degraded: z.array(z.string()).describe('What works only in part.'),
   reachesAll: z
@@ -78,6 +81,7 @@ export const overview = named('Overview', () => ({
     .nullable()
     .describe('Of the account that was judged longest ago; null: none was.'),
   queues: z.array(queueLine),
+  polling: z.number().int().describe('Processes that run and poll, as far as this one knows.'),
   may: z
     .strictObject({ control: z.boolean(), operate: z.boolean(), topUp: z.boolean() })
     .describe('What this server is set up to do for those who have the scope or the control token.'),

@@ -192,6 +192,7 @@ const LINE: PositionLine = {
 function statusText(...positions: readonly PositionLine[]): string {
   const report: StatusReport = {
     atMs: 1_700_000_000_000,
+    stored: null,
     controls: [],
     watchers: 1,
     refusedControls: [],
