@@ -1,6 +1,7 @@
 import type { CompiledAccount, CompiledConfig } from '../config/compiled-config.ts';
 import { Secret } from '../config/secret.ts';
 import type { Digest, Period } from '../core/digest/digest.ts';
+import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import { type OperatorTrust, TRUSTING } from '../core/ports/operator-trust.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
@@ -58,7 +59,6 @@ export async function openOperations(place: OperationsPlace) {
     clock: systemClock,
     secrets: () => secrets,
     operators,
-    beginsSeals: false,
   });
   return {
     /** In the order of the config; absent without one, or if it has a mistake. */
@@ -68,7 +68,7 @@ export async function openOperations(place: OperationsPlace) {
     /** Why the config as a whole is unusable, for people. */
     fault,
     prefix,
-    audit: state.audit,
+    audit: state.audit as Omit<AuditReader, 'prune'>,
     controls: state.controls as Pick<OperatorControls, 'list'>,
     history: state.history,
     /** All accounts over a period; absent without a config. */

@@ -32,7 +32,7 @@ const PAGE = 200;
 
 /** Judges decisions of a stored trail again, from the inputs recorded with each. */
 export async function recomputeTrail(
-  audit: AuditReader,
+  audit: Omit<AuditReader, 'prune'>,
   accountId: string,
   { most, signal }: RecomputeOptions,
 ): Promise<Recomputation> {
@@ -54,7 +54,11 @@ export async function recomputeTrail(
   return judge.result(numbers.length);
 }
 
-async function judgeChained(judge: Judge, audit: AuditReader, chained: ChainedRecord): Promise<void> {
+async function judgeChained(
+  judge: Judge,
+  audit: Omit<AuditReader, 'prune'>,
+  chained: ChainedRecord,
+): Promise<void> {
   const { number, record } = chained;
   if (record.content.kind !== 'decision') return;
   try {

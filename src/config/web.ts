@@ -49,7 +49,7 @@ export const webSchema = section(
         section(
           {
             scopes: list(oneOf('read', 'control', 'operate'), 1).describe(
-              '`read`: look. `control`: pause, resume, silence, acknowledge, answer questions (approve, veto). `operate`: submit operator orders (reduce, flatten), make deposit links, repeat and remove failed jobs. Each of the last two includes the first.',
+              '`read`: look. `control`: pause, resume, silence, acknowledge, answer questions (approve, veto). `operate`: submit operator orders (reduce, flatten), make deposit links, repeat and remove failed jobs, prune the audit. Each of the last two includes the first.',
             ),
             tokenHash: text({
               expected: 'sha256: and 64 hexadecimal digits, as `breakwater token` prints it',

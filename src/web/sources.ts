@@ -13,7 +13,7 @@ import type { processLine, queueLine, readiness, stressReply, topUpOffer } from 
 export interface WebSources {
   readonly nowMs: () => number;
   readonly views: ViewSource;
-  readonly audit: Pick<AuditReader, 'read' | 'tail' | 'show' | 'inputs'>;
+  readonly audit: Pick<AuditReader, 'read' | 'tail' | 'show' | 'inputs' | 'prune'>;
   readonly history: Pick<HistoryReader, 'read'>;
   readonly controls: OperatorControls;
   readonly orders: OrderDesk;

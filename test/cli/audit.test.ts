@@ -20,6 +20,7 @@ import {
   json,
   jsonLines,
   type OperatorWorld,
+  openAnsweringWorld,
   openOperatorWorld,
   pauseIn,
   stored,
@@ -304,6 +305,14 @@ test('prune exports what it removes, and leaves a checkpoint with which the chai
   await fill(world, 9);
   const out = fileIn(world, 'pruned.txt');
   const args = ['audit', 'prune', ...LONG, '--keep', '4', '--out', out, ...WHY];
+  // It is the daemon that takes them away, and the chain of a daemon that does not run does not grow.
+  const nobody = await world.cli([...args, '--yes']);
+  expect([nobody.exitCode, nobody.stderr]).toEqual([
+    EXIT.unreachable,
+    expect.stringMatching(/^breakwater: nothing was pruned: no daemon with this config runs/),
+  ]);
+  await expect(stat(out)).rejects.toThrow('ENOENT');
+  await world.start({ roles: ['web'], ordinal: 1 });
   expect((await world.cli(args)).exitCode).toBe(EXIT.usage);
   expect((await world.cli(args, { tty: true, input: 'n\n' })).stderr).toMatch(/nothing was pruned/);
   expect(await world.state.audit.tail('long', 100)).toHaveLength(10);
@@ -315,7 +324,7 @@ test('prune exports what it removes, and leaves a checkpoint with which the chai
     kind: 'checkpoint',
     lastSeq: 6,
     exportSha256: json(run)['exportSha256'],
-    reason: 'ann: test',
+    reason: 'ann (this machine): test',
   });
   const digest = createHash('sha256')
     .update(await readFile(out))
@@ -340,8 +349,34 @@ test('prune exports what it removes, and leaves a checkpoint with which the chai
   expect(await world.state.audit.tail('long', 100)).toHaveLength(5);
 });
 
+test('a daemon takes away no records but those whose every line was written out', async () => {
+  const world = await openOperatorWorld({ web: '{ port: 0, controlToken: { env: CONTROL } }' });
+  await fill(world, 9);
+  const CONTROL = 'a-control-token-of-this-test';
+  const daemon = await world.start({ roles: ['web'], ordinal: 2, env: { ...world.env, CONTROL } });
+  const asked = async (lastNumber: number, exportSha256: string) => {
+    const init = {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${CONTROL}` },
+      body: JSON.stringify({ lastNumber, exportSha256, author: 'eve', reason: 'traces' }),
+    };
+    return (await fetch(`${daemon.webUrl()}/api/v1/accounts/long/audit/prunings`, init)).status;
+  };
+  const out = fileIn(world, 'some.audit');
+  const range = ['--from', '1', '--to', '6'];
+  expectOk(await world.cli(['audit', 'export', ...LONG, ...range, '--out', out]));
+  const sha256 = createHash('sha256')
+    .update(await readFile(out))
+    .digest('hex');
+  expect([await asked(5, sha256), await asked(7, sha256), await asked(99, sha256)]).toEqual([409, 409, 409]);
+  expect(await asked(6, '0'.repeat(64))).toBe(409);
+  expect(await world.state.audit.tail('long', 100)).toHaveLength(10);
+  expect(await asked(6, sha256)).toBe(201);
+  expect(await world.state.audit.tail('long', 100)).toHaveLength(5);
+});
+
 test('`audit` tells numbers of all records from numbers within one chain', async () => {
-  const world = await openOperatorWorld();
+  const world = await openAnsweringWorld();
   const { state } = world;
   await fill(world, 1);
   const { account: base } = await stored(state, 'long');

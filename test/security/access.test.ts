@@ -174,6 +174,7 @@ describe('the routes', () => {
     ]);
     expect(of('operate').sort()).toEqual([
       'DELETE /api/v1/accounts/:id/orders/:orderId',
+      'POST /api/v1/accounts/:id/audit/prunings',
       'POST /api/v1/accounts/:id/orders',
       'POST /api/v1/accounts/:id/orders/preview',
       'POST /api/v1/accounts/:id/top-ups',

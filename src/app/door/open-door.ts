@@ -1,6 +1,13 @@
 import { Agent } from 'undici';
 import { z } from 'zod';
-import { acknowledge, answer, LIFTS, putPause, putSilence } from '../../web/api/control-routes.ts';
+import {
+  acknowledge,
+  answer,
+  LIFTS,
+  pruneAudit,
+  putPause,
+  putSilence,
+} from '../../web/api/control-routes.ts';
 import { getOutcome, preview, submit, withdraw } from '../../web/api/order-routes.ts';
 import {
   getAccount,
@@ -45,6 +52,7 @@ const ROUTES = {
   order: submit,
   'order outcome': getOutcome,
   withdraw,
+  prune: pruneAudit,
 } as const;
 
 type Routes = typeof ROUTES;

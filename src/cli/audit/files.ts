@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -9,6 +10,7 @@ import type { CliIo } from '../io.ts';
 /** A file of lines, durable after `end`. It appears with its first line and replaces nothing. */
 export class LineFile implements AuditExporter {
   readonly #path: string;
+  readonly #digest = createHash('sha256');
   #file: FileHandle | undefined;
 
   constructor(path: string) {
@@ -17,11 +19,17 @@ export class LineFile implements AuditExporter {
 
   async write(line: string): Promise<void> {
     this.#file ??= await create(this.#path);
+    this.#digest.update(`${line}\n`, 'utf8');
     await this.#file.appendFile(`${line}\n`, 'utf8');
   }
 
   async end(): Promise<void> {
     await this.#file?.sync();
+  }
+
+  /** Of all that was written. */
+  sha256(): string {
+    return this.#digest.copy().digest('hex');
   }
 
   async close(): Promise<void> {

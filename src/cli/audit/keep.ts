@@ -5,6 +5,7 @@ import type { AuditExporter } from '../../core/ports/audit-reader.ts';
 import { roughly } from '../../core/quantities/roughly.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { type CliIo, confirm, printJson, printLine, printNote } from '../io.ts';
+import { type DoorFlags, withDoor, withDoorAddress } from '../operate/door.ts';
 import { requireAccount, withOperations } from '../operate/place.ts';
 import { authorOf, durationMs, nonEmpty } from '../operate/values.ts';
 import { whole } from '../option-values.ts';
@@ -51,17 +52,26 @@ export function registerExport(audit: Command, io: CliIo): void {
   });
 }
 
+interface Exported extends Pick<ChainFlags, 'account'> {
+  readonly from?: number;
+  readonly to?: number;
+  /** The first record that is not older ends it, Unix milliseconds. */
+  readonly olderThanMs?: number;
+}
+
 async function exportChain(
   io: CliIo,
   { audit }: Operations,
-  { account, from = 1, to = Number.POSITIVE_INFINITY }: ExportFlags,
+  { account, from = 1, to = Number.POSITIVE_INFINITY, olderThanMs = Number.POSITIVE_INFINITY }: Exported,
   out: AuditExporter,
 ) {
   const attachments = new Set<string>();
   let exported = { records: 0, firstNumber: 0, lastNumber: 0, headHash: GENESIS_HASH };
   for (let next = from; next <= to; ) {
     io.signal.throwIfAborted();
-    const page = await audit.read(account, { from: next, to: to, limit: PAGE });
+    const found = await audit.read(account, { from: next, to, limit: PAGE });
+    const young = found.findIndex(({ record }) => record.atMs >= olderThanMs);
+    const page = young < 0 ? found : found.slice(0, young);
     for (const { number, record, hash, text } of page) {
       await out.write(`${hash} ${text}`);
       for (const attached of Object.values(record.attachments)) attachments.add(attached);
@@ -103,7 +113,7 @@ function reportExport(
   else printNote(io, `Exported ${records} records, ${firstNumber} to ${lastNumber}${where}.`);
 }
 
-interface PruneFlags extends ChainFlags {
+interface PruneFlags extends ChainFlags, DoorFlags {
   readonly keep: number;
   readonly olderThan?: number;
   readonly out: string;
@@ -117,8 +127,9 @@ export function registerPrune(audit: Command, io: CliIo): void {
     .command('prune')
     .summary('write the oldest records out and take them away')
     .description(
-      'Writes the oldest records to a file, durably, and then takes them away. A checkpoint record in the chain ' +
-        'stands for them and names the hash of the file, so that the chain stays whole.',
+      'Writes the oldest records to a file, durably, and then asks a running daemon to take them away; it compares ' +
+        'them with the hash of the file first. A checkpoint record in the chain stands for them and names that hash, so ' +
+        'that the chain stays whole.',
     )
     .requiredOption('--keep <count>', 'keep the newest so many records', whole(0, Number.MAX_SAFE_INTEGER))
     .option('--older-than <duration>', 'of the others, take away only what is older, such as 90d', durationMs)
@@ -126,43 +137,54 @@ export function registerPrune(audit: Command, io: CliIo): void {
     .requiredOption('-r, --reason <text>', 'why; kept in the checkpoint', nonEmpty)
     .option('--author <name>', 'who prunes (default: the user of the system)', nonEmpty)
     .option('-y, --yes', 'do not ask');
-  withChain(command);
+  withDoorAddress(withChain(command));
   command.action((flags: PruneFlags) => prune(io, flags));
 }
+
+/** For the daemon to read and compare the records once more. */
+const PRUNED_WITHIN_MS = 60_000;
 
 async function prune(io: CliIo, flags: PruneFlags): Promise<void> {
   const { account, keep, olderThan, out, reason } = flags;
   const author = authorOf(flags.author, io);
-  await withOperations(io, flags, async (operations) => {
-    await requireAccount(operations, account);
-    if (flags.yes !== true) {
-      const older = olderThan === undefined ? '' : ` that are older than ${roughly(olderThan)}`;
-      printNote(
-        io,
-        `Takes away all records of ${account} but the newest ${keep}${older}, and writes them to ${out}.`,
-      );
-      await confirm(io, 'Prune?', 'nothing was pruned');
-    }
-    const nowMs = Date.now();
-    const file = new LineFile(out);
-    try {
-      const result = await operations.audit.prune(account, {
-        keepRecords: keep,
-        reason: `${author}: ${reason}`,
-        atMs: nowMs,
-        exporter: file,
-        ...(olderThan === undefined ? {} : { olderThanMs: nowMs - olderThan }),
-      });
+  const words = {
+    undone: 'nothing was pruned',
+    again: `The records are in ${out}; audit tail shows whether they are gone from the chain.`,
+    withinMs: PRUNED_WITHIN_MS,
+  };
+  await withDoor(io, flags, words, async (door) => {
+    await withOperations(io, flags, async (operations) => {
+      await requireAccount(operations, account);
+      if (flags.yes !== true) {
+        const older = olderThan === undefined ? '' : ` that are older than ${roughly(olderThan)}`;
+        const what = `all records of ${account} but the newest ${keep}${older}`;
+        printNote(io, `Takes away ${what}, and writes them to ${out}.`);
+        await confirm(io, 'Prune?', words.undone);
+      }
+      const [newest] = await operations.audit.tail(account, 1);
+      const file = new LineFile(out);
+      const to = (newest?.number ?? 0) - keep;
+      const before = olderThan === undefined ? {} : { olderThanMs: Date.now() - olderThan };
+      let exported: Awaited<ReturnType<typeof exportChain>>;
+      try {
+        exported = await exportChain(io, operations, { account, to, ...before }, file);
+      } finally {
+        await file.close();
+      }
+      const { records, lastNumber } = exported;
+      door.startOver();
+      const body = { lastNumber, exportSha256: file.sha256(), author, reason };
+      const nothing = { pruned: 0, lastNumber, exportSha256: null };
+      const result = records === 0 ? nothing : await door.ask('prune', { params: { id: account }, body });
+      const { pruned } = result;
       if (flags.json === true)
-        printJson(io, { accountId: account, file: result.pruned === 0 ? null : out, ...result });
-      else if (result.pruned === 0) printLine(io, 'There was nothing to prune.');
+        printJson(io, { accountId: account, file: records === 0 ? null : out, ...result });
+      else if (records === 0) printLine(io, 'There was nothing to prune.');
       else
         printLine(
           io,
-          `Pruned ${result.pruned} records of all chains of ${account}, up to number ${result.lastNumber}, into ${out}.`,
+          `Pruned ${pruned} records of all chains of ${account}, up to number ${lastNumber}, into ${out}.`,
         );
-    } finally {
-      await file.close();
-    }
+    });
   });
 }

@@ -89,7 +89,7 @@ export async function withDoor<T>(
     });
     for (const fault of door.faults) printWarning(io, fault);
     const startOver = (): void => {
-      untilMs = performance.now() + SAID_MS;
+      untilMs = performance.now() + (words.withinMs ?? SAID_MS);
     };
     return await work({ ...door, startOver });
   } catch (error) {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { readReference } from '../../core/approvals/question.ts';
 import { acknowledgeAll, isMeant } from '../../core/controls/acknowledge.ts';
@@ -17,7 +18,14 @@ import { authorOf, by, inForce, line } from './authored.ts';
 import { ApiError } from './errors.ts';
 import { accountId, byAccount, requireAccount } from './read-routes.ts';
 import { type ApiContext, type ApiRoute, route } from './route.ts';
-import { acknowledgedReply, answerReply, liftedReply, subjectKey, topUpReply } from './schemas.ts';
+import {
+  acknowledgedReply,
+  answerReply,
+  liftedReply,
+  prunedReply,
+  subjectKey,
+  topUpReply,
+} from './schemas.ts';
 
 const LONGEST_MS = 366 * 86_400_000;
 const forMs = () => z.number().int().min(1000).max(LONGEST_MS);
@@ -283,6 +291,60 @@ export const LIFTS = {
   ),
 };
 
+/** A record that is added between two steps moves what is the oldest so many: then it is looked again. */
+const PRUNE_ATTEMPTS = 5;
+
+export const pruneAudit = route({
+  id: 'pruneAudit',
+  method: 'POST',
+  path: '/api/v1/accounts/:id/audit/prunings',
+  access: 'operate',
+  summary: 'Take the oldest audit records away, for who has written all of them out.',
+  params: byAccount,
+  body: z.strictObject({
+    lastNumber: z.number().int().min(1).describe('Number of the newest of them.'),
+    exportSha256: z
+      .string()
+      .regex(/^[0-9a-f]{64}$/)
+      .describe(
+        'Of the lines of their export, each with its end: only who has read every record can know it.',
+      ),
+    ...by,
+  }),
+  reply: prunedReply,
+  async answer({ audit, nowMs }, { params: { id }, body, caller }) {
+    const { lastNumber, exportSha256, author: said, reason: why } = body;
+    const reason = `${authorOf(caller, said)}: ${why}`;
+    for (let attempt = 0; attempt < PRUNE_ATTEMPTS; attempt += 1) {
+      const [newest] = await audit.tail(id, 1);
+      const keepRecords = (newest?.number ?? 0) - lastNumber;
+      if (keepRecords < 0) break;
+      const exporter = expecting(exportSha256);
+      try {
+        const done = await audit.prune(id, { keepRecords, reason, atMs: nowMs(), exporter });
+        if (done.pruned > 0) return done;
+      } catch (error) {
+        if (!exporter.isOther()) throw error;
+      }
+    }
+    throw new ApiError(409, 'refused', 'the oldest records are other ones than those that were written out');
+  },
+});
+
+/** Writes nothing, and rejects at the end if the lines are not those with this SHA-256. */
+function expecting(sha256: string) {
+  const digest = createHash('sha256');
+  let isOther = false;
+  return {
+    isOther: () => isOther,
+    write: async (text: string) => void digest.update(`${text}\n`, 'utf8'),
+    async end() {
+      isOther = digest.digest('hex') !== sha256;
+      if (isOther) throw new Error('not the records that were written out');
+    },
+  };
+}
+
 export const CONTROL_ROUTES: readonly ApiRoute[] = [
   putPause,
   LIFTS.pause,
@@ -292,4 +354,5 @@ export const CONTROL_ROUTES: readonly ApiRoute[] = [
   acknowledge,
   LIFTS.acknowledgement,
   topUp,
+  pruneAudit,
 ];

@@ -212,6 +212,12 @@ export const processesReply = named('Processes', () => ({
     .describe('Those that were heard of in the last day and have not said that they end.'),
 }));
 
+export const prunedReply = named('Pruned', () => ({
+  pruned: z.number().int().describe('Records that were taken away.'),
+  lastNumber: z.number().int(),
+  exportSha256: z.string().nullable(),
+}));
+
 export const errorReply = named('Error', () => ({
   error: z.strictObject({ code: z.enum(API_ERROR_CODES), message: z.string() }),
 }));
