@@ -196,7 +196,15 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'would-have',
   ],
   digest: ['account-digest', 'digest', 'digest-words', 'sighting'],
-  controls: ['acknowledge', 'controls', 'daemon-sign', 'open-orders', 'order-plan', 'signed-link'],
+  controls: [
+    'acknowledge',
+    'controls',
+    'daemon-sign',
+    'open-orders',
+    'operator-schemas',
+    'order-plan',
+    'signed-link',
+  ],
   lines: ['account-row', 'exchange-link', 'position-words', 'process-troubles', 'quiet-hours'],
   view: [
     'account-view',

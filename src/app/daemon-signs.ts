@@ -1,11 +1,11 @@
 import { hostname } from 'node:os';
 import type { Redis } from 'ioredis';
-import { z } from 'zod';
 import { sha256Hex } from '../core/audit/sha256.ts';
 import type { Control } from '../core/controls/controls.ts';
 import {
   companyFault,
   type DaemonSign,
+  daemonSign,
   type Expectation,
   expectationOf,
   FOREIGN,
@@ -16,22 +16,6 @@ import { within } from '../core/ports/within.ts';
 import { readJson } from '../state/read-json.ts';
 import type { ProcessLine } from '../web/sources.ts';
 import type { ClaimParts } from './instance-claim.ts';
-
-/** Signs are validated: others may have written them. */
-const signSchema = z.object({
-  takesOrders: z.boolean(),
-  acts: z.boolean().optional(),
-  keyMark: z
-    .string()
-    .regex(/^[0-9a-f]{16}$/)
-    .nullable(),
-  isGuarded: z.boolean(),
-  maxSlippage: z.number().min(0).max(1),
-  apiKeys: z.array(z.string().max(16)).max(8).optional(),
-  config: z.string().max(64).optional(),
-  host: z.string().max(255).optional(),
-  obeys: z.string().max(64).optional(),
-});
 
 /** A daemon that has not renewed its sign for this long has ended, or cannot reach Redis. */
 const LIFE_MS = 5_000;
@@ -216,7 +200,7 @@ export async function readSigns(redis: Redis, prefix: string): Promise<readonly 
 async function readAllSigns(redis: Redis, prefix: string): Promise<readonly NamedSign[]> {
   const found = await redis.eval(READ, 2, ...keysOf(prefix), LIFE_MS);
   return (found as readonly [string, string | null, number][]).flatMap(([instance, text, leftMs]) => {
-    const sign = readJson(signSchema, text ?? '');
+    const sign = readJson(daemonSign, text ?? '');
     return sign === undefined ? [] : Object.assign(sign, { instance, leftMs });
   });
 }

@@ -1,7 +1,13 @@
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { ChannelReport } from '../core/ports/delivery.ts';
-import { type Notice, type NoticeEnding, type Notifier, RESOLVED } from '../core/ports/notifier.ts';
+import {
+  type Notice,
+  type NoticeEnding,
+  type Notifier,
+  OF_NO_RULE,
+  RESOLVED,
+} from '../core/ports/notifier.ts';
 import { type RefusedAccount, StoreLostError } from '../core/ports/state-store.ts';
 import type { DaemonEvent, EventOf, Telemetry } from '../core/ports/telemetry.ts';
 import { foreignWords } from '../core/redaction/foreign-words.ts';
@@ -179,15 +185,13 @@ export class ProcessNotices implements Telemetry {
     const key = JSON.stringify([this.#instance, rule, accountId, sinceMs]);
     this.#count += 1;
     const notice: Notice = {
-      version: 1,
+      ...OF_NO_RULE,
       id: JSON.stringify([key, this.#count, kind]),
       key,
       kind,
       accountId,
       ruleId: rule,
       subject: accountId === '' ? '' : 'account',
-      episode: 0,
-      stage: 0,
       severity,
       mode: this.#scene.modeOf(accountId),
       labels: { instance: this.#instance },
@@ -195,7 +199,6 @@ export class ProcessNotices implements Telemetry {
       sinceMs,
       atMs: this.#clock.nowMs(),
       channels,
-      cures: [],
       ...(ending !== undefined && { ending }),
     };
     this.#notifier?.hand([notice]).catch(this.#onError);

@@ -1,8 +1,10 @@
+import type { Socket } from 'node:net';
+import { type SentinelConnectionOptions, SentinelConnector } from 'ioredis';
 import type { RedisSettings } from '../config/redis.ts';
 import { prefixAt, readRedisAddress } from '../config/redis-address.ts';
 import type { RedisTarget, TlsTexts } from '../queues/connection.ts';
 import { createClusterConnector } from './cluster-connector.ts';
-import { createFollowingConnector } from './sentinel-connector.ts';
+import { FollowingStreams } from './following-streams.ts';
 
 /** Where Redis is and how to reach it. */
 export type RedisPlace = Pick<RedisSettings, 'url' | 'prefix'> &
@@ -85,4 +87,27 @@ function askAgain(): (error: Error) => boolean {
 /** The key prefix at this address, however it was written. @throws TypeError if the URL is no Redis address */
 export function prefixOf({ url, prefix }: Pick<RedisSettings, 'url' | 'prefix'>): string {
   return prefixAt(addressIn(url, {}).address, prefix);
+}
+
+/** Connects one process to the primary that Sentinels name. */
+function createFollowingConnector() {
+  const streams = new FollowingStreams();
+  return class FollowingConnector extends SentinelConnector {
+    constructor(options: unknown) {
+      super(options as SentinelConnectionOptions);
+    }
+
+    override async connect(...given: Parameters<SentinelConnector['connect']>): Promise<Socket> {
+      const stream = await super.connect(...given);
+      streams.add(stream);
+      return stream;
+    }
+
+    /** Called with the server's own report before the connection is used. */
+    override check(info: { role?: string }): boolean {
+      const isPrimary = super.check(info);
+      if (isPrimary) streams.lead(this.stream);
+      return isPrimary;
+    }
+  };
 }

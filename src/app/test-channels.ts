@@ -50,17 +50,14 @@ export async function testChannels(
 
 function testMessage(nowMs: number): Message {
   return {
-    version: 1,
+    ...OF_NO_RULE,
     id: `test/${nowMs}`,
     key: `test/${nowMs}`,
     kind: 'test',
-    ...OF_NO_RULE,
     accountId: 'test',
     ruleId: 'test',
     words: 'This is a test by hand: nothing is wrong, and nothing has to be done.',
     sinceMs: nowMs,
     atMs: nowMs,
-    channels: [],
-    cures: [],
   };
 }

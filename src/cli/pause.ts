@@ -4,7 +4,7 @@ import { scopeWords } from '../core/view/record-words.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
-import { type ControlFlags, printControls } from './operate/controls.ts';
+import { type ControlFlags, listControls } from './operate/controls.ts';
 import { type Reach, sayReach, viewsOf, withDoor, withDoorPlace } from './operate/door.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
 
@@ -29,14 +29,9 @@ export function registerPause(program: Command, io: CliIo): void {
     'one account, until resumed': 'pause --account desk-1 --reason "moving collateral"',
     'what is paused': 'pause --list',
   });
-  command.action((flags: ControlFlags) => (flags.list === true ? list(io, flags) : pause(io, flags)));
-}
-
-async function list(io: CliIo, flags: ControlFlags): Promise<void> {
-  await withDoor(io, flags, { undone: 'nothing can be listed' }, async (door) => {
-    const { pauses } = await door.ask('overview');
-    printControls(io, pauses, { json: flags.json, none: 'Nothing is paused.' });
-  });
+  command.action((flags: ControlFlags) =>
+    flags.list === true ? listControls(io, flags, 'pauses', 'Nothing is paused.') : pause(io, flags),
+  );
 }
 
 const UNDONE = {

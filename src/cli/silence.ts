@@ -3,7 +3,7 @@ import { scopeWords } from '../core/view/record-words.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine } from './io.ts';
-import { type ControlFlags, printControls, printLifted } from './operate/controls.ts';
+import { type ControlFlags, listControls, printLifted } from './operate/controls.ts';
 import { liftAll, sayReach, withDoor, withDoorPlace } from './operate/door.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
 
@@ -42,15 +42,8 @@ export function registerSilence(program: Command, io: CliIo): void {
     'end it earlier': 'silence --rule ltv-high --lift --reason repaid',
   });
   command.action((flags: Flags) => {
-    if (flags.list === true) return list(io, flags);
+    if (flags.list === true) return listControls(io, flags, 'silences', 'Nothing is silenced.');
     return flags.lift === true ? lift(io, flags) : silence(io, flags);
-  });
-}
-
-async function list(io: CliIo, flags: Flags): Promise<void> {
-  await withDoor(io, flags, { undone: 'nothing can be listed' }, async (door) => {
-    const { silences } = await door.ask('overview');
-    printControls(io, silences, { json: flags.json, none: 'Nothing is silenced.' });
   });
 }
 

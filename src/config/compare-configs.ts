@@ -3,18 +3,6 @@ import { identityOf } from '../core/rules/rule-parts.ts';
 import type { CompiledAccount, CompiledConfig } from './compiled-config.ts';
 import { Secret } from './secret.ts';
 
-/** The differences between two configs that matter to a running daemon. */
-export interface ConfigChange {
-  readonly added: readonly string[];
-  readonly removed: readonly string[];
-  /** Accounts that are in both and differ. */
-  readonly changed: readonly AccountConfigChange[];
-  /** Sections outside of accounts that differ. */
-  readonly sections: readonly (typeof SECTIONS)[number][];
-  /** Those of `sections` that take effect only after a restart. */
-  readonly needsRestart: readonly (typeof SECTIONS)[number][];
-}
-
 /** The sections that are not resolved into the accounts. */
 const SECTIONS = [
   'insecure',
@@ -35,20 +23,25 @@ const SECTIONS = [
 const ONLY_AT_START: ReadonlySet<string> = new Set(['redis', 'operators']);
 
 /** Returns what a reload changes. Secrets are compared, but the result never contains them. */
-export function compareConfigs(before: CompiledConfig, after: CompiledConfig): ConfigChange {
+export function compareConfigs(before: CompiledConfig, after: CompiledConfig) {
   const [old, now] = [byId(before.accounts), byId(after.accounts)];
   const sections = SECTIONS.filter((section) => !same(before[section], after[section]));
   return {
     added: [...now.keys()].filter((id) => !old.has(id)),
     removed: [...old.keys()].filter((id) => !now.has(id)),
+    /** Accounts that are in both and differ. */
     changed: [...now.values()].flatMap((account) => {
       const previous = old.get(account.id);
       return previous === undefined ? [] : compareAccounts(previous, account);
     }),
+    /** Sections outside of accounts that differ. */
     sections,
+    /** Those of `sections` that take effect only after a restart. */
     needsRestart: sections.filter((section) => ONLY_AT_START.has(section)),
   };
 }
+
+export type ConfigChange = Readonly<ReturnType<typeof compareConfigs>>;
 
 /** Reports whether a running daemon has nothing to do. */
 export function isUnchanged({ added, removed, changed, sections }: ConfigChange): boolean {

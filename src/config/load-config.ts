@@ -7,8 +7,11 @@ import { sectionsSchema } from './root.ts';
 import type { RuleSet } from './rules/rule-sets.ts';
 import { problemAt, withMeantKeys } from './shape/read.ts';
 import type { ConfigSurroundings } from './surroundings.ts';
-import { mayAct } from './warnings/accounts.ts';
-import { warningsOf } from './warnings.ts';
+import { accountWarnings, exchangeWarnings, mayAct, sharedKeys } from './warnings/accounts.ts';
+import { exposureProblems, proxyWarnings, tlsProblems } from './warnings/exposure.ts';
+import { marketWarnings } from './warnings/markets.ts';
+import { ruleWarnings } from './warnings/rules.ts';
+import { stressWarnings } from './warnings/stress.ts';
 import { parseYaml } from './yaml/parse.ts';
 
 export type LoadResult =
@@ -193,4 +196,30 @@ function deepFreeze<T>(value: T): T {
   Object.freeze(value);
   for (const inner of Object.values(value)) deepFreeze(inner);
   return value;
+}
+
+/**
+ * Returns the warnings about a config that could be read as a whole, and the errors that need the whole: two accounts
+ * that act with one key, missing encryption, and acting without certificate checks.
+ */
+function warningsOf(
+  config: UncheckedConfig,
+  env: Readonly<Record<string, string | undefined>>,
+): readonly Problem[] {
+  return [
+    ...tlsProblems(config, env),
+    ...sharedKeys(config),
+    ...exposureProblems(config),
+    ...exchangeWarnings(config),
+    ...marketWarnings(config),
+    ...stressWarnings(config),
+    ...proxyWarnings(config),
+    ...config.accounts.flatMap((account) => [
+      ...accountWarnings(account, config),
+      ...account.rules.flatMap((rule, index) => {
+        const used = account.used[index];
+        return used === undefined ? [] : ruleWarnings(rule, used, account);
+      }),
+    ]),
+  ];
 }

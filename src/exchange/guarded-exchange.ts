@@ -1,4 +1,4 @@
-import type { FullExchange, GuardedExchange } from '../core/ports/exchange.ts';
+import type { FiatDeposit, FullExchange, GuardedExchange } from '../core/ports/exchange.ts';
 
 /**
  * Restricts a client to what the daemon may use: the reads, and the two commands that cannot open a position. Returns a
@@ -17,4 +17,12 @@ export function guard(client: FullExchange): GuardedExchange {
   };
   for (const method of Object.values(guarded)) Object.freeze(method);
   return Object.freeze(Object.assign(Object.create(null) as object, guarded));
+}
+
+/** Access to deposit links only; separate from the guarded exchange, which does not need them. */
+export function fiatDeposit(client: FullExchange): FiatDeposit {
+  return Object.freeze({
+    link: (...[request, options]: Parameters<FiatDeposit['link']>) =>
+      client.fiatDepositLink(request, options),
+  });
 }

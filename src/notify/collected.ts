@@ -50,19 +50,16 @@ function collectedMessage(
   const isUrgent = shown.some((one) => !isEnded(one) && one.severity !== 'info');
   const id = `collected/${shortId(JSON.stringify(shown.map((one) => one.id)))}`;
   return {
-    version: 1,
+    ...OF_NO_RULE,
     id,
     key: id,
     kind: 'collected',
-    ...OF_NO_RULE,
     severity: isUrgent ? 'warning' : 'info',
     mode: 'enforce',
     words: headline(shown.length, over),
     lines: shown.map((one) => lineOf(one, counts.get(one.id) ?? 1)),
     sinceMs: Math.min(...shown.map(({ atMs }) => atMs)),
     atMs: nowMs,
-    channels: [],
-    cures: [],
   };
 }
 

@@ -2,7 +2,6 @@ import type { Redis } from 'ioredis';
 import type { QueueName } from '../core/ports/telemetry.ts';
 import { singleAttempt } from './connection.ts';
 import { queuePrefix } from './names.ts';
-import { openOtherNodes } from './other-nodes.ts';
 
 export type RedisAspect = 'access' | 'nodes' | 'version' | 'role' | 'eviction' | 'persistence' | 'timers';
 
@@ -257,4 +256,50 @@ export async function pausedQueues(redis: Redis, prefix: string): Promise<readon
     QUEUES.map((name) => redis.hexists(`${queuePrefix(prefix)}:${name}:meta`, 'paused')),
   );
   return QUEUES.filter((_, index) => marks[index] === 1);
+}
+
+interface OtherNode {
+  /** `host:port`. */
+  readonly name: string;
+  /** Connects with its first command. */
+  readonly redis: Redis;
+}
+
+const ANSWER_MS = 3_000;
+
+/**
+ * Opens the other nodes of the cluster: all but the one that `redis` is connected to, and also nodes that do not
+ * answer. The caller disconnects them.
+ */
+async function openOtherNodes(redis: Redis): Promise<readonly OtherNode[]> {
+  const lines = String(await redis.call('CLUSTER', 'NODES')).split('\n');
+  const places = lines.flatMap((line) => placeOf(line) ?? []);
+  return places.map(({ host, port }) => ({ name: `${host}:${port}`, redis: openNode(redis, host, port) }));
+}
+
+/**
+ * Parses a line of CLUSTER NODES: `ID IP:PORT@BUS[,NAME...] FLAGS ...`. Undefined for the node that answers (`myself`)
+ * and for nodes without an address.
+ */
+function placeOf(line: string): { readonly host: string; readonly port: number } | undefined {
+  const [, place = '', flags = ''] = line.split(' ');
+  const {
+    ip = '',
+    port,
+    name = '',
+  } = /^(?<ip>.*):(?<port>\d+)@\d+(?:,(?<name>[^,=]*))?/.exec(place)?.groups ?? {};
+  const host = name === '' ? ip : name;
+  return host === '' || /myself|noaddr|handshake/.test(flags) ? undefined : { host, port: Number(port) };
+}
+
+function openNode(redis: Redis, host: string, port: number): Redis {
+  const node = redis.duplicate({
+    Connector: undefined,
+    host,
+    port,
+    ...singleAttempt(ANSWER_MS),
+    enableOfflineQueue: true,
+  });
+  node.on('error', () => undefined);
+  return node;
 }

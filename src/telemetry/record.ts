@@ -1,13 +1,12 @@
 import { type ActionCost, costFigures } from '../core/costs/action-cost.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { DaemonEvent, EventOf } from '../core/ports/telemetry.ts';
-import type { StoredStress } from '../core/view/stress-result.ts';
-import { DEGRADED_REASONS, type DegradedReason, Health } from './health.ts';
-import { EVENT_METRICS } from './metrics/event-metrics.ts';
+import type { StoredStress, StressedAccountCase, StressedCase } from '../core/view/stress-result.ts';
+import { DEGRADED_REASONS, Health } from './health.ts';
+import { EVENT_GROUPS, EVENT_METRICS } from './metrics/event-metrics.ts';
 import type { MetricSpec } from './metrics/metric-spec.ts';
 import type { Metrics } from './metrics/registry.ts';
 import { type StateSeries, stateGaugesText } from './metrics/state-gauges.ts';
-import { setStress } from './stress-gauges.ts';
 
 /** Figures read at each scrape: the shared state, the same in every process, and the queues. */
 export interface SharedFigures {
@@ -32,22 +31,6 @@ export interface BudgetUse {
   readonly used: number;
 }
 
-/** Turns events into metrics. Called thousands of times a second: no copies, no work that a scrape can do. */
-export interface MetricsRecorder {
-  record(event: DaemonEvent): void;
-  /** Sets the source of the shared figures, called at each scrape. If it fails, the state has the series of `lost`. */
-  shared(source: () => Promise<SharedFigures>, lost?: () => StateSeries): void;
-  /** Sets the source of the budgets, called at each scrape. */
-  budgets(source: () => readonly BudgetUse[]): void;
-  /** Returns why this process does not work as it should; empty if it does. */
-  degraded(): readonly (DegradedReason | 'mirror')[];
-  /** Removes what is kept for accounts and channels that no longer exist. */
-  retain(accountIds: readonly string[], channels: readonly string[]): void;
-  /** Returns the text of a scrape in lazy parts. */
-  scrape(): Promise<Iterable<Uint8Array>>;
-  readonly contentType: string;
-}
-
 /** Limit, per account, of breaches that wait for their first order; the oldest are dropped. */
 const MOST_BREACHES = 64;
 const MOST_REASONS = 300;
@@ -61,7 +44,8 @@ interface Recording {
   readonly bounded: (value: string) => string;
 }
 
-export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder {
+/** Turns events into metrics. Called thousands of times a second: no copies, no work that a scrape can do. */
+export function createRecorder(metrics: Metrics, clock: Clock) {
   const breaches = new Map<string, Map<string, number>>();
   const health = new Health(clock);
   let shared: (() => Promise<SharedFigures>) | undefined;
@@ -77,29 +61,34 @@ export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder 
     },
   };
   return {
-    record(event) {
+    record(event: DaemonEvent): void {
       health.note(event);
       const handler = HANDLERS[event.kind] as
         | ((event: DaemonEvent, recording: Recording) => void)
         | undefined;
       handler?.(event, recording);
     },
-    shared(source, lost) {
+    /** Sets the source of the shared figures, called at each scrape. If it fails, the state has the series of `lost`. */
+    shared(source: () => Promise<SharedFigures>, lost?: () => StateSeries): void {
       shared = source;
       lostState = lost;
     },
-    budgets(source) {
+    /** Sets the source of the budgets, called at each scrape. */
+    budgets(source: () => readonly BudgetUse[]): void {
       budgets = source;
     },
+    /** Returns why this process does not work as it should; empty if it does. */
     degraded: () => health.reasons(),
-    retain(accountIds, channels) {
+    /** Removes what is kept for accounts and channels that no longer exist. */
+    retain(accountIds: readonly string[], channels: readonly string[]): void {
       const kept = new Set(accountIds);
       for (const id of breaches.keys()) if (!kept.has(id)) breaches.delete(id);
       health.retain(kept, new Set(channels));
       metrics.accounts.set(kept.size);
       removeChannels(metrics, new Set(channels));
     },
-    async scrape() {
+    /** Returns the text of a scrape in lazy parts. */
+    async scrape(): Promise<Iterable<Uint8Array>> {
       const figures = await shared?.().catch(() => undefined);
       // There is no other await before the text is made, so that concurrent scrapes do not mix.
       setQueues(metrics, figures?.queues ?? {});
@@ -115,6 +104,8 @@ export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder 
     contentType: metrics.registry.contentType,
   };
 }
+
+export type MetricsRecorder = ReturnType<typeof createRecorder>;
 
 function* textOf(state: StateSeries | undefined, own: string): Generator<Uint8Array> {
   yield* stateGaugesText(state);
@@ -304,4 +295,51 @@ function removeSeries(
   for (const { labels } of Object.values(hashMap)) {
     if (!kept.has(labels['channel'] ?? '')) metric.remove(labels);
   }
+}
+
+const { stress_runs_total: _, ...GAUGES } = EVENT_GROUPS.stress;
+
+/** Sets the gauges to the newest stress test; without one there are no series. */
+function setStress(metrics: Metrics, stored: StoredStress | undefined, nowMs: number): void {
+  for (const name of Object.keys(GAUGES) as (keyof typeof GAUGES)[]) {
+    const gauge: { reset(): void; remove(labels: object): void } = metrics[name];
+    gauge.reset();
+    // A gauge without labels reports 0 after a reset, which would be a false value.
+    gauge.remove({});
+  }
+  if (stored === undefined) return;
+  const { result, lastRun, nextAtMs } = stored;
+  metrics.stress_last_run.set({ outcome: lastRun.outcome }, 1);
+  metrics.stress_overdue_seconds.set(Math.max(0, nowMs - nextAtMs) / MS);
+  if (result === null) return;
+  metrics.stress_age_seconds.set(Math.max(0, nowMs - result.atMs) / MS);
+  metrics.stress_duration_seconds.set(result.durationMs / MS);
+  metrics.stress_accounts.set(result.accounts);
+  metrics.stress_left_out.set(result.leftOutCount);
+  for (const { scenario, conditions, ...effect } of result.cases) {
+    for (const [protection, liquidated, kept] of bothOf(effect)) {
+      const labels = { scenario, conditions, protection };
+      metrics.stress_liquidated_accounts.set(labels, liquidated);
+      metrics.stress_equity_kept_ratio.set(labels, kept);
+    }
+  }
+  for (const { accountId: account, scenario, conditions, ...effect } of result.accountCases) {
+    for (const [protection, liquidated, kept] of bothOf(effect)) {
+      const labels = { account, scenario, conditions, protection };
+      metrics.stress_account_liquidated.set(labels, liquidated);
+      metrics.stress_account_equity_kept_ratio.set(labels, kept);
+    }
+  }
+}
+
+type Effect = Pick<
+  StressedCase | StressedAccountCase,
+  'liquidatedWithout' | 'liquidatedWith' | 'keptWithout' | 'keptWith'
+>;
+
+function bothOf({ liquidatedWithout, liquidatedWith, keptWithout, keptWith }: Effect) {
+  return [
+    ['none', Number(liquidatedWithout), keptWithout],
+    ['rules', Number(liquidatedWith), keptWith],
+  ] as const;
 }

@@ -2,8 +2,7 @@ import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { sign, signingKey } from '../../src/exchange/call/signer.ts';
 import { createExchangeClient, ExchangeOptionsError } from '../../src/exchange/client.ts';
-import { fiatDeposit } from '../../src/exchange/fiat-deposit.ts';
-import { guard } from '../../src/exchange/guarded-exchange.ts';
+import { fiatDeposit, guard } from '../../src/exchange/guarded-exchange.ts';
 import { type Answer, send, startServer } from './call/raw-server.ts';
 import { API_KEY, API_SECRET, decimalText, openClient, STOP } from './fixtures.ts';
 

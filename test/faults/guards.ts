@@ -205,7 +205,7 @@ export const REMOVED_GUARDS: readonly RemovedGuard[] = [
         instead: 'const before: Before = (lane, view) => finish(begin(lane, step, answeredMs).state, result,',
       },
       {
-        file: 'core/orders/client-order-id.ts',
+        file: 'core/orders/order-request.ts',
         text: 'const numbers = [episode, stage, attempt, generation];',
         instead: 'const numbers = [episode, stage, attempt, generation, performance.now()];',
       },

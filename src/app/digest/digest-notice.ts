@@ -21,16 +21,14 @@ export function digestNotice(
 ): Notice {
   const { headline, lines } = digestText(digest, { all: false });
   return {
-    version: 1,
+    ...OF_NO_RULE,
     id: `digest/${name}`,
     key: `digest/${name}`,
     kind: 'digest',
-    ...OF_NO_RULE,
     words: headline,
     lines,
     sinceMs: digest.fromMs,
     atMs,
     channels,
-    cures: [],
   };
 }

@@ -3,7 +3,7 @@ import { roughly } from '../../core/quantities/roughly.ts';
 import { scopeWords } from '../../core/view/record-words.ts';
 import { type CliIo, printJson, printLine } from '../io.ts';
 import { printListing } from '../table.ts';
-import type { DoorFlags, Reach } from './door.ts';
+import { type DoorFlags, type Reach, withDoor } from './door.ts';
 import { timeOf } from './values.ts';
 
 /** Flags of the commands that put or lift controls. */
@@ -22,22 +22,28 @@ export function controlWords(control: Control, nowMs: number): string {
   return `${scopeWords(control)}, ${until}: ${author}: ${reason}`;
 }
 
-export function printControls(
+/** Prints the controls of one kind that are in force. */
+export async function listControls(
   io: CliIo,
-  controls: readonly Control[],
-  options: { readonly json: boolean | undefined; readonly none: string },
-): void {
-  printListing(io, controls, {
-    ...options,
-    titles: ['ID', 'HOLDS BACK', 'SINCE', 'UNTIL', 'BY', 'REASON'],
-    cells: (control) => [
-      control.id,
-      scopeWords(control),
-      timeOf(control.atMs),
-      control.expiresAtMs === null ? 'it is lifted' : timeOf(control.expiresAtMs),
-      control.author,
-      control.reason,
-    ],
+  flags: ControlFlags,
+  kind: 'pauses' | 'silences',
+  none: string,
+): Promise<void> {
+  await withDoor(io, flags, { undone: 'nothing can be listed' }, async (door) => {
+    const controls: readonly Control[] = (await door.ask('overview'))[kind];
+    printListing(io, controls, {
+      json: flags.json,
+      none,
+      titles: ['ID', 'HOLDS BACK', 'SINCE', 'UNTIL', 'BY', 'REASON'],
+      cells: (control) => [
+        control.id,
+        scopeWords(control),
+        timeOf(control.atMs),
+        control.expiresAtMs === null ? 'it is lifted' : timeOf(control.expiresAtMs),
+        control.author,
+        control.reason,
+      ],
+    });
   });
 }
 

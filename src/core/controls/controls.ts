@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { figure } from '../fields/field-words.ts';
-import type { ReduceTarget } from '../rules/rule.ts';
 import type { SubjectKey } from '../rules/subject.ts';
 import { type Immutable, named, type OutputOf, timeMs } from '../schema/parts.ts';
+import type { operatorOrderSchema } from './operator-schemas.ts';
 
 /** Controls and orders of operators. Every read of a bucket includes its controls, and commits can depend on them. */
 
@@ -149,37 +149,7 @@ export function acknowledgementOf(
 }
 
 /** An order by a person; handled like a rule's intents, including the gate. */
-export type OperatorOrder = Authored & {
-  /** Unique; part of client order ids: letters and digits. */
-  readonly id: string;
-  /** Not started after this, Unix milliseconds. */
-  readonly expiresAtMs: number;
-} & (
-    | {
-        readonly kind: 'reduce';
-        /** Exactly one of a position id or globs of markets. */
-        readonly positionId?: string;
-        readonly markets?: readonly string[];
-        readonly target: ReduceTarget;
-        readonly slippageSteps: readonly number[];
-        /** Also where it raises the net exposure of the market. */
-        readonly flatten: boolean;
-        /** Closes whichever way the market moves, by one stop on each side; only with `flatten`. */
-        readonly urgent?: true;
-      }
-    | {
-        /** Withdraws an earlier order of this inbox, started or not. */
-        readonly kind: 'withdraw';
-        readonly orderId: string;
-      }
-    | {
-        /** Answers the given revision of a question. */
-        readonly kind: 'answer';
-        readonly decision: 'approve' | 'veto';
-        readonly questionId: string;
-        readonly revision: number;
-      }
-  );
+export type OperatorOrder = OutputOf<typeof operatorOrderSchema>;
 
 /** What the API says of every kind of operator order. */
 export const operatorOrderReply = z

@@ -1,25 +1,34 @@
+import { z } from 'zod';
+import type { OutputOf } from '../schema/parts.ts';
 import { slippageFault } from './controls.ts';
 
-/** Facts that a running daemon publishes in Redis, for commands that send it operator orders. */
-export interface DaemonSign {
-  /** Takes operator orders: it has the role `poll`. */
-  readonly takesOrders: boolean;
+/**
+ * Facts that a running daemon publishes in Redis, for commands that send it operator orders. Validated when read: others
+ * may have written them.
+ */
+export const daemonSign = z.object({
+  /** It has the role `poll`. */
+  takesOrders: z.boolean(),
   /** Sends requests: it has the role `act`, or `poll`, which may start lanes; absent in older versions. */
-  readonly acts?: boolean | undefined;
+  acts: z.boolean().optional(),
   /** Identifies its `operators.key` without revealing it; null: it has none. */
-  readonly keyMark: string | null;
+  keyMark: z
+    .string()
+    .regex(/^[0-9a-f]{16}$/)
+    .nullable(),
   /** Its Redis requires a password, as far as the daemon knows. */
-  readonly isGuarded: boolean;
+  isGuarded: z.boolean(),
   /** `operators.maxSlippage`. */
-  readonly maxSlippage: number;
+  maxSlippage: z.number().min(0).max(1),
   /** Fingerprints of some API keys; absent in older versions, as is `config`. */
-  readonly apiKeys?: readonly string[] | undefined;
+  apiKeys: z.array(z.string().max(16)).max(8).optional(),
   /** SHA-256 of its config file. */
-  readonly config?: string | undefined;
-  readonly host?: string | undefined;
+  config: z.string().max(64).optional(),
+  host: z.string().max(255).optional(),
   /** Identifies the pauses, silences and acknowledgements that it obeys; absent: it could not read them. */
-  readonly obeys?: string | undefined;
-}
+  obeys: z.string().max(64).optional(),
+});
+export type DaemonSign = OutputOf<typeof daemonSign>;
 
 export const FOREIGN =
   'another installation, with other API keys, runs on this Redis and prefix: give each its own redis.prefix. If all keys of one were changed at once, end its processes with the old keys, or give all of them the same operators.key';

@@ -58,17 +58,7 @@ export interface PendingCost {
 }
 
 /** In money currency; null: unknown, which is never zero. In the first three a positive figure is a loss. */
-export interface ActionFigures {
-  /** How much worse the average fill was than the price of the decision. */
-  readonly slippage: number | null;
-  /** The same at the limit price: the most it can have been. */
-  readonly slippageAtMost: number | null;
-  readonly fee: number | null;
-  /** What the closed part would have lost within the next hour (kept) or gained (negative: given up). */
-  readonly kept: number | null;
-}
-
-export function costFigures(cost: ActionCost): ActionFigures {
+export function costFigures(cost: ActionCost) {
   const { direction, fill, fee } = cost;
   const sign = direction === 'long' ? 1 : -1;
   const amount = Number(cost.amountBase);
@@ -79,7 +69,9 @@ export function costFigures(cost: ActionCost): ActionFigures {
       : sign * (decided - Number(price)) * amount;
   const price = fill === null ? decided : Number(fill.price);
   return {
+    /** How much worse the average fill was than the price of the decision. */
     slippage: lost(fill?.price),
+    /** The same at the limit price: the most it can have been. */
     slippageAtMost: lost(fill?.price ?? cost.limitPrice),
     fee:
       fee === null
@@ -89,6 +81,9 @@ export function costFigures(cost: ActionCost): ActionFigures {
           : price === null
             ? null
             : fee.rate * amount * price,
+    /** What the closed part would have lost within the next hour (kept) or gained (negative: given up). */
     kept: lost(cost.nextHour?.markPrice),
   };
 }
+
+export type ActionFigures = Readonly<ReturnType<typeof costFigures>>;

@@ -57,24 +57,12 @@ export interface RouteInputs {
   ) => Sizes | undefined;
 }
 
-export interface Routed {
-  readonly state: RouteState;
-  /** Requests for each market's lane. A lane that is not named has none. */
-  readonly byMarket: ReadonlyMap<string, readonly LaneRequest[]>;
-  /** `cancelAll` of account scope, for the account's own lane. */
-  readonly accountWide: readonly ActionRequest[];
-  /** Actions whose positions are not known yet. */
-  readonly waiting: readonly ActionRequest[];
-  /** Episodes that failed because they waited too long. */
-  readonly events: readonly AuditEvent[];
-}
-
 /**
  * Routes actions to the lanes of their markets. An action of an account or credit-line rule concerns the matching
  * positions of the first list after it appeared; while lists are incomplete, also positions of later lists that were
  * open before it, and of what is asked of each position also those opened later. An episode fails, once, if no list shows its positions in time.
  */
-export function routeRequests(state: RouteState, inputs: RouteInputs): Routed {
+export function routeRequests(state: RouteState, inputs: RouteInputs) {
   const routes: Record<string, readonly PositionRef[]> = {};
   if (!inputs.conclusive) Object.assign(routes, state.routes);
   const partial = new Set(inputs.conclusive ? [] : state.partial);
@@ -109,7 +97,17 @@ export function routeRequests(state: RouteState, inputs: RouteInputs): Routed {
     ...(partial.size === 0 ? {} : { partial: [...partial] }),
     ...(Object.keys(kept.waiting).length === 0 ? {} : { waiting: kept.waiting }),
   };
-  return { state: next, byMarket, accountWide, waiting, events: kept.events };
+  return {
+    state: next,
+    /** Requests for each market's lane. A lane that is not named has none. */
+    byMarket,
+    /** `cancelAll` of account scope, for the account's own lane. */
+    accountWide,
+    /** Actions whose positions are not known yet. */
+    waiting,
+    /** Episodes that failed because they waited too long. */
+    events: kept.events,
+  };
 }
 
 function stillWaiting(

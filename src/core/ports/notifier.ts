@@ -116,6 +116,7 @@ export type Notice = OutputOf<typeof noticeSchema> & {
 };
 /** What a notice that is of no rule says where others name one. */
 export const OF_NO_RULE = {
+  version: 1,
   accountId: '',
   ruleId: '',
   subject: 'account',
@@ -124,6 +125,8 @@ export const OF_NO_RULE = {
   severity: 'info',
   mode: 'observe',
   labels: {},
+  channels: [],
+  cures: [],
 } as const satisfies Partial<Notice>;
 
 export type NoticeEnding = NonNullable<Notice['ending']>;

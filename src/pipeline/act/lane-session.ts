@@ -1,7 +1,5 @@
 import type { AuditEvent } from '../../core/audit/audit-event.ts';
 import { controlsInForce } from '../../core/controls/controls.ts';
-import type { LaneContext } from '../../core/intents/admission.ts';
-import type { LaneMoment } from '../../core/lanes/lane-clock.ts';
 import type { SeenAccount } from '../../core/ports/lane-dispatcher.ts';
 import type {
   AccountCommit,
@@ -54,26 +52,21 @@ interface HeldLane {
   readonly seen: SeenAccount | undefined;
 }
 
-export interface SessionView {
-  readonly stored: StoredAccount;
-  readonly context: LaneContext;
-  readonly nowMs: number;
-  /** The same moment, with the clock's last step ahead. */
-  readonly moment: LaneMoment;
-}
-
 /** The account as seen, with the gate of the config, controls and clock of now. */
 export function viewOf(
   { accounts, time, turns }: PipelineContext,
   account: WatchedAccount,
   { stored, controls }: SeenAccount,
-): SessionView {
+) {
   const moment = time.moment();
   const inForce = controlsInForce(controls, account.id, moment.nowMs);
   const known = laneContext(accounts.get(account.id) ?? account, stored, inForce, moment);
   const context = turns.standsIn ? { ...known, standsIn: true as const } : known;
+  /** `moment` is the same time as `nowMs`, with the clock's last step ahead. */
   return { stored, context, nowMs: moment.nowMs, moment };
 }
+
+export type SessionView = Readonly<ReturnType<typeof viewOf>>;
 
 /** After more conflicts in a row than this a commit is not getting anywhere. */
 const MOST_ATTEMPTS = 20;

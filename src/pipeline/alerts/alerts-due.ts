@@ -2,7 +2,7 @@ import type { AuditEvent } from '../../core/audit/audit-event.ts';
 import { acknowledgementOf, episodeOf, isSilenced } from '../../core/controls/controls.ts';
 import type { Closing } from '../../core/costs/closing-words.ts';
 import { actionKey } from '../../core/intents/intent.ts';
-import type { CureFigures, Notice, NoticeKind } from '../../core/ports/notifier.ts';
+import { type CureFigures, type Notice, type NoticeKind, OF_NO_RULE } from '../../core/ports/notifier.ts';
 import type { StoredAlerts } from '../../core/ports/state-store.ts';
 import { CreditLineQuantities, curesOf } from '../../core/quantities/credit-line.ts';
 import { roughly } from '../../core/quantities/roughly.ts';
@@ -294,7 +294,7 @@ function sayAlarm(entries: Map<string, AlertEntry>, event: AuditEvent, scene: Al
   const rule = scene.account.rules.byId.get(ruleId);
   const id = JSON.stringify([scene.account.id, place, event.atMs]);
   const notice: Notice = {
-    version: 1,
+    ...OF_NO_RULE,
     id,
     key: `${scene.account.id}|${place}`,
     kind: 'alarm',
@@ -302,8 +302,6 @@ function sayAlarm(entries: Map<string, AlertEntry>, event: AuditEvent, scene: Al
     ruleId,
     subject,
     ...(market === '' ? {} : { market }),
-    episode: 0,
-    stage: 0,
     // As severe as the notice of the fill, which follows when the fill is certain.
     severity: (reason === 'probablyClosedByOurs' ? undefined : rule?.spec.severity) ?? 'critical',
     mode: rule?.mode ?? scene.account.rules.settings.mode,
@@ -311,8 +309,6 @@ function sayAlarm(entries: Map<string, AlertEntry>, event: AuditEvent, scene: Al
     words: alarmWords(event),
     sinceMs: event.atMs,
     atMs: scene.nowMs,
-    channels: [],
-    cures: [],
     ...noticeFacts(scene.view(), { subject, ...(market === '' ? {} : { market }) }),
   };
   entries.set(entry, { notice, saidMs: scene.nowMs, count: 1, handed: false });

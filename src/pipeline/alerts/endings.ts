@@ -1,6 +1,12 @@
 import { isSilenced } from '../../core/controls/controls.ts';
 import { type Closing, closingsOf, closingsWords, closingWords } from '../../core/costs/closing-words.ts';
-import { type Notice, type NoticeEnding, type NoticeFigures, RESOLVED } from '../../core/ports/notifier.ts';
+import {
+  type Notice,
+  type NoticeEnding,
+  type NoticeFigures,
+  OF_NO_RULE,
+  RESOLVED,
+} from '../../core/ports/notifier.ts';
 import { SEVERITY_RANKS } from '../../core/rules/rule.ts';
 import { actionsOf } from '../../core/rules/rule-parts.ts';
 import { positionKey } from '../../core/rules/subjects.ts';
@@ -158,7 +164,7 @@ export function stopFillNotice(key: string, fill: Closing, scene: AlertScene): N
   const channels = told.flatMap((action) => (action.kind === 'notify' ? action.channels : []));
   const atMs = fill.cost.filledMs + nowMs - scene.laneNowMs;
   return {
-    version: 1,
+    ...OF_NO_RULE,
     id: JSON.stringify([account.id, key]),
     // An order that fills in parts is one incident.
     key: `${account.id}|${STOP_FILL}${fill.cost.clientOrderId}`,
@@ -167,8 +173,6 @@ export function stopFillNotice(key: string, fill: Closing, scene: AlertScene): N
     ruleId,
     subject,
     market,
-    episode: 0,
-    stage: 0,
     severity: 'critical',
     mode: rule?.mode ?? account.rules.settings.mode,
     labels: { ...account.rules.settings.labels, ...rule?.spec.labels },
@@ -176,7 +180,6 @@ export function stopFillNotice(key: string, fill: Closing, scene: AlertScene): N
     sinceMs: atMs,
     atMs: nowMs,
     channels: [...new Set(channels)],
-    cures: [],
     ...noticeFacts(scene.view(), { subject, market }),
   };
 }

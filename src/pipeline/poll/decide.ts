@@ -1,13 +1,19 @@
 import { controlsInForce } from '../../core/controls/controls.ts';
+import { ALL_MARKETS } from '../../core/digest/sighting.ts';
 import { explainedClosures } from '../../core/lanes/absence.ts';
 import type { OwnOrder } from '../../core/lanes/own-order.ts';
+import type { HistorySample } from '../../core/ports/history-reader.ts';
 import type { LaneRef } from '../../core/ports/lane-dispatcher.ts';
 import type { Escalation, Notice } from '../../core/ports/notifier.ts';
 import type { AccountCommit, AccountDocuments } from '../../core/ports/state-store.ts';
-import type { Snapshot } from '../../core/quantities/snapshot.ts';
-import { emptyAccountState } from '../../core/rules/account-state.ts';
+import type { Quantity } from '../../core/quantities/quantity.ts';
+import type { AccountSettings } from '../../core/quantities/settings.ts';
+import type { Instant, Snapshot } from '../../core/quantities/snapshot.ts';
+import { type AccountState, emptyAccountState } from '../../core/rules/account-state.ts';
 import { type Evaluation, evaluate } from '../../core/rules/evaluate.ts';
+import { creditLineKey } from '../../core/rules/memory.ts';
 import { withoutOvertaken } from '../../core/rules/overtaken.ts';
+import { evaluatedAccount, positionKey } from '../../core/rules/subjects.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import { blindSpots } from '../../core/view/blindness.ts';
 import { figuresDue, figuresOf } from '../../core/view/stored-figures.ts';
@@ -17,7 +23,6 @@ import type { ActingInputs } from '../act/lane-at-rest.ts';
 import { type Acted, routeDecisions } from '../act/route-decisions.ts';
 import { alertsDue } from '../alerts/alerts-due.ts';
 import { cureNote, depositCures } from '../alerts/deposit-cure.ts';
-import { historySamples } from './history-samples.ts';
 import { snapshotOf } from './observe-account.ts';
 
 export interface DecideInputs extends ActingInputs {
@@ -158,4 +163,40 @@ function accountAfter(
     view ??= made();
     return view;
   };
+}
+
+/** The figures of each subject that curves, digests and later rule checks use. */
+export function historySamples(
+  snapshot: Snapshot,
+  state: AccountState,
+  now: Instant,
+  settings: AccountSettings,
+): readonly HistorySample[] {
+  const account = evaluatedAccount(snapshot, settings, now, state);
+  const samples: HistorySample[] = account.positions.map((position) => {
+    const { direction, markPrice, liquidationDistance, record } = position;
+    const { market, amount } = record;
+    const values = { market, amount, ...known({ direction, markPrice, liquidationDistance }) };
+    return { subject: positionKey(record.positionId), values };
+  });
+  // For a single position the joint distance equals its own distance.
+  if (samples.length > 1) {
+    const { jointDistance } = account;
+    if (jointDistance.kind === 'value')
+      samples.push({ subject: ALL_MARKETS, values: { jointDistance: jointDistance.value } });
+  }
+  for (const creditLine of account.creditLines) {
+    const [currentLtv, marginCallLtv] = [creditLine.ltv('currentLtv'), creditLine.ltv('marginCallLtv')];
+    samples.push({
+      subject: creditLineKey(creditLine.record),
+      values: { amount: creditLine.record.amount, ...known({ currentLtv, marginCallLtv }) },
+    });
+  }
+  return samples;
+}
+
+function known(quantities: Readonly<Record<string, Quantity<number | string>>>): HistorySample['values'] {
+  return Object.fromEntries(
+    Object.entries(quantities).flatMap(([name, one]) => (one.kind === 'value' ? [[name, one.value]] : [])),
+  );
 }

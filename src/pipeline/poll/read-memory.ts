@@ -4,7 +4,6 @@ import { elapsedMs, type Instant, type SourceReading } from '../../core/quantiti
 import type { NextDue } from '../../core/risk/cadence.ts';
 import type { ReadFailure } from '../../core/view/stored-figures.ts';
 import { Falls } from './falls.ts';
-import { SamePositions } from './same-positions.ts';
 
 /** A reading, and the moment at which its age was `ageMs`. */
 export interface KeptReading {
@@ -221,4 +220,43 @@ const OVERTAKEN = new Error('a request of ours overtook the read');
 /** The same reading at a later moment: older by the time between. */
 export function aged<T>(reading: SourceReading<T>, from: Instant, to: Instant): SourceReading<T> {
   return { ...reading, ageMs: reading.ageMs + elapsedMs(from, to) };
+}
+
+/** Finds accounts with the same positions (same id, market and open date): two keys of one exchange account. */
+export class SamePositions {
+  readonly #accounts = new Map<string, Set<string>>();
+  readonly #shown = new Map<string, readonly string[]>();
+
+  note(accountId: string, { records }: PositionList): void {
+    this.forget(accountId);
+    // Without a date the id is not enough: each account may count its own ids.
+    const keys = records.flatMap(({ positionId, market, openDate }) =>
+      openDate === undefined ? [] : [`${positionId} ${market} ${openDate}`],
+    );
+    this.#shown.set(accountId, keys);
+    for (const key of keys) {
+      const accounts = this.#accounts.get(key);
+      if (accounts === undefined) this.#accounts.set(key, new Set([accountId]));
+      else accounts.add(accountId);
+    }
+  }
+
+  forget(accountId: string): void {
+    for (const key of this.#shown.get(accountId) ?? []) {
+      const accounts = this.#accounts.get(key);
+      accounts?.delete(accountId);
+      if (accounts?.size === 0) this.#accounts.delete(key);
+    }
+    this.#shown.delete(accountId);
+  }
+
+  /** Other accounts whose newest list shares a position with this account's newest list. */
+  othersLike(accountId: string): readonly string[] {
+    const others = new Set<string>();
+    for (const key of this.#shown.get(accountId) ?? []) {
+      for (const other of this.#accounts.get(key) ?? []) others.add(other);
+    }
+    others.delete(accountId);
+    return [...others];
+  }
 }

@@ -1,19 +1,11 @@
 import { z } from 'zod';
-import type { Problem } from '../../config/problem.ts';
+import type { Path, Problem } from '../../config/problem.ts';
 import { readShape } from '../../config/shape/read.ts';
 import { decimalText, flag, scalar, text } from '../../config/shape/scalars.ts';
 import type { PositionList, PositionRecord } from '../../core/ports/exchange.ts';
 import { toNumber } from '../../core/quantities/decimal.ts';
 import { marginsOf, PositionQuantities } from '../../core/quantities/position.ts';
-import {
-  accountFrom,
-  configuredAccount,
-  configuredMarket,
-  type PositionsReading,
-  type PrintedAccount,
-  refuse,
-  settlementOf,
-} from './reading.ts';
+import { accountFrom, configuredAccount, type PositionsReading, printedPosition, refuse } from './reading.ts';
 import type { ConfiguredAccount, StartingBook } from './starting-account.ts';
 
 const figure = () => decimalText({ positive: false, expected: 'a decimal number' }).exactOptional();
@@ -106,14 +98,12 @@ function accountFromRecords(
   reading: PositionsReading,
   account: ConfiguredAccount,
   records: readonly PositionRecord[],
-  path: readonly (string | number)[],
+  path: Path,
 ): StartingBook | undefined {
   const open = records
     .map((record, index) => ({ record, index }))
     .filter(({ record }) => toNumber(record.amount) !== 0);
-  const read = open.map(({ record, index }) => positionOf(reading, account, record, [...path, index]));
-  const positions = read.filter((position) => position !== undefined);
-  if (positions.length === 0 || positions.length < read.length) return undefined;
+  const positions = open.map(({ record, index }) => positionOf(reading, account, record, [...path, index]));
   const hedgeMode = records.some(
     ({ positionSide }) => positionSide?.known === true && positionSide.value !== 'BOTH',
   );
@@ -125,27 +115,21 @@ function positionOf(
   reading: PositionsReading,
   account: ConfiguredAccount,
   record: PositionRecord,
-  path: readonly (string | number)[],
-): PrintedAccount['positions'][number] | undefined {
-  const { market, basePrice } = record;
-  const settings = configuredMarket(reading, account, market, [...path, 'market']);
-  if (settings === undefined) return undefined;
-  const quantities = new PositionQuantities(record, account.settings);
-  const { direction, markPrice, liquidationPrice } = quantities;
-  const missing = (what: string): undefined =>
-    refuse(reading, path, `expected ${what} of the position, which does not follow from this record`);
-  if (direction.kind !== 'value') return missing('the direction');
-  if (basePrice === undefined) return missing('the entry price');
-  if (markPrice.kind !== 'value') return missing('the mark price');
-  if (liquidationPrice.kind === 'unknown') return missing('the liquidation price');
-  return {
-    market,
-    side: direction.value,
-    amount: quantities.exactSize,
-    entry: basePrice,
-    mark: markPrice.value,
-    liquidation: liquidationPrice.kind === 'value' ? liquidationPrice.value : 'none',
-    maintenanceMargin: settings.maintenanceMargin,
-    money: settlementOf(account, market),
-  };
+  path: Path,
+) {
+  const { market, basePrice: entry } = record;
+  return printedPosition(reading, account, { market, path }, () => {
+    const { direction, exactSize, markPrice, liquidationPrice } = new PositionQuantities(
+      record,
+      account.settings,
+    );
+    const missing = (what: string): undefined =>
+      refuse(reading, path, `expected ${what} of the position, which does not follow from this record`);
+    if (direction.kind !== 'value') return missing('the direction');
+    if (entry === undefined) return missing('the entry price');
+    if (markPrice.kind !== 'value') return missing('the mark price');
+    if (liquidationPrice.kind === 'unknown') return missing('the liquidation price');
+    const liquidation = liquidationPrice.kind === 'value' ? liquidationPrice.value : 'none';
+    return { side: direction.value, amount: exactSize, entry, mark: markPrice.value, liquidation };
+  });
 }

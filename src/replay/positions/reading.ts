@@ -2,10 +2,15 @@ import type { Path, ProblemCode } from '../../config/problem.ts';
 import { didYouMean, problemAt, type Report } from '../../config/shape/read.ts';
 import type { YamlDocument } from '../../config/yaml/document.ts';
 import { describeValue } from '../../config/yaml/value.ts';
+import {
+  type DecimalString,
+  decimalFromNumber,
+  formatDecimal,
+  toNumber,
+} from '../../core/quantities/decimal.ts';
 import type { MarketSettings } from '../../core/quantities/settings.ts';
 import { moneyOf, NO_CURRENCY } from '../../core/quantities/units.ts';
 import { suggest } from '../../core/text/suggest.ts';
-import { collateralOf, poolEquity, type ReportedPosition } from './pool-equity.ts';
 import type { ConfiguredAccount, StartingBook, StartingPosition } from './starting-account.ts';
 
 /** Input of the readers of all formats: errors go to `report`, remarks to `note`. */
@@ -59,26 +64,48 @@ export function configuredMarket(
 }
 
 /** Perpetuals of the exchange settle in USDT unless the config says otherwise. */
-export function settlementOf({ settings }: ConfiguredAccount, market: string): string {
+function settlementOf({ settings }: ConfiguredAccount, market: string): string {
   const money = moneyOf(market, settings);
   return money === NO_CURRENCY ? 'USDT' : money;
 }
 
+interface PrintedPosition extends ReportedPosition {
+  readonly money: string;
+}
+
+/** A position with what the config says of its market; `undefined`: something is unknown (reported). */
+export function printedPosition(
+  reading: PositionsReading,
+  account: ConfiguredAccount,
+  { market, path }: { readonly market: string; readonly path: Path },
+  figuresOf: () => Omit<ReportedPosition, 'market' | 'maintenanceMargin'> | undefined,
+): PrintedPosition | undefined {
+  const settings = configuredMarket(reading, account, market, [...path, 'market']);
+  if (settings === undefined) return undefined;
+  const figures = figuresOf();
+  if (figures === undefined) return undefined;
+  const { maintenanceMargin } = settings;
+  return { market, ...figures, maintenanceMargin, money: settlementOf(account, market) };
+}
+
 /** An account as printed; the output does not show its collateral. */
-export interface PrintedAccount {
+interface PrintedAccount {
   readonly id: string;
   readonly path: Path;
-  readonly positions: readonly (ReportedPosition & { readonly money: string })[];
+  /** Undefined where something of a position is unknown. */
+  readonly positions: readonly (PrintedPosition | undefined)[];
   readonly hedgeMode?: boolean;
   /** Used if no position has a liquidation price. */
   readonly otherEquity?: number | undefined;
 }
 
-/** The account, with the collateral that its figures imply; `undefined`: they imply none (reported). */
+/** The account, with the collateral that its figures imply; `undefined`: they imply none, or it holds nothing. */
 export function accountFrom(
   reading: PositionsReading,
-  { id, path, positions, hedgeMode, otherEquity }: PrintedAccount,
+  { id, path, positions: printed, hedgeMode, otherEquity }: PrintedAccount,
 ): StartingBook | undefined {
+  const positions = printed.filter((position) => position !== undefined);
+  if (positions.length === 0 || positions.length < printed.length) return undefined;
   const fail = (message: string): undefined => refuse(reading, path, `${message}; ${WRITE_IT}`);
   const monies = [...new Set(positions.map(({ money }) => money))];
   const [money] = monies;
@@ -110,4 +137,73 @@ export function hasBothSides(positions: readonly Pick<StartingPosition, 'market'
   return positions.some(({ market, side }) =>
     positions.some((other) => other.market === market && other.side !== side),
   );
+}
+
+/** A position as the exchange reports it, with all that determines the size of the margin pool. */
+export interface ReportedPosition {
+  readonly market: string;
+  readonly side: 'long' | 'short';
+  /** Base asset, above zero. */
+  readonly amount: DecimalString;
+  readonly entry: DecimalString;
+  readonly mark: number;
+  readonly liquidation: number | 'none';
+  /** Rate, a fraction. */
+  readonly maintenanceMargin: number;
+}
+
+export type PoolEquity =
+  | { readonly kind: 'equity'; readonly equity: number }
+  /** No position has a liquidation price. */
+  | { readonly kind: 'unbounded' }
+  /** The liquidation prices do not fit one pool: isolated margin, or coins as collateral. */
+  | { readonly kind: 'several'; readonly lowest: number; readonly highest: number };
+
+/** Buffers that differ by more than this share do not belong to one pool. */
+const TOLERANCE = 0.2;
+
+/** Equity of a pool by its liquidation prices, where equity is the maintenance margin; the largest notional counts. */
+export function poolEquity(positions: readonly ReportedPosition[]): PoolEquity {
+  const maintenance = sum(positions, (position) => maintenanceOf(position) * position.mark);
+  const estimates = [...Map.groupBy(positions, ({ market }) => market).values()].flatMap((legs) =>
+    estimateOf(legs, maintenance),
+  );
+  const largest = estimates.toSorted((a, b) => b.notional - a.notional)[0];
+  if (largest === undefined) return { kind: 'unbounded' };
+  const buffers = estimates.map(({ equity }) => equity - maintenance);
+  const [lowest, highest] = [Math.min(...buffers), Math.max(...buffers)];
+  if (highest - lowest > TOLERANCE * Math.abs(highest)) return { kind: 'several', lowest, highest };
+  return { kind: 'equity', equity: largest.equity };
+}
+
+function estimateOf(
+  legs: readonly ReportedPosition[],
+  maintenance: number,
+): readonly { readonly equity: number; readonly notional: number }[] {
+  const first = legs.find(({ liquidation }) => liquidation !== 'none');
+  if (first === undefined || first.liquidation === 'none') return [];
+  const { liquidation, mark } = first;
+  const net = sum(legs, signedSize);
+  const rated = sum(legs, maintenanceOf);
+  const equity = maintenance + (net - rated) * (mark - liquidation);
+  return [{ equity, notional: Math.abs(net) * mark }];
+}
+
+/** Maintenance margin per unit of the price. */
+function maintenanceOf({ amount, maintenanceMargin }: ReportedPosition): number {
+  return toNumber(amount) * maintenanceMargin;
+}
+
+function signedSize({ side, amount }: ReportedPosition): number {
+  return side === 'long' ? toNumber(amount) : -toNumber(amount);
+}
+
+/** Collateral balance before the profit and loss of these positions. */
+export function collateralOf(equity: number, positions: readonly ReportedPosition[]): DecimalString {
+  const pnl = sum(positions, (position) => signedSize(position) * (position.mark - toNumber(position.entry)));
+  return formatDecimal(decimalFromNumber(Math.round((equity - pnl) * 1e6) / 1e6));
+}
+
+function sum<T>(items: readonly T[], of: (item: T) => number): number {
+  return items.reduce((total, item) => total + of(item), 0);
 }

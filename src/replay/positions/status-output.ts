@@ -1,16 +1,9 @@
 import { z } from 'zod';
+import type { Path } from '../../config/problem.ts';
 import { readShape } from '../../config/shape/read.ts';
 import { decimalText, flag, oneOf, scalar, text } from '../../config/shape/scalars.ts';
 import { type DecimalString, isDecimalString, toNumber } from '../../core/quantities/decimal.ts';
-import {
-  accountFrom,
-  configuredAccount,
-  configuredMarket,
-  type PositionsReading,
-  type PrintedAccount,
-  refuse,
-  settlementOf,
-} from './reading.ts';
+import { accountFrom, configuredAccount, type PositionsReading, printedPosition, refuse } from './reading.ts';
 import type { ConfiguredAccount, StartingBook } from './starting-account.ts';
 
 const price = (what: string) => decimalText({ expected: `the ${what} of the position` });
@@ -77,33 +70,24 @@ function accountOf(
     const message = 'expected complete positions, got some from which records were set aside';
     refuse(reading, [...path, 'sources'], message);
   }
-  if (positions.length === 0) return undefined;
   const read = positions.map((position, number) =>
     positionOf(reading, known, position, [...path, 'positions', number]),
   );
-  const complete = read.filter((position) => position !== undefined);
-  return complete.length < read.length
-    ? undefined
-    : accountFrom(reading, { id: accountId, path, positions: complete });
+  return accountFrom(reading, { id: accountId, path, positions: read });
 }
 
 function positionOf(
   reading: PositionsReading,
   account: ConfiguredAccount,
   printed: StatusAccount['positions'][number],
-  path: readonly (string | number)[],
-): PrintedAccount['positions'][number] | undefined {
-  const { market, direction: side, sizeBase, basePrice, markPrice, liquidationPrice } = printed;
-  const settings = configuredMarket(reading, account, market, [...path, 'market']);
-  if (settings === undefined) return undefined;
-  return {
-    market,
+  path: Path,
+) {
+  const { market, direction: side, sizeBase: amount, basePrice: entry, liquidationPrice: price } = printed;
+  return printedPosition(reading, account, { market, path }, () => ({
     side,
-    amount: sizeBase,
-    entry: basePrice,
-    mark: toNumber(markPrice),
-    liquidation: liquidationPrice === 'none' ? 'none' : toNumber(liquidationPrice),
-    maintenanceMargin: settings.maintenanceMargin,
-    money: settlementOf(account, market),
-  };
+    amount,
+    entry,
+    mark: toNumber(printed.markPrice),
+    liquidation: price === 'none' ? 'none' : toNumber(price),
+  }));
 }

@@ -1,5 +1,6 @@
 import { formatDecimal } from '../../core/quantities/decimal.ts';
 import type { ServedEndpoint } from '../http/dispatch.ts';
+import { OPENING_FIGURES } from '../http/false-data.ts';
 import { type Reply, success } from '../http/reply.ts';
 import type { OpeningSheet } from '../model/opening.ts';
 import type { Readings } from '../model/readings.ts';
@@ -93,18 +94,9 @@ function openingRecord(opening: OpeningSheet, readings: Readings): object {
     market: opening.market,
     openDate: unixSeconds(opening.openMs),
     modifyDate: unixSeconds(opening.openMs),
-    amount: null,
-    basePrice: null,
-    liquidationPrice: null,
-    liquidationState: safeState(readings),
-    pnl: null,
-    pnlPercent: null,
-    margin: '0',
+    ...OPENING_FIGURES,
     freeMargin: formatDecimal(opening.freeMargin),
-    funding: '0',
-    unrealizedFunding: '0',
-    unrealizedPnl: '0',
-    tpsl: null,
+    liquidationState: safeState(readings),
     positionSide: opening.positionSide,
   };
 }

@@ -14,6 +14,17 @@ const UNKNOWN_WHILE_OPENING = {
   liquidationPrice: null,
 } as const;
 
+/** The figures of a position that an order is about to open. */
+export const OPENING_FIGURES = {
+  ...UNKNOWN_WHILE_OPENING,
+  margin: '0',
+  freeMargin: '0',
+  funding: '0',
+  unrealizedFunding: '0',
+  unrealizedPnl: '0',
+  tpsl: null,
+} as const;
+
 /** Empties lists and objects of records. */
 export function emptyAll(text: string): string {
   return changeJson(text, (value) => {
@@ -65,14 +76,8 @@ function openingRecord(market: string, atSeconds: number): JsonObject {
     market,
     openDate: atSeconds,
     modifyDate: atSeconds,
-    ...UNKNOWN_WHILE_OPENING,
+    ...OPENING_FIGURES,
     liquidationState: null,
-    margin: '0',
-    freeMargin: '0',
-    funding: '0',
-    unrealizedFunding: '0',
-    unrealizedPnl: '0',
-    tpsl: null,
     positionSide: 'BOTH',
   };
 }

@@ -2,7 +2,6 @@ import { type Decimal, formatDecimal, ZERO } from '../../core/quantities/decimal
 import type { PriceSource } from '../prices/price-source.ts';
 import { createRandom } from '../scenarios/random.ts';
 import { Agenda } from './agenda.ts';
-import { cancelAllOrders, cancelOne, changeHedgeMode } from './cancellation.ts';
 import { setCondition } from './conditions.ts';
 import { addCollateral, creditLineView, grantLoan, repay } from './credit.ts';
 import { changeFundingRate, scheduleFunding } from './funding.ts';
@@ -12,11 +11,11 @@ import { createMarginUnit } from './liquidation.ts';
 import { createMarket, marketView, movePrice, NO_SKEW } from './market.ts';
 import type { ConditionWindow, MarketCondition } from './market-condition.ts';
 import { openingViews, reserveIds } from './opening.ts';
-import { orderView } from './order-book.ts';
+import { cancel, orderView } from './order-book.ts';
 import { placeCollateral, placeSpot } from './placement.ts';
 import { applyFill } from './positions.ts';
 import type { Readings } from './readings.ts';
-import { invalid } from './rejection.ts';
+import { CODES, invalid, reject, worded } from './rejection.ts';
 import { advance, followSource, settle } from './settle.ts';
 import {
   type Account,
@@ -26,7 +25,16 @@ import {
   type Market,
   record,
 } from './state.ts';
-import type { DepositLinkRequest, ModelConfig, Outcome, SeedAccount, SeedPosition } from './types.ts';
+import type {
+  DepositLinkRequest,
+  ModelConfig,
+  OrderClass,
+  OrderOutcome,
+  OrderView,
+  Outcome,
+  SeedAccount,
+  SeedPosition,
+} from './types.ts';
 import { accountView, positionViews, walletView } from './views.ts';
 import {
   makeDeposit,
@@ -339,4 +347,46 @@ function moneyPart(world: ExchangeState) {
     /** The customer pays at the provider: the deposit arrives. Paying twice is refused. */
     payFiatDeposit: (token: string) => settled(world, () => payFiat(world, token)),
   };
+}
+
+/** Specification 4.6. The reading `cancelCoversStops` decides about stops that are not yet activated. */
+function cancelAllOrders(
+  world: ExchangeState,
+  account: Account,
+  filter: { readonly market?: string; readonly types?: readonly OrderClass[] },
+): Outcome<{ readonly cancelled: readonly OrderView[] }> {
+  const { market, types } = filter;
+  if (market !== undefined && (world.markets.get(market)?.status ?? 'delisted') === 'delisted')
+    return worded(world.readings, reject(CODES.market, 'market', 'Market is not available'));
+  const covered = [...account.openOrders.values()].filter(
+    (order) =>
+      (market === undefined || order.market.spec.name === market) &&
+      (types === undefined || types.includes(order.orderClass)) &&
+      (order.active || world.readings.cancelCoversStops === 'yes'),
+  );
+  if (covered.length === 0 && world.readings.cancelWithoutOrders === 'refused')
+    return reject(CODES.nothingToCancel, 'orderId', 'Unexecuted order was not found.');
+  for (const order of covered) cancel(world, order, 'cancelled by the customer');
+  return { ok: true, cancelled: covered.map(orderView) };
+}
+
+function cancelOne(world: ExchangeState, account: Account, orderId: number): OrderOutcome {
+  const order = account.openOrders.get(orderId);
+  if (order === undefined) return reject(CODES.validation, 'orderId', 'Order was not found');
+  cancel(world, order, 'cancelled by the customer');
+  return { ok: true, order: orderView(order) };
+}
+
+/** Specification 4.7; refused while collateral positions or orders are open. */
+function changeHedgeMode(
+  world: ExchangeState,
+  account: Account,
+  hedgeMode: boolean,
+): Outcome<{ readonly hedgeMode: boolean }> {
+  const collateralOrders = [...account.openOrders.values()].some((order) => order.orderClass !== 'spot');
+  if (hedgeMode !== account.hedgeMode && (collateralOrders || account.positions.size > 0))
+    return reject(CODES.sideLocked, 'hedgeMode', 'Hedge mode cannot change with open positions or orders');
+  account.hedgeMode = hedgeMode;
+  record(world, 'hedge_mode', { accountId: account.id, details: { hedgeMode } });
+  return { ok: true, hedgeMode };
 }

@@ -2,12 +2,15 @@ import {
   type Decimal,
   decimal,
   formatDecimal,
+  maxDecimal,
+  minDecimal,
   ONE,
   roundToStep,
   ZERO,
 } from '../../core/quantities/decimal.ts';
 import {
   canOpen,
+  directionOf,
   exposurePrice,
   freeMargin,
   initialMargin,
@@ -21,9 +24,16 @@ import { activate, enterMatching, triggerPrice } from './matching.ts';
 import { reserveIds } from './opening.ts';
 import { cancel, createOrder, enterOrder, type NewOrder, orderView, shelve } from './order-book.ts';
 import type { Readings } from './readings.ts';
-import { checkReduceOnly, trimmed } from './reduce-only.ts';
 import { CODES, reject, worded } from './rejection.ts';
-import { type Account, type ExchangeState, isOpen, type Market, type Order, record } from './state.ts';
+import {
+  type Account,
+  type ExchangeState,
+  isOpen,
+  type Market,
+  type Order,
+  type Position,
+  record,
+} from './state.ts';
 import type {
   CollateralOrder,
   OrderOutcome,
@@ -330,4 +340,41 @@ function checkSpotBalance(world: ExchangeState, order: Order): Rejection | undef
   return need.amount.gt(availableSpot(world, order.account, need.asset))
     ? reject(CODES.noBalance, 'amount', 'Not enough balance')
     : undefined;
+}
+
+/** Reduce-only rule 4 of specification 4.4; under two readings other open orders must also leave room. */
+function checkReduceOnly(
+  world: ExchangeState,
+  position: Position | undefined,
+  { side, amount }: { readonly side: Side; readonly amount: Decimal },
+): Rejection | undefined {
+  if (position === undefined || position.direction === directionOf(side))
+    return reject(CODES.reduceOnly, 'reduceOnly', 'Reduce-only order would not reduce');
+  const room = reducible(world, position);
+  const needsAll = world.readings.reduceOnlyRoom === 'refused';
+  const fits = needsAll ? room.gte(minDecimal(amount, position.size)) : room.gt(ZERO);
+  return fits
+    ? undefined
+    : reject(CODES.reduceOnly, 'reduceOnly', 'Open reduce-only orders cover the position already');
+}
+
+/** Reduce-only rule 2 of specification 4.4. */
+function trimmed(world: ExchangeState, position: Position | undefined, amount: Decimal): Decimal {
+  return position === undefined ? amount : minDecimal(amount, reducible(world, position));
+}
+
+/** How much of a position a new reduce-only order may close. */
+function reducible(world: ExchangeState, position: Position): Decimal {
+  if (world.readings.reduceOnlyRoom === 'position') return position.size;
+  let room = position.size;
+  for (const order of position.account.openOrders.values()) {
+    const competes =
+      order.reduceOnly &&
+      order.ofPosition === null &&
+      order.market === position.market &&
+      order.positionSide === position.positionSide &&
+      directionOf(order.side) !== position.direction;
+    if (competes) room = room.minus(order.left);
+  }
+  return maxDecimal(ZERO, room);
 }

@@ -5,11 +5,11 @@ import {
   MAX_CONTROLS,
   NO_CONTROLS,
 } from '../../core/controls/controls.ts';
+import { controlSchema } from '../../core/controls/operator-schemas.ts';
 import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
 import { parsedJson } from '../../core/text/parsed-json.ts';
 import { STAMP_LENGTH } from '../account/account-backend.ts';
 import { MOST_TEXT } from '../account/documents.ts';
-import { controlSchema } from './operator-schemas.ts';
 
 const VERSION = 1;
 /** Two sides that could not see each other may both have as many as allowed. */

@@ -12,6 +12,7 @@ import {
   MAX_INBOX_ORDERS,
   type OperatorOrder,
 } from '../../core/controls/controls.ts';
+import { controlSchema, operatorOrderSchema } from '../../core/controls/operator-schemas.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import {
   type AnswerDraft,
@@ -30,7 +31,6 @@ import type { AccountStore } from '../account/account-store.ts';
 import { readRecord } from '../audit/audit-chain.ts';
 import { recordsBetween } from '../audit/audit-prune.ts';
 import { type ControlsReader, readControls, writeControls } from './controls-text.ts';
-import { controlSchema, operatorOrderSchema } from './operator-schemas.ts';
 
 export interface OperatorControlsOptions {
   readonly store: AccountStore;

@@ -4,7 +4,7 @@ import {
   clientOrderId,
   MAX_CLIENT_ORDER_ID_LENGTH,
   type OrderIdentity,
-} from '../../../src/core/orders/client-order-id.ts';
+} from '../../../src/core/orders/order-request.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { runsOf } from '../../support/slice.ts';
 

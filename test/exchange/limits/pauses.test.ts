@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { CallPriority } from '../../../src/core/ports/exchange.ts';
 import { GatewayPause } from '../../../src/exchange/limits/gateway-pause.ts';
-import { Turns } from '../../../src/exchange/limits/turns.ts';
+import { Turns } from '../../../src/exchange/limits/limiter.ts';
 
 const PRIORITIES: readonly CallPriority[] = ['normal', 'watching', 'protective'];
 

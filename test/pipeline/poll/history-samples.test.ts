@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { emptyAccountState } from '../../../src/core/rules/account-state.ts';
-import { historySamples } from '../../../src/pipeline/poll/history-samples.ts';
+import { historySamples } from '../../../src/pipeline/poll/decide.ts';
 import {
   at,
   creditLine,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { PositionList, PositionRecord } from '../../../src/core/ports/exchange.ts';
-import { SamePositions } from '../../../src/pipeline/poll/same-positions.ts';
+import { SamePositions } from '../../../src/pipeline/poll/read-memory.ts';
 
 const position = (positionId: string, openDate?: number, market = 'BTC_PERP'): PositionRecord =>
   ({ positionId, market, amount: '1', ...(openDate === undefined ? {} : { openDate }) }) as PositionRecord;

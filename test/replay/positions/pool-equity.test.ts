@@ -1,11 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Decimal, decimal, formatDecimal, toNumber } from '../../../src/core/quantities/decimal.ts';
-import {
-  collateralOf,
-  poolEquity,
-  type ReportedPosition,
-} from '../../../src/replay/positions/pool-equity.ts';
+import { collateralOf, poolEquity, type ReportedPosition } from '../../../src/replay/positions/reading.ts';
 import { defaultConfig } from '../../../src/simulator/defaults.ts';
 import { createExchangeModel } from '../../../src/simulator/model/exchange-model.ts';
 import type { SeedPosition } from '../../../src/simulator/model/types.ts';

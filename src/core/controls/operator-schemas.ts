@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { ReduceTarget } from '../rules/rule.ts';
 
 /** What operators say is read from Redis, where others may write, so all of it is checked. */
 
@@ -10,6 +11,7 @@ const fraction = z.number().min(0).max(1);
 const slippage = z.number().gt(0).max(0.5);
 
 const authored = {
+  /** Unique; part of client order ids. */
   id: z.string().regex(/^[a-z0-9]{1,40}$/),
   author: words,
   reason: words,
@@ -17,10 +19,13 @@ const authored = {
   seal: z
     .string()
     .regex(/^[0-9a-f]{64}$/)
-    .optional(),
+    .exactOptional(),
 };
 
-const target = z.discriminatedUnion('kind', [
+/** Not started after `expiresAtMs`. */
+const ordered = { ...authored, expiresAtMs: moment };
+
+const target: z.ZodType<ReduceTarget> = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('by'), fraction }),
   z.strictObject({ kind: z.literal('to'), fraction }),
   z.strictObject({ kind: z.literal('toNotional'), notional: z.string().regex(/^\d{1,30}(?:\.\d{1,30})?$/) }),
@@ -29,21 +34,24 @@ const target = z.discriminatedUnion('kind', [
 
 export const operatorOrderSchema = z.discriminatedUnion('kind', [
   z.strictObject({
-    ...authored,
+    ...ordered,
     kind: z.literal('reduce'),
-    expiresAtMs: moment,
-    positionId: name.optional(),
-    markets: z.array(name).max(100).optional(),
+    /** Exactly one of a position id or globs of markets. */
+    positionId: name.exactOptional(),
+    markets: z.array(name).max(100).exactOptional(),
     target,
     slippageSteps: z.array(slippage).min(1).max(20),
+    /** Also where it raises the net exposure of the market. */
     flatten: z.boolean(),
-    urgent: z.literal(true).optional(),
+    /** Closes whichever way the market moves, by one stop on each side; only with `flatten`. */
+    urgent: z.literal(true).exactOptional(),
   }),
-  z.strictObject({ ...authored, kind: z.literal('withdraw'), expiresAtMs: moment, orderId: authored.id }),
+  /** Withdraws an earlier order of this inbox, started or not. */
+  z.strictObject({ ...ordered, kind: z.literal('withdraw'), orderId: authored.id }),
+  /** Answers the given revision of a question. */
   z.strictObject({
-    ...authored,
+    ...ordered,
     kind: z.literal('answer'),
-    expiresAtMs: moment,
     decision: z.enum(['approve', 'veto']),
     questionId: authored.id,
     revision: z.int().min(1),
