@@ -35,13 +35,6 @@ export async function lostBy(step: () => Promise<unknown>, mayBeLost: boolean): 
   }
 }
 
-/** A connection for calls that must be answered at once or fail. */
-export interface Connected {
-  readonly redis: Redis;
-  /** Why the server cannot be used now, in words; the connection keeps trying. */
-  readonly lost?: string | undefined;
-}
-
 export interface ConnectOptions {
   readonly onError: (error: unknown) => void;
   /** Waits for a server that is away; a wrong password, for example, is still refused. */
@@ -50,8 +43,11 @@ export interface ConnectOptions {
   readonly prefix: string;
 }
 
-/** @throws RedisUnusableError */
-export async function connectRedis(target: RedisTarget, options: ConnectOptions): Promise<Connected> {
+/**
+ * A connection for calls that must be answered at once or fail. `lost`: why the server cannot be used now, in words; the
+ * connection keeps trying. @throws RedisUnusableError
+ */
+export async function connectRedis(target: RedisTarget, options: ConnectOptions) {
   const { onError, mayBeLost, prefix } = options;
   let isMade = false;
   // A daemon that cannot reach Redis at its start reports it; later it keeps asking.

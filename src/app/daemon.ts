@@ -166,20 +166,15 @@ function pipelineParts(
   notifier: Notifier,
   channels: () => readonly string[],
 ): Omit<PipelineParts, 'attemptTimeoutMs' | 'notify'> {
-  const { accounts, state, clock, random, time, telemetry, queues, memory, instance } = base;
+  const { state, queues, instance } = base;
   return {
     instance,
     queue: standby?.over(queues.lanes) ?? queues.lanes,
     turns: standby?.turns,
     work: {
-      accounts,
+      ...base,
       store: state.store,
-      clock,
       timers: systemTimers,
-      random,
-      time,
-      telemetry,
-      memory,
       notifier,
       delivery: noticeDelivery(base.receipts, channels),
     },

@@ -24,27 +24,22 @@ export function openTicks(
 }
 
 /** Only a process that polls and acts can go on alone. */
-export function openStandby(
-  { roles, state, redis, prefix, clock, telemetry, ordinal, receipts, join }: Base,
-  { ticks, pipeline, noteConfig }: StandbyUse,
-): Standby | undefined {
+export function openStandby(base: Base, { ticks, pipeline, noteConfig }: StandbyUse): Standby | undefined {
+  const { roles, state, redis, prefix, receipts } = base;
   const { standby: backend, store } = state;
   if (backend === undefined || ticks === undefined || !canGoAlone(roles)) return undefined;
   let wasAlone = backend.isAlone;
   return new Standby({
+    ...base,
     backend,
     store,
-    clock,
     timers: systemTimers,
-    telemetry,
-    ordinal,
     ticks,
     async handBackOthers() {
       await receipts.handBack();
       if (wasAlone) await noteConfig();
       wasAlone = false;
     },
-    join,
     probe: () => probeRedis(redis, prefix),
     lanesSettled: async () => await pipeline().near?.settled(),
     runLane: async (lane) => await pipeline().near?.run(lane),

@@ -32,22 +32,6 @@ export type BotUpdate = { readonly updateId: number } & Kinds<{
 type Failure = DeliveryAttempt & { kind: 'failed' };
 export type BotResult<T> = { readonly kind: 'ok'; readonly value: T } | Failure;
 
-/**
- * The part of the Bot API that listens and answers. Failures of the other side are returned; it throws only when
- * aborted.
- */
-export interface TelegramBot {
-  /** Returns the user name of the bot, in lower case; commands are addressed to it. */
-  name(signal: AbortSignal): Promise<BotResult<string>>;
-  /** Returns the updates from `offset` on, and confirms all before it. Waits for one up to `waitSeconds`. */
-  updates(offset: number, waitSeconds: number, signal: AbortSignal): Promise<BotResult<readonly BotUpdate[]>>;
-  /** Sends a text within a few seconds, even during shutdown: the author of an executed command must get the answer. */
-  say(chatId: string, text: string): Promise<BotResult<null>>;
-  /** Shows a text to the person who pressed a button; `asAlert`: until they close it. Bounded like `say`. */
-  answerPress(pressId: string, text: string, asAlert: boolean): Promise<BotResult<null>>;
-  close(): Promise<void>;
-}
-
 export const MOST_UPDATES = 10;
 /** Limit for a reply with all of them: anybody can write to a bot, 4,096 characters per message, and quote as many. */
 const MAX_REPLY_BYTES = 4_194_304;
@@ -65,7 +49,7 @@ export interface BotOptions {
   readonly nowMs: () => number;
 }
 
-export function createTelegramBot(options: BotOptions, http: BotSenders = sendersOf(options)): TelegramBot {
+export function createTelegramBot(options: BotOptions, http: BotSenders = sendersOf(options)) {
   const { apiUrl, token } = options;
   const ask = async (
     sender: HttpSender,
@@ -84,13 +68,19 @@ export function createTelegramBot(options: BotOptions, http: BotSenders = sender
     return result.kind === 'ok' ? { kind: 'ok', value: null } : result;
   };
   return {
-    async name(signal) {
+    /** Returns the user name of the bot, in lower case; commands are addressed to it. */
+    async name(signal: AbortSignal): Promise<BotResult<string>> {
       const result = await call('getMe', {}, signal);
       if (result.kind === 'failed') return result;
       const name = objectOf(result.value)['username'];
       return typeof name === 'string' ? { kind: 'ok', value: name.toLowerCase() } : NO_JSON;
     },
-    async updates(offset, waitSeconds, signal) {
+    /** Returns the updates from `offset` on, and confirms all before it. Waits for one up to `waitSeconds`. */
+    async updates(
+      offset: number,
+      waitSeconds: number,
+      signal: AbortSignal,
+    ): Promise<BotResult<readonly BotUpdate[]>> {
       const asked = {
         offset,
         timeout: waitSeconds,
@@ -103,7 +93,8 @@ export function createTelegramBot(options: BotOptions, http: BotSenders = sender
         ? { kind: 'ok', value: result.value.slice(0, MOST_UPDATES).flatMap(updateOf) }
         : NO_JSON;
     },
-    async say(chatId, text) {
+    /** Sends a text within a few seconds, even during shutdown: the author of an executed command must get the answer. */
+    async say(chatId: string, text: string) {
       const body = {
         chat_id: Number(chatId),
         text: text.slice(0, MAX_TEXT),
@@ -111,7 +102,8 @@ export function createTelegramBot(options: BotOptions, http: BotSenders = sender
       };
       return await answer('sendMessage', body);
     },
-    async answerPress(pressId, text, asAlert) {
+    /** Shows a text to the person who pressed a button; `asAlert`: until they close it. Bounded like `say`. */
+    async answerPress(pressId: string, text: string, asAlert: boolean) {
       const body = { callback_query_id: pressId, text: text.slice(0, MAX_PRESS_TEXT), show_alert: asAlert };
       return await answer('answerCallbackQuery', body);
     },
@@ -120,6 +112,8 @@ export function createTelegramBot(options: BotOptions, http: BotSenders = sender
     },
   };
 }
+
+export type TelegramBot = ReturnType<typeof createTelegramBot>;
 
 /** Maximum of `waitSeconds`. */
 export const LONGEST_WAIT_SECONDS = 25;

@@ -18,13 +18,6 @@ type FileWrite = (
   done: (error: NodeJS.ErrnoException | null, written: number) => void,
 ) => void;
 
-/** Takes lines without blocking the caller. */
-export interface LogSink {
-  write(line: string): void;
-  /** Resolves when everything taken so far is written, or after a second. */
-  flush(): Promise<void>;
-}
-
 /** Limit of waiting lines: twice what a start with a thousand accounts logs at once. */
 const MOST_WAITING_BYTES = 512 * 1024;
 const FLUSH_WITHIN_MS = 1_000;
@@ -36,7 +29,8 @@ interface Outlet {
   write(text: string, done: Done): void;
 }
 
-export function createLogSink(stream: Writable, options: LogSinkOptions): LogSink {
+/** Takes lines without blocking the caller. */
+export function createLogSink(stream: Writable, options: LogSinkOptions) {
   const outlet = outletOf(stream, options.writeFile ?? writeToFile);
   let unsaid = 0;
   const lose = (why: LogLoss): void => {
@@ -51,13 +45,14 @@ export function createLogSink(stream: Writable, options: LogSinkOptions): LogSin
     options.onResumed(lost);
   };
   return {
-    write(line) {
+    write(line: string): void {
       if (!outlet.isOpen) lose('failed');
       else if (outlet.waitingBytes > MOST_WAITING_BYTES) lose('full');
       else outlet.write(line, written);
     },
+    /** Resolves when everything taken so far is written, or after a second. */
     flush: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         if (!outlet.isOpen) return resolve();
         const bound = setTimeout(resolve, FLUSH_WITHIN_MS);
         outlet.write('', () => {

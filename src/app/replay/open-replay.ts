@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { stockOf } from '../../core/quantities/units.ts';
 import type { StartingBook } from '../../replay/positions/starting-account.ts';
 import type { MarketPrices } from '../../replay/price-files.ts';
-import { OWN_CONFIG, type ReplayRecord } from '../../replay/record.ts';
+import { OWN_CONFIG } from '../../replay/record.ts';
 import { type ReplayHooks, runReplay } from '../../replay/replay.ts';
 import type { RunConditions } from '../../replay/run/plan.ts';
 import { parseFaultText } from '../../simulator/http/fault-text.ts';
@@ -27,14 +27,8 @@ export interface ReplayOptions extends Omit<RunConditions, 'readings' | 'faults'
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-export interface OpenReplay {
-  readonly notes: readonly string[];
-  readonly accounts: readonly string[];
-  run(hooks: Omit<ReplayHooks, 'nowMs'>): Promise<ReplayRecord>;
-}
-
 /** Reads and checks all inputs of a replay. @throws ReplayInputError, SimulatorError */
-export async function openReplay(options: ReplayOptions): Promise<OpenReplay> {
+export async function openReplay(options: ReplayOptions) {
   const { prices, config: file, env } = options;
   const book = await readBook(file, options.holdings, env);
   const read = await pricesOf(prices, options);
@@ -71,9 +65,11 @@ export async function openReplay(options: ReplayOptions): Promise<OpenReplay> {
   return {
     notes,
     accounts: book.accounts.map(({ id }) => id),
-    run: (hooks) => runReplay(plan, { ...hooks, nowMs: () => performance.now() }),
+    run: (hooks: Omit<ReplayHooks, 'nowMs'>) => runReplay(plan, { ...hooks, nowMs: () => performance.now() }),
   };
 }
+
+export type OpenReplay = Awaited<ReturnType<typeof openReplay>>;
 
 function refuseUnpriced(accounts: readonly StartingBook[], prices: ReplayOptions['prices']): void {
   const coins = new Set(prices.map(({ market }) => stockOf(market)));

@@ -7,12 +7,7 @@ import { condensed } from '../../replay/scenarios/condensed.ts';
 import { CONDITIONS } from '../../replay/scenarios/conditions.ts';
 import { SCENARIO_LIBRARY, SHOCK_GRID } from '../../replay/scenarios/library.ts';
 import type { Scenario } from '../../replay/scenarios/scenario.ts';
-import {
-  runStress,
-  type StressHooks,
-  type StressPlan,
-  type StressRecord,
-} from '../../replay/stress/stress.ts';
+import { runStress, type StressHooks, type StressPlan } from '../../replay/stress/stress.ts';
 import type { ReplayOptions } from './open-replay.ts';
 import { type Book, ReplayInputError, readBook, termsOf } from './replay-input.ts';
 
@@ -25,11 +20,6 @@ export interface StressOptions extends Pick<ReplayOptions, 'config' | 'holdings'
   readonly scenarios: readonly string[];
 }
 
-export interface OpenStress {
-  readonly notes: readonly string[];
-  run(hooks: Omit<StressHooks, 'nowMs'>): Promise<StressRecord>;
-}
-
 /** All scenarios, for help and lists. */
 export const STRESS_SCENARIOS: readonly Scenario[] = [...SCENARIO_LIBRARY, ...SHOCK_GRID];
 
@@ -37,7 +27,7 @@ export const STRESS_SCENARIOS: readonly Scenario[] = [...SCENARIO_LIBRARY, ...SH
 const START_MS = Date.UTC(2026, 0, 1);
 
 /** Reads and checks all inputs of a stress test. @throws ReplayInputError */
-export async function openStress(options: StressOptions): Promise<OpenStress> {
+export async function openStress(options: StressOptions) {
   const { config: file, env, seed } = options;
   const book = await readBook(file, options.holdings, env);
   refuseStrangers(book.accounts, options);
@@ -53,8 +43,13 @@ export async function openStress(options: StressOptions): Promise<OpenStress> {
     betas: options.betas,
     notes,
   });
-  return { notes: book.notes, run: (hooks) => runStress(plan, { ...hooks, nowMs: () => performance.now() }) };
+  return {
+    notes: book.notes,
+    run: (hooks: Omit<StressHooks, 'nowMs'>) => runStress(plan, { ...hooks, nowMs: () => performance.now() }),
+  };
 }
+
+export type OpenStress = Awaited<ReturnType<typeof openStress>>;
 
 /** Refuses a price or beta of a market that matters to no account: most likely its name is mistyped. */
 function refuseStrangers(accounts: readonly StartingBook[], { prices, betas }: StressOptions): void {

@@ -6,15 +6,6 @@ import { accountFromReply } from '../../replay/positions/call-output.ts';
 import type { StartingBook } from '../../replay/positions/starting-account.ts';
 import { readBuckets } from '../web/shared-view.ts';
 
-/** Holdings of the accounts as the daemon last read them; the exchange is not asked. */
-export interface HeldBook {
-  readonly accounts: readonly StartingBook[];
-  /** Why other accounts that hold something, or may, are left out: whole sentences. */
-  readonly leftOut: readonly string[];
-  /** Number of those that may hold positions which are unknown or invalid, and so cannot be played. */
-  readonly unknown: number;
-}
-
 export interface HeldBookParts {
   readonly store: Pick<StateStore, 'readBucket'>;
   /** As configured now. */
@@ -27,8 +18,11 @@ const OLDEST_MS = 600_000;
 /** Consecutive reads that may be missing at a slow cadence. */
 const MISSED_READS = 3;
 
-/** Reads the holdings, in the order of the config. Rejects if the store is lost. */
-export async function readHeldBook({ store, accounts, nowMs }: HeldBookParts): Promise<HeldBook> {
+/**
+ * Holdings of the accounts as the daemon last read them, in the order of the config; the exchange is not asked. Rejects if
+ * the store is lost.
+ */
+export async function readHeldBook({ store, accounts, nowMs }: HeldBookParts) {
   const byId = new Map(accounts.map((account) => [account.id, account]));
   const held = new Map<string, HeldAccount>();
   for await (const shared of readBuckets(store, [...byId.keys()], { remember: false })) {
@@ -37,10 +31,14 @@ export async function readHeldBook({ store, accounts, nowMs }: HeldBookParts): P
   const found = accounts.flatMap(({ id }) => held.get(id) ?? []);
   return {
     accounts: found.flatMap(({ account }) => account ?? []),
+    /** Why other accounts that hold something, or may, are left out: whole sentences. */
     leftOut: found.flatMap(({ leftOut }) => leftOut),
+    /** Number of those that may hold positions which are unknown or invalid, and so cannot be played. */
     unknown: found.filter(({ isUnknown }) => isUnknown).length,
   };
 }
+
+export type HeldBook = Awaited<ReturnType<typeof readHeldBook>>;
 
 interface HeldAccount {
   readonly account?: StartingBook;

@@ -32,13 +32,6 @@ interface ReadScene {
   readonly before: MarketRead | null;
 }
 
-export interface AbsorbedRead {
-  readonly orders: readonly OwnOrder[];
-  readonly filled: readonly OwnOrder[];
-  /** Orders newly marked ambiguous. */
-  readonly ambiguous: readonly OwnOrder[];
-}
-
 /**
  * Updates our orders from a read. A fall by exactly the amount of some orders counts these as filled. Any other fall
  * may be a partial fill or somebody else's: all orders stay in full and are marked ambiguous, to be replaced. A
@@ -48,7 +41,7 @@ export function absorbRead(
   orders: readonly OwnOrder[],
   read: MarketRead,
   { settings, market, isAbsent, before }: ReadScene,
-): AbsorbedRead {
+) {
   const filled = new Set<OwnOrder>();
   const moved = new Set<OwnOrder>();
   for (const positionId of new Set(orders.map((order) => order.positionId))) {
@@ -76,6 +69,7 @@ export function absorbRead(
   return {
     orders: remaining,
     filled: [...filled],
+    /** Orders newly marked ambiguous. */
     ambiguous: [...moved].filter((order) => !order.ambiguous),
   };
 }
@@ -158,11 +152,6 @@ function sizeOf(position: ReadPosition | undefined): Decimal {
   return position === undefined ? ZERO : toDecimal(position.sizeBase);
 }
 
-interface ExplainedFall {
-  readonly filled: readonly OwnOrder[];
-  readonly unexplained: boolean;
-}
-
 /** Our orders for one position. */
 interface Explaining {
   readonly own: readonly OwnOrder[];
@@ -182,11 +171,7 @@ function isPassed(
   return offset !== undefined && isWellPast(offset, position, market);
 }
 
-function explainFall(
-  { own, candidates, passed }: Explaining,
-  size: Decimal,
-  settings: AccountSettings,
-): ExplainedFall {
+function explainFall({ own, candidates, passed }: Explaining, size: Decimal, settings: AccountSettings) {
   const newest = own.at(-1);
   const base = newest === undefined ? size : toDecimal(newest.baseSizeBase);
   const fall = base.minus(size);

@@ -3,33 +3,11 @@ import type { AccountSettings } from '../quantities/settings.ts';
 import { MS_PER_MINUTE } from '../quantities/units.ts';
 import { type LevelThreshold, levelThresholds } from '../risk/cadence.ts';
 import type { RuleSlot } from './account-state.ts';
-import { compileActiveWindow, type WindowJudge } from './active-window.ts';
-import { type CompiledCondition, compileCondition, type Latches } from './condition.ts';
+import { compileActiveWindow } from './active-window.ts';
+import { compileCondition } from './condition.ts';
 import { compileFilter, compileGlobs, type FilterJudge, type GlobJudge } from './filter.ts';
 import type { ActionSpec, Mode, RuleSpec, SubjectFilter, SubjectKind } from './rule.ts';
 import { identityOf, modeOf } from './rule-parts.ts';
-
-/** A rule compiled to closures, once per account and config. */
-export interface CompiledRule {
-  readonly spec: RuleSpec;
-  readonly index: number;
-  /** Its slot when it has nothing to remember. */
-  readonly emptySlot: RuleSlot;
-  readonly identity: string;
-  /** The rule's own mode, else the account's. */
-  readonly mode: Mode;
-  readonly condition: CompiledCondition;
-  readonly filter: FilterJudge;
-  readonly window: WindowJudge | undefined;
-  /** Scratch space for its latches, shared by all subjects. */
-  readonly latches: Latches;
-  readonly stages: readonly (readonly CompiledAction[])[];
-  readonly sendsOrders: boolean;
-  /** Whether it only sends stops: once they stand there is nothing more to do, however long it fires. */
-  readonly onlyProtects: boolean;
-  /** An episode that begins within this time of the end of the last one continues it; undefined: none does. */
-  readonly continuesForMs: number | undefined;
-}
 
 export interface CompiledAction {
   readonly spec: ActionSpec;
@@ -98,31 +76,40 @@ function rulesOn<K extends SubjectKind>(
   return { fieldCache, rules, thresholds: [...thresholds(true), ...thresholds(false)] };
 }
 
+/** A rule compiled to closures, once per account and config. */
 function compileRule(
   spec: RuleSpec,
-  { index, mode, filter }: Pick<CompiledRule, 'index' | 'mode' | 'filter'>,
+  { index, mode, filter }: { readonly index: number; readonly mode: Mode; readonly filter: FilterJudge },
   fieldCache: FieldReader,
-): CompiledRule {
+) {
   const condition = compileCondition(spec.when, fieldCache);
   const stages = [spec.actions, ...spec.escalate.map(({ actions }) => actions)];
   const kinds = new Set(stages.flat().map(({ kind }) => kind));
   const mayFlap = spec.keepFiringForMs <= 0 && condition.leaves.some(({ latch }) => latch < 0);
+  const emptySlot: RuleSlot = { ruleId: spec.id, checksum: spec.checksum, mode, entries: [] };
   return {
     spec,
     index,
-    emptySlot: { ruleId: spec.id, checksum: spec.checksum, mode, entries: [] },
+    /** Its slot when it has nothing to remember. */
+    emptySlot,
     identity: identityOf(spec),
+    /** The rule's own mode, else the account's. */
     mode,
     condition,
     filter,
     window: spec.activeWindow && compileActiveWindow(spec.activeWindow),
+    /** Scratch space for its latches, shared by all subjects. */
     latches: new Uint8Array(condition.latchCount),
     stages: stages.map((actions) => actions.map(compileAction)),
     sendsOrders: kinds.has('reduce') || kinds.has('protect'),
+    /** Whether it only sends stops: once they stand there is nothing more to do, however long it fires. */
     onlyProtects: kinds.has('protect') && [...kinds].every((kind) => kind === 'protect' || kind === 'notify'),
+    /** An episode that begins within this time of the end of the last one continues it; undefined: none does. */
     continuesForMs: mayFlap ? (spec.limits.cooldownMs ?? CONTINUES_FOR_MS) : undefined,
   };
 }
+
+export type CompiledRule = Readonly<ReturnType<typeof compileRule>>;
 
 /** Whether the rule goes on with what a slot of its id remembers. */
 export function isSlotOf({ spec, identity }: CompiledRule, slot: RuleSlot): boolean {
