@@ -117,6 +117,31 @@ test('one cut off from Redis is listed as not confirmed, and the exit code says 
   far.open();
 });
 
+test('one that acts is not forgotten for another of its number that does not', async () => {
+  const { world, start, cli } = await openTwo();
+  const far = await startSlowRedis(world.redisUrl, 0);
+  closeAfterTest(() => far.stop());
+  const text = await readFile(world.configFile, 'utf8');
+  const configFile = `${world.configFile}.far.yaml`;
+  await writeFile(configFile, text.replace(world.redisUrl, far.url));
+  await start('a', 0);
+  await start('b', 1, { configFile, roles: ['act'] });
+  far.close();
+  // Its number is free, and its sign has lapsed.
+  await new Promise((resolve) => setTimeout(resolve, 6_000));
+  const web = await start('c', 1, { roles: ['web'] });
+  const paused = await cli('a', 'pause', '--json');
+  expectEnd(paused, EXIT.inPart);
+  expect(processesOf(paused)).toEqual(['i0 true', 'i1 false', 'i1 true']);
+  // One that does the same takes its place.
+  await web.stop('its number is free', 30_000);
+  await start('c', 1, { roles: ['act'] });
+  const replaced = await cli('a', 'resume', '--json');
+  expectOk(replaced);
+  expect(processesOf(replaced)).toEqual(['i0 true', 'i1 true']);
+  far.open();
+});
+
 test.runIf(hasRedisServer())(
   'without Redis it holds in the process asked, and a process that does not act confirms nothing',
   async () => {

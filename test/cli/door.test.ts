@@ -183,6 +183,9 @@ test('a daemon that hangs is found out within 3 s, and nothing is said to it', a
     expectEnd(run, EXIT.unreachable);
     expect(run.stderr).toMatch(/nothing was \w+: the daemon at \S+ does not answer\. If it hangs, end its/);
   }
+  const status = await timed(() => kept.cli(['status']));
+  expectOk(status);
+  expect(status.stderr).toMatch(/^This is what is stored: the daemon at \S+ does not answer\.\n$/);
   expect(new Set(asked)).toEqual(new Set(['/healthz']));
   // Another one that lives is asked instead.
   await kept.start({ roles: ['web'], ordinal: 2 });
@@ -201,6 +204,24 @@ test('a daemon that falls silent after it was asked leaves the outcome unknown',
     expectEnd(run, EXIT.unknownOutcome);
     expect(run.stderr).toMatch(/does not answer any more\. Nobody knows whether it was done/);
   }
+});
+
+test('a command whose own start took long waits 2 s for the daemon all the same', async () => {
+  const { cli } = await openKept();
+  const slow = await listening(({ url }, response) => {
+    if (url === '/healthz') return response.end('ok\n');
+    setTimeout(() => {
+      response.writeHead(409, { 'content-type': 'application/json' });
+      response.end('{"error":{"code":"refused","message":"it has been heard"}}');
+    }, 1_000);
+    return undefined;
+  });
+  const [now, fromMs] = [performance.now.bind(performance), performance.now()];
+  vi.spyOn(performance, 'now').mockImplementation(() => 2_000 + now() - fromMs);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const run = await cli(['pause', ...BY, '--url', slow]);
+  expectEnd(run, EXIT.failed);
+  expect(run.stderr).toContain('it has been heard');
 });
 
 test('a daemon that cannot read what it was asked for, or whose certificate is not known, is no daemon that hangs', async () => {

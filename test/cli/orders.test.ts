@@ -447,8 +447,8 @@ test('without a daemon nothing is ordered, and an order of which nobody knows ca
   expect(await inbox(world, 'long')).toEqual([]);
   const daemon = await world.start({ env: { ...world.env, CONTROL } });
   await polls(world, 'long');
-  let isLost = true;
-  // A proxy that loses the answer to the first order.
+  // A proxy that loses one answer: to the order, then about what became of it.
+  let losing: RegExp | undefined = /\/orders$/;
   const proxy = createServer((request, response) => {
     const { method = 'GET', url = '' } = request;
     void (async () => {
@@ -459,8 +459,8 @@ test('without a daemon nothing is ordered, and an order of which nobody knows ca
         headers,
         ...(method === 'GET' ? {} : { body }),
       });
-      if (isLost && url.endsWith('/orders')) {
-        isLost = false;
+      if (losing?.test(url) === true) {
+        losing = undefined;
         request.socket.destroy();
         return;
       }
@@ -491,5 +491,9 @@ test('without a daemon nothing is ordered, and an order of which nobody knows ca
     /does not answer any more\. Say it again with --key k1: it is not done twice\./,
   );
   expectOk(await world.cli(flatten));
+  losing = /\/orders\/\w+$/;
+  const silent = await world.cli(flatten);
+  expectEnd(silent, EXIT.unknownOutcome);
+  expect(silent.stdout).toMatch(/^Ordered: \w+; the daemon does not answer any more: nobody knows whether/);
   expect(await submitted(world, 'long')).toBe(1);
 });
