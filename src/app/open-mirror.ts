@@ -1,10 +1,12 @@
+import path from 'node:path';
 import type { Clock } from '../core/ports/clock.ts';
 import type { OperatorTrust } from '../core/ports/operator-trust.ts';
 import { MS_PER_MINUTE } from '../core/quantities/units.ts';
 import type { SharedTime } from '../pipeline/shared-time.ts';
 import { Mirror } from '../state/mirror/mirror.ts';
 import type { MirrorPlace } from '../state/mirror/mirror-place.ts';
-import { type ReadMirror, readMirror } from '../state/mirror/read-mirror.ts';
+import { isAccountFile, PROCESS_FILE } from '../state/mirror/mirror-text.ts';
+import { type MirrorFault, type ReadMirror, readMirror } from '../state/mirror/read-mirror.ts';
 import type { StandbyParts } from './standby.ts';
 
 export interface MirrorSettings {
@@ -36,18 +38,46 @@ export async function openMirror(
   }
   const owner = { prefix, ordinal, trust };
   let found: ReadMirror | string;
+  let faults: readonly MirrorFault[] = [];
   try {
     found = (await readMirror(place, owner)) ?? `there is no mirror in ${place.where} yet`;
   } catch (error) {
-    found = `the mirror cannot be read: ${error instanceof Error ? error.message : String(error)}`;
-    telemetry.emit({ kind: 'mirror', state: 'unread', error });
+    const words = error instanceof Error ? error.message : String(error);
+    found = `the mirror cannot be read: ${words}`;
+    const names = await place.names().catch(() => []);
+    faults = [{ files: [PROCESS_FILE, ...names.filter((name) => !name.includes(DAMAGED))], words }];
   }
   if (typeof found !== 'string') {
     backend.unattached.add(found.unattached);
-    for (const words of found.faults)
-      telemetry.emit({ kind: 'mirror', state: 'unread', error: new Error(words) });
+    ({ faults } = found);
   }
   beginAlone(parts, found);
+  // What stops an account stays where it is until the account is handed back: after another start it must stop it too.
+  const stops = ({ files }: MirrorFault): boolean =>
+    backend.isAlone && typeof found !== 'string' && files.some(isAccountFile);
+  const damaged = new Set(faults.flatMap((fault) => (stops(fault) ? [] : fault.files)));
+  const setAside = async (): Promise<void> => {
+    for (const name of damaged) {
+      await place.rename(name, `${name}${DAMAGED}${clock.nowMs()}`);
+      damaged.delete(name);
+    }
+  };
+  // Where it fails, writing fails too, and that is said.
+  await setAside().catch(() => undefined);
+  for (const fault of faults) {
+    const isStopped = stops(fault);
+    if (isStopped) for (const name of fault.files) damaged.add(name);
+    const [name] = fault.files;
+    const words = `${path.join(place.where, `instance-${ordinal}`, name)} is damaged, and is kept as ${name}${DAMAGED}<time>: ${isStopped ? STOPS : 'a new one takes its place'}`;
+    telemetry.emit({
+      kind: 'mirror',
+      state: 'unread',
+      name,
+      words,
+      isStopped,
+      error: new Error(fault.words),
+    });
+  }
   const source = backend.mirrored({
     nowMs: () => clock.nowMs(),
     clockOffsetMs: () => time.nowMs() - clock.nowMs(),
@@ -57,6 +87,7 @@ export async function openMirror(
     owner,
     timers,
     source,
+    damaged: { names: damaged, setAside },
     onState: (failing) =>
       telemetry.emit({
         kind: 'mirror',
@@ -67,6 +98,11 @@ export async function openMirror(
   mirror.start();
   return mirror;
 }
+
+/** Begins the ending of a damaged file that was set aside. */
+const DAMAGED = '.damaged-';
+const STOPS =
+  'its account is watched, and not acted on, until Redis is back. Bring Redis back, which cures it, and act by hand until then';
 
 /** An older mirror is not acted on: others may have paused or acted since. */
 const FRESH_FOR_MS = 300_000;
@@ -87,12 +123,10 @@ function beginAlone({ backend, clock, time, lost }: OpenMirrorParts, found: Read
   backend.beginAlone(mirror, typeof found === 'string' ? found : whyNotFresh(found, clock.nowMs()));
 }
 
-function whyNotFresh({ process, faults }: ReadMirror, nowMs: number): string | undefined {
+function whyNotFresh({ process }: ReadMirror, nowMs: number): string | undefined {
   const ageMs = nowMs - process.atMs;
-  if (ageMs > FRESH_FOR_MS || ageMs < -AHEAD_MS) {
-    return `the mirror is of ${new Date(process.atMs).toISOString()}, more than ${FRESH_FOR_MS / MS_PER_MINUTE} minutes off`;
-  }
-  return faults.length === 0 ? undefined : `the mirror is damaged: ${faults.slice(0, 3).join('; ')}`;
+  if (ageMs <= FRESH_FOR_MS && ageMs >= -AHEAD_MS) return undefined;
+  return `the mirror is of ${new Date(process.atMs).toISOString()}, more than ${FRESH_FOR_MS / MS_PER_MINUTE} minutes off`;
 }
 
 /** Without the shared clock, assumes its last known offset from this machine's clock. */

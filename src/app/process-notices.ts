@@ -13,6 +13,7 @@ import type { DaemonEvent, EventOf, Telemetry } from '../core/ports/telemetry.ts
 import { foreignWords } from '../core/redaction/foreign-words.ts';
 import { OWN_RULES, type OwnRule } from '../core/rules/own-rules.ts';
 import type { Mode, Severity } from '../core/rules/rule.ts';
+import { isFileOf } from '../state/mirror/mirror-text.ts';
 
 interface Said {
   readonly rule: OwnRule;
@@ -63,6 +64,8 @@ export class ProcessNotices implements Telemetry {
   #instance = '';
   #count = 0;
   #isRedisLost = false;
+  /** Told once notices can be sent: a mirror is read before. */
+  readonly #early: EventOf<'mirror'>[] = [];
   #onError: (error: unknown) => void = () => undefined;
 
   constructor(clock: Clock) {
@@ -75,10 +78,14 @@ export class ProcessNotices implements Telemetry {
     this.#notifier = notifier;
     this.#scene = scene;
     this.#onError = onError;
+    for (const event of this.#early.splice(0)) this.emit(event);
   }
 
   emit(event: DaemonEvent): void {
-    if (this.#notifier === undefined) return;
+    if (this.#notifier === undefined) {
+      if (event.kind === 'mirror') this.#early.push(event);
+      return;
+    }
     switch (event.kind) {
       case 'configRefused':
         return this.#begin('config', configRefused(event.problems));
@@ -88,6 +95,8 @@ export class ProcessNotices implements Telemetry {
         return this.#end('config');
       case 'standby':
         return event.state === 'alone' ? this.#begin('redis', withoutRedis(event)) : this.#end('redis');
+      case 'mirror':
+        return event.state === 'unread' ? this.#hand(this.#damaged(event), 'alarm') : undefined;
       case 'company':
         if (event.fault === undefined) return this.#end('company');
         return this.#begin('company', { rule: OWN_RULES.company, severity: 'critical', words: event.fault });
@@ -116,6 +125,16 @@ export class ProcessNotices implements Telemetry {
         return this.#end(`state ${event.accountId}`);
       default:
     }
+  }
+
+  #damaged({ name, words, isStopped, error }: Extract<EventOf<'mirror'>, { state: 'unread' }>): Said {
+    const accountId = this.#scene.accounts().find((id) => isFileOf(id, name));
+    return {
+      rule: OWN_RULES.mirrorDamaged,
+      severity: isStopped ? 'critical' : 'warning',
+      words: `${words} (${shown(error instanceof Error ? error.message : String(error))})`,
+      ...(accountId !== undefined && { accountId }),
+    };
   }
 
   /** A lost Redis has its own notice. Polls that fail for `TOLD_AFTER_MS` are not just bad luck. */

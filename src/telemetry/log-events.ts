@@ -252,12 +252,9 @@ const WRITERS: Writers = {
   },
   mirror(event, { line }) {
     if (event.state === 'well') return line('info', 'what this process knows is kept on disk again');
-    const { state, error } = event;
-    const words =
-      state === 'unread'
-        ? 'what this process knew before its last end cannot be read'
-        : 'what this process knows cannot be kept on disk: without Redis it must not end';
-    line('error', words, { error });
+    const { error } = event;
+    const words = 'what this process knows cannot be kept on disk: without Redis it must not end';
+    line('error', event.state === 'unread' ? event.words : words, { error });
   },
   instanceTaken: ({ ordinal, holder }, { line }) =>
     line('error', `--instance ${ordinal} is used by another process too (${holder}): end one of them`),

@@ -108,6 +108,7 @@ function diskOf({ machine, timers }: MachineProcess): MirrorPlace {
     read: async (name) => files.get(name),
     names: async () => [...files.keys()],
     remove: (name) => written(() => files.delete(name)),
+    rename: (name, next) => written(() => files.set(next, files.get(name) ?? '') && files.delete(name)),
     settle: async () => undefined,
   };
 }

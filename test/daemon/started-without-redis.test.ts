@@ -1,8 +1,10 @@
-import { readFile, stat } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { decimal } from '../../src/core/quantities/decimal.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
-import { closeAfterTest } from '../contract/support/world.ts';
+import { accountFile } from '../../src/state/mirror/mirror-text.ts';
+import { closeAfterTest, holding } from '../contract/support/world.ts';
 import { openLink } from '../outages/link.ts';
 import { hasRedisServer, startRedisServer } from '../support/redis.ts';
 import { inTurn, sliceOf } from '../support/slice.ts';
@@ -21,15 +23,17 @@ const HALVE = `  - id: rule
     do: [{ reduce: { by: 50%, slippage: 1% } }]
 `;
 
-async function open({ mirror = true, required = false } = {}) {
+async function open({ mirror = true, required = false, others = [] as readonly string[] } = {}) {
   const server = await startRedisServer({ persistent: true, args: ['--appendfsync', 'everysec'] });
   closeAfterTest(() => server.stop());
-  const simulator = await openScene();
+  const ids = ['long', ...others];
+  const accounts = ids.map((id) => holding(id, ['long', decimal('0.5')]));
+  const simulator = await openScene(others.length === 0 ? {} : { accounts });
   // In profit, so that no rule fires yet.
   move(simulator, 0.02);
   const world = await openDaemonWorld(
     simulator,
-    { accounts: { long: { rules: ['rule'] } }, rules: HALVE },
+    { accounts: Object.fromEntries(ids.map((id) => [id, { rules: ['rule'] }])), rules: HALVE },
     { redis: { url: server.url, prefix: 'bw', required, ...(mirror ? { mirror: 'kept' } : {}) } },
   );
   const folder = path.join(path.dirname(world.configFile), 'kept', 'instance-0');
@@ -173,6 +177,26 @@ describe.runIf(hasRedisServer())('a daemon', () => {
       expect(await verdictOf(world, 'long')).toMatchObject({ kind: 'intact' });
     },
   );
+
+  test('started without Redis with one damaged file of its mirror acts on all accounts but that one, and says so', async () => {
+    const { server, simulator, world, folder } = await open({ others: ['other'] });
+    const first = await world.start();
+    for (const id of ['long', 'other']) await polls(world, id, 2);
+    await first.stop('the test goes on', 10_000);
+    await server.kill();
+    const damaged = path.join(folder, accountFile('other'));
+    await writeFile(damaged, '-\n{');
+    await world.start();
+    await drift(simulator, -0.004, () => ours(simulator, 'long').length > 0, 'an order', world);
+    await polls(world, 'other', 4);
+    expect(ours(simulator, 'other')).toEqual([]);
+    const words = () => world.events.flatMap((event) => (event.kind === 'said' ? [event.text] : []));
+    await eventually(() => words().some((text) => text.includes('mirror-damaged')), 'a notice', words);
+    expect(words().find((text) => text.includes('mirror-damaged'))).toContain(`${damaged} is damaged`);
+    expect(await readFile(damaged, 'utf8')).toBe('-\n{');
+    await server.start();
+    await drift(simulator, -0.0005, () => ours(simulator, 'other').length > 0, 'an order', world);
+  });
 
   test('starts although a proxy resets its connections because the server is away', async () => {
     const server = await startRedisServer({ persistent: true });

@@ -89,7 +89,7 @@ async function begin(files: Files, owner: MirrorOwner): Promise<void> {
   try {
     const found = await readMirror(place, owner);
     if (found === undefined) throw new Error('the mirror was overlooked');
-    for (const fault of found.faults) worded(fault);
+    for (const fault of found.faults) worded(fault.words);
     const standby = createStandby(createMemoryPlace(OPTIONS).backend, OPTIONS);
     standby.beginAlone(found, undefined);
     const { store, audit } = createMemoryState(OPTIONS, { backend: standby });

@@ -138,8 +138,14 @@ interface ProcessFields {
   standby:
     | { state: 'alone'; error: unknown; watchesOnly?: string }
     | { state: 'shared'; accounts: readonly HandedBackAccount[] };
-  /** `unread`: unreadable at startup. `failing`: the mirror of this process cannot be written to disk. */
-  mirror: { state: 'unread' | 'failing'; error: unknown } | { state: 'well' };
+  /**
+   * `unread`: a file was unreadable at startup; `isStopped`: its account is not acted on. `failing`: the mirror of this
+   * process cannot be written to disk.
+   */
+  mirror:
+    | { state: 'unread'; name: string; words: string; isStopped: boolean; error: unknown }
+    | { state: 'failing'; error: unknown }
+    | { state: 'well' };
   /** Another process runs with the same `--instance`. */
   instanceTaken: { ordinal: number; holder: string };
   /** `fault`: what is wrong between processes on the same Redis and prefix; absent: nothing any more. */

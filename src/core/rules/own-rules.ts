@@ -9,6 +9,7 @@ export const OWN_RULES = {
   ownTicks: 'built-in/own-ticks',
   channelFailed: 'built-in/channel-failed',
   withoutRedis: 'built-in/without-redis',
+  mirrorDamaged: 'built-in/mirror-damaged',
   company: 'built-in/company',
 } as const;
 

@@ -79,6 +79,10 @@ export function createMirrorDirectory(directory: string, ownUid = process.getuid
       return names.filter((name) => !name.endsWith(TEMPORARY));
     },
     remove: (name) => rm(pathOf(name), { force: true }),
+    async rename(name, next) {
+      await existing();
+      await rename(pathOf(name), pathOf(next)).catch(unlessAbsent);
+    },
     async settle(names) {
       for (const name of names) {
         const handle = await openToRead(name);

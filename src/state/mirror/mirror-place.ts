@@ -7,6 +7,8 @@ export interface MirrorPlace {
   readonly read: (name: string, mostBytes: number) => Promise<string | undefined>;
   readonly names: () => Promise<readonly string[]>;
   readonly remove: (name: string) => Promise<void>;
+  /** Gives a file another name, if there is one. */
+  readonly rename: (name: string, next: string) => Promise<void>;
   /** Makes what was written to these files survive a power loss. */
   readonly settle: (names: readonly string[]) => Promise<void>;
 }

@@ -89,6 +89,8 @@ export class MirrorError extends Error {
 }
 
 export const PROCESS_FILE = 'process.json';
+/** The same contents: without them nothing may be acted on. */
+export const PROCESS_COPY = 'process-copy.json';
 /** Far above what a thousand positions take. */
 export const MOST_FILE_BYTES = 64_000_000;
 /** Most characters of a line, which is parsed in one go: a longer one would hold the process up. */
@@ -111,6 +113,11 @@ export function segmentFile(accountId: string): string {
 
 export function unattachedFile(accountId: string): string {
   return `unattached-${nameOf(accountId)}.jsonl`;
+}
+
+/** Whether a file is of the account. */
+export function isFileOf(accountId: string, name: string): boolean {
+  return name.includes(nameOf(accountId));
 }
 
 function nameOf(accountId: string): string {
@@ -141,8 +148,8 @@ function tooLong(line: string): string {
   return `a line of ${line.length} characters, more than ${MOST_LINE}`;
 }
 
-export function readProcess(owner: MirrorOwner, written: string): MirroredProcess {
-  return readSealed(owner, written, processSchema, PROCESS_FILE);
+export function readProcess(owner: MirrorOwner, written: string, name: string): MirroredProcess {
+  return readSealed(owner, written, processSchema, name);
 }
 
 export function readAccount(owner: MirrorOwner, written: string, name: string): MirroredAccount {

@@ -10,6 +10,7 @@ import {
   type MirroredSegment,
   type MirrorOwner,
   MOST_FILE_BYTES,
+  PROCESS_COPY,
   PROCESS_FILE,
   segmentFile,
   unattachedFile,
@@ -31,6 +32,8 @@ export interface MirrorParts {
   readonly owner: MirrorOwner;
   readonly timers: Pick<Timers, 'after'>;
   readonly source: MirrorSource;
+  /** Files that could not be read, and stay as they are until everything is handed back: they get other names then. */
+  readonly damaged?: { readonly names: ReadonlySet<string>; readonly setAside: () => Promise<void> };
   /** Called once when writing fails, and once when it succeeds again. */
   readonly onState: (failing: { readonly error: unknown } | undefined) => void;
 }
@@ -103,6 +106,7 @@ export class Mirror {
   async handedBack(accountIds: readonly string[], unattached: readonly string[]): Promise<void> {
     for (const accountId of unattached) this.#unattached.add(accountId);
     await this.processChanged();
+    await this.#parts.damaged?.setAside().catch((error: unknown) => this.#failed(error));
     for (const accountId of accountIds) this.#lazy.add(accountId);
     const segments = [...this.#segments.keys()];
     this.#segments.clear();
@@ -205,7 +209,11 @@ export class Mirror {
     this.#isProcessDue = false;
     const waiters = this.#processWaiters.splice(0);
     try {
-      await this.#put(PROCESS_FILE, this.#parts.source.process());
+      const { owner, place, source } = this.#parts;
+      const text = writeMirrored(owner, source.process());
+      const both = [PROCESS_FILE, PROCESS_COPY].map((name) => place.write(name, text));
+      await Promise.allSettled(both);
+      await Promise.all(both);
     } catch (error) {
       this.#isProcessDue = true;
       throw error;
@@ -227,12 +235,13 @@ export class Mirror {
 
   async #writeAccount(accountId: string): Promise<void> {
     this.#lazy.delete(accountId);
+    if (this.#parts.damaged?.names.has(accountFile(accountId))) return;
     try {
       const found = this.#parts.source.account(accountId);
       if (found === undefined) return;
       const { records, files, ...account } = found;
       if (records.length > 0) await this.#writeSegment(accountId, { records, files });
-      await this.#put(accountFile(accountId), account);
+      await this.#parts.place.write(accountFile(accountId), writeMirrored(this.#parts.owner, account));
     } catch (error) {
       this.#lazy.add(accountId);
       throw error;
@@ -267,10 +276,6 @@ export class Mirror {
     }
     this.#unsettled.add(name);
     this.#segments.set(accountId, { last, bytes, files: names });
-  }
-
-  async #put(name: string, contents: Contents<MirroredProcess> | Contents<MirroredAccount>): Promise<void> {
-    await this.#parts.place.write(name, writeMirrored(this.#parts.owner, contents));
   }
 
   #failed(error: unknown): void {

@@ -2,11 +2,13 @@ import type { HandedBack } from '../account/hand-back.ts';
 import type { MirrorPlace } from './mirror-place.ts';
 import {
   isAccountFile,
+  MirrorError,
   type MirroredAccount,
   type MirroredProcess,
   type MirroredSegment,
   type MirrorOwner,
   MOST_FILE_BYTES,
+  PROCESS_COPY,
   PROCESS_FILE,
   readAccount,
   readProcess,
@@ -21,38 +23,56 @@ export interface ReadMirror {
   readonly accounts: readonly (MirroredAccount & MirroredSegment)[];
   /** Records that were handed back and are in no chain yet. */
   readonly unattached: readonly HandedBack[];
-  /** Files that could not be used, in words; their contents are unknown. */
-  readonly faults: readonly string[];
+  readonly faults: readonly MirrorFault[];
 }
 
+/** Files that could not be used, the first as `words` say; their contents are unknown. */
+export interface MirrorFault {
+  readonly files: readonly [string, ...string[]];
+  readonly words: string;
+}
+
+const MISSING = ' is missing';
 const NO_SEGMENT: MirroredSegment = { records: [], files: new Map() };
 
-/** Reads a mirror; `undefined`: there is none. Rejects if its process file cannot be read. */
+/** Reads a mirror; `undefined`: there is none. Rejects if neither copy of its process file can be read. */
 export async function readMirror(place: MirrorPlace, owner: MirrorOwner): Promise<ReadMirror | undefined> {
-  const written = await place.read(PROCESS_FILE, MOST_FILE_BYTES);
-  if (written === undefined) return undefined;
-  const process = readProcess(owner, written);
   const accounts: (MirroredAccount & MirroredSegment)[] = [];
   const unattached: HandedBack[] = [];
-  const faults: string[] = [];
-  const noting = async (read: () => Promise<unknown>): Promise<void> => {
+  const faults: MirrorFault[] = [];
+  const noting = async <T>(files: MirrorFault['files'], read: () => Promise<T>): Promise<T | undefined> => {
     try {
-      await read();
+      return await read();
     } catch (error) {
-      faults.push(error instanceof Error ? error.message : String(error));
+      faults.push({ files, words: error instanceof Error ? error.message : String(error) });
+      return undefined;
     }
   };
-  for (const name of (await place.names()).filter(isAccountFile)) {
-    await noting(async () => {
-      const account = readAccount(owner, (await place.read(name, MOST_FILE_BYTES)) ?? '', name);
-      const segment = process.isAlone
-        ? await segmentOf(place, owner, segmentFile(account.accountId))
-        : NO_SEGMENT;
-      accounts.push({ ...account, ...segment });
+  const processIn = (name: string): Promise<MirroredProcess | undefined> =>
+    noting([name], async () => {
+      const written = await place.read(name, MOST_FILE_BYTES);
+      if (written === undefined) throw new MirrorError(`${name}${MISSING}`);
+      return readProcess(owner, written, name);
     });
+  const process = (await processIn(PROCESS_FILE)) ?? (await processIn(PROCESS_COPY));
+  if (process === undefined) {
+    const fault = faults.find(({ words }) => !words.endsWith(MISSING));
+    if (fault === undefined) return undefined;
+    throw new MirrorError(fault.words);
+  }
+  for (const name of (await place.names()).filter(isAccountFile)) {
+    const account = await noting([name, name.replace(/^account-(.*)json$/, 'audit-$1jsonl')], async () =>
+      readAccount(owner, (await place.read(name, MOST_FILE_BYTES)) ?? '', name),
+    );
+    if (account === undefined) continue;
+    const beside = segmentFile(account.accountId);
+    const segment = process.isAlone
+      ? await noting([beside, name], () => segmentOf(place, owner, beside))
+      : NO_SEGMENT;
+    if (segment !== undefined) accounts.push({ ...account, ...segment });
   }
   for (const { accountId, how } of process.unattached ?? []) {
-    await noting(async () => {
+    await noting([unattachedFile(accountId)], async () => {
       const { records } = await segmentOf(place, owner, unattachedFile(accountId));
       unattached.push({ accountId, how, segment: records });
     });

@@ -27,7 +27,7 @@ test('a line of many megabytes is neither read nor written', async () => {
   const line = JSON.stringify({ version: 1, prefix: 'bw', ordinal: 0, ...account(LONG) });
   const name = accountFile('desk');
   expect(() => readAccount(OWNER, `-\n${line}\n`, name)).toThrow(tooLong);
-  expect(() => readProcess(OWNER, `-\n${line}\n`)).toThrow(tooLong);
+  expect(() => readProcess(OWNER, `-\n${line}\n`, 'process.json')).toThrow(tooLong);
   expect(() => writeMirrored(OWNER, account(LONG))).toThrow(tooLong);
   const record = JSON.stringify({ number: 1, text: LONG, hash: HASH });
   await expect(readSegment(OWNER, `-\n${record}\n`, 'audit')).rejects.toThrow(tooLong);

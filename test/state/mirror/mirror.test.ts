@@ -253,7 +253,7 @@ test('an unreadable file is reported, and the content of the others is known', a
   const [unattached, events] = await opened();
   expect(unattached).toBe(0);
   expect(events).toMatchObject([
-    { kind: 'mirror', state: 'unread', error: { message: `${name} cannot be read: line 2` } },
+    { kind: 'mirror', state: 'unread', name, error: { message: `${name} cannot be read: line 2` } },
   ]);
 });
 
@@ -278,10 +278,11 @@ describe('files that others have written', () => {
     await place.write(name, text.replace('"accountId":"desk"', '"accountId":"desk" '));
     expect(await reading(place, trust)).toMatchObject({
       accounts: [],
-      faults: [`${name} lacks the seal of operators.key`],
+      faults: [{ words: `${name} lacks the seal of operators.key` }],
     });
     const process = (await place.read('process.json', 1e9)) ?? '';
-    await place.write('process.json', process.replace(/"atMs":\d+/, '"atMs":4000000000000'));
+    for (const one of ['process.json', 'process-copy.json'])
+      await place.write(one, process.replace(/"atMs":\d+/, '"atMs":4000000000000'));
     await expect(reading(place, trust)).rejects.toThrow('process.json lacks the seal of operators.key');
   });
 
@@ -299,6 +300,7 @@ describe('files that others have written', () => {
     const { own, mirror } = live(createMemoryPlace(OPTIONS), place);
     await count(own);
     await mirror.processChanged();
+    await place.remove('process-copy.json');
     await place.write('process.json', change((await place.read('process.json', 1e9)) ?? ''));
     await expect(reading(place)).rejects.toThrow(words);
   });
@@ -438,9 +440,9 @@ describe('somebody else on the machine', () => {
     expect(written).toEqual([]);
     slow.resolve();
     await closed;
-    expect(written).toHaveLength(1);
+    expect(written).toEqual(['process.json', 'process-copy.json']);
     await new Promise(setImmediate);
-    expect(written).toHaveLength(1);
+    expect(written).toHaveLength(2);
     expect(states).toEqual([expect.stringMatching('no room')]);
   });
 
@@ -460,7 +462,9 @@ describe('somebody else on the machine', () => {
     await symlink(victim, path.join(inside, 'process.json.new'));
     await symlink('/dev/zero', path.join(inside, 'process.json'));
     expect(await written()).toEqual([expect.stringMatching(/ELOOP/)]);
-    await expect(reading(createMirrorDirectory(inside))).rejects.toThrow(/ELOOP/);
+    expect(await reading(createMirrorDirectory(inside))).toMatchObject({
+      faults: [{ files: ['process.json'], words: expect.stringMatching(/ELOOP/) }],
+    });
     expect(await readFile(victim, 'utf8')).toBe('precious');
   });
 
@@ -478,6 +482,8 @@ describe('somebody else on the machine', () => {
       return await reading(createMirrorDirectory(inside));
     };
     // A slow disk may still be at work, and replace the file.
-    await expect.poll(() => given().catch(String)).toContain('process.json belongs to another user (65534)');
+    await expect
+      .poll(async () => ((await given()) as ReadMirror).faults)
+      .toEqual([{ files: ['process.json'], words: 'process.json belongs to another user (65534)' }]);
   });
 });

@@ -9,6 +9,11 @@ export function createMemoryMirrorPlace(): MirrorPlace {
     read: async (name) => files.get(name),
     names: async () => [...files.keys()],
     remove: async (name) => void files.delete(name),
+    async rename(name, next) {
+      const text = files.get(name);
+      if (text !== undefined) files.set(next, text);
+      files.delete(name);
+    },
     settle: async () => undefined,
   };
 }
