@@ -90,6 +90,22 @@ async function refusedWrite(redis: Redis, prefix: string): Promise<string | unde
   }
 }
 
+const LOOK_MS = 200;
+
+/** Resolves once the server has not answered for `silentMs`, or when `isOver`. */
+export async function untilSilent(
+  { redis, prefix, clock }: { readonly redis: Redis; readonly prefix: string; readonly clock: Clock },
+  silentMs: number,
+  isOver: () => boolean,
+): Promise<void> {
+  let answeredMs = clock.monotonicMs();
+  while (!isOver() && clock.monotonicMs() - answeredMs < silentMs) {
+    const answer = probeRedis(redis, prefix).then(() => (answeredMs = clock.monotonicMs()));
+    await within(systemTimers, LOOK_MS, answer).catch(() => undefined);
+    await clock.sleep(LOOK_MS);
+  }
+}
+
 /** Samples with a longer round trip are too inaccurate. */
 const WORST_ROUND_TRIP_MS = 100;
 

@@ -12,7 +12,7 @@ import type { RunningWorker } from '../queues/worker.ts';
 import { createRedisStressStore } from '../state/stress/stress-store.ts';
 import { auditConfig } from './audit-config.ts';
 import { ConfigWatch, loadOrThrow, markOf, problemWords, type ReloadResult } from './config-watch.ts';
-import { lostBy } from './connect-redis.ts';
+import { lostBy, untilSilent } from './connect-redis.ts';
 import type { DigestSchedule } from './digest/digest-schedule.ts';
 import { openDigest } from './digest/open-digest.ts';
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
@@ -26,7 +26,7 @@ import { noticeScene, ProcessNotices } from './process-notices.ts';
 import { type LogOutput, openTelemetry } from './process-telemetry.ts';
 import { Replaceable } from './replaceable.ts';
 import { StressSchedule } from './scheduled-stress/stress-schedule.ts';
-import type { Standby } from './standby.ts';
+import { leftBy, type Standby } from './standby.ts';
 import { startWorkers } from './start-workers.ts';
 import { setUpSchedules, startWatchdog, type WantedSchedules, type Watchdog } from './watchdog.ts';
 import { HealthListener } from './web/health-listener.ts';
@@ -347,17 +347,24 @@ async function stop(running: Running, why: string, withinMs: number): Promise<bo
   const startedMs = clock.monotonicMs();
   telemetry.emit({ kind: 'stopping', why });
   const giveUp = new AbortController();
-  const callOff = systemTimers.after(withinMs * WAITED_FOR_REDIS, () => giveUp.abort());
+  let hasEnded = false;
+  void untilSilent(running.base, Math.min(SILENT_MS, withinMs / 2), () => hasEnded).then(() => {
+    if (hasEnded) return;
+    giveUp.abort();
+    running.base.redis.disconnect();
+    running.base.queues.drop();
+  });
   const ended = end(running, giveUp.signal).then(() => true);
   const inTime = await within(systemTimers, withinMs, ended, () => false);
-  callOff();
-  telemetry.emit({ kind: 'stopped', inTime, durationMs: clock.monotonicMs() - startedMs });
+  hasEnded = true;
+  const left = giveUp.signal.aborted ? { left: leftBy(running.base.state.standby) } : {};
+  telemetry.emit({ kind: 'stopped', inTime, durationMs: clock.monotonicMs() - startedMs, ...left });
   await running.base.process.flush();
   return inTime;
 }
 
-/** Part of the stop's time bound in which it waits for a lost Redis; the rest is for stopping without Redis. */
-const WAITED_FOR_REDIS = 0.5;
+/** A stop waits for a Redis that has not answered for this long no more. */
+const SILENT_MS = 2_000;
 
 /** After `giveUp` nothing waits for a lost Redis: work that needs it is left as after a crash. */
 async function end(running: Running, giveUp: AbortSignal): Promise<void> {

@@ -266,3 +266,13 @@ const WORDS: Readonly<Record<HandedBack['how'], string>> = {
     'they are in force: the shared store had lost what came before, or others had decided nothing there meanwhile',
   superseded: 'another process went on with the account meanwhile, and its state is in force',
 };
+
+/** What a stop could not hand back as Redis did not answer, in words. */
+export function leftBy(backend: StandbyBackend | undefined): string {
+  const jobs = 'Redis did not answer: another process or the next start takes up what was under way';
+  if (backend === undefined || (!backend.isAlone && backend.unattached.all.length === 0)) return jobs;
+  const where = backend.isMirrored
+    ? 'is in the mirror, and the next start hands it back'
+    : 'is lost, as there is no mirror (redis.mirror)';
+  return `${jobs}; what was done without Redis ${where}`;
+}

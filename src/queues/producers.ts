@@ -16,6 +16,8 @@ export interface Queues {
   readonly lanes: LaneDispatcher;
   readonly notifier: Notifier;
   readonly all: readonly Queue[];
+  /** Drops the connections: what waits for an answer fails. */
+  drop(): void;
   close(): Promise<void>;
 }
 
@@ -50,6 +52,13 @@ export function openQueues({ target, prefix, sealOf = () => undefined, onError }
     lanes: { dispatch: (lanes) => bounded('queueing lanes', dispatch(act, lanes)) },
     notifier: { hand: (notices) => bounded('queueing notices', hand(notify, notices, sealOf)) },
     all,
+    drop() {
+      for (const { backend } of all)
+        backend.client.then(
+          (client) => client.disconnect(),
+          () => undefined,
+        );
+    },
     async close() {
       await Promise.all(all.map(closeQueue));
     },

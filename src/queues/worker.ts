@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Job, type RedisClient, Worker, type WorkerOptions } from 'bullmq';
 import type { z } from 'zod';
 import type { QueueName, Telemetry } from '../core/ports/telemetry.ts';
-import { unlessAborted } from '../core/ports/within.ts';
+import { unlessAborted, within } from '../core/ports/within.ts';
+import { systemTimers } from '../exchange/system-clock.ts';
 import { type RedisTarget, reconnectPause, workerConnection } from './connection.ts';
 import { queuePrefix } from './names.ts';
 import { readPayload } from './payloads.ts';
@@ -143,9 +144,15 @@ export async function closeWorker<T>(
   // A connection lost from here on ends at once, and so does everything that waits for it.
   reconnecting.end();
   const closed = worker.close();
-  await Promise.all(clients.map(untilSettled));
-  await closed;
+  const ended = Promise.all(clients.map(untilSettled)).then(() => closed);
+  await unlessAborted(giveUp, ended, async () => {
+    for (const client of clients) client.disconnect();
+    await within(systemTimers, DROPPED_WITHIN_MS, ended, () => undefined);
+  });
 }
+
+/** What waits for an answer fails when its connection is dropped. */
+const DROPPED_WITHIN_MS = 500;
 
 /** Returns both connections of a worker, or none if they were not established before `giveUp`. */
 async function clientsOf<T>({ backend }: Worker<T>, giveUp: AbortSignal): Promise<readonly RedisClient[]> {

@@ -292,9 +292,9 @@ const WRITERS: Writers = {
   // The logger reports lost lines when its stream takes lines again.
   logLost: () => undefined,
   stopping: ({ why }, { line }) => line('info', `stopping: ${why}`),
-  stopped({ inTime, durationMs }, { line }) {
-    const words = inTime ? 'stopped' : 'stopped, not everything had ended';
-    line(inTime ? 'info' : 'warn', words, { durationMs: Math.round(durationMs) });
+  stopped({ inTime, durationMs, left }, { line }) {
+    const words = `${inTime ? 'stopped' : 'stopped, not everything had ended'}${left === undefined ? '' : `. ${left}`}`;
+    line(inTime && left === undefined ? 'info' : 'warn', words, { durationMs: Math.round(durationMs) });
   },
   stressed({ outcome, durationMs, accounts, liquidated, words, error }, { line }) {
     const fields = { reason: outcome, durationMs: Math.round(durationMs), error };

@@ -189,7 +189,8 @@ interface ProcessFields {
     error?: unknown;
   };
   stopping: { why: string };
-  stopped: { inTime: boolean; durationMs: number };
+  /** `left`: what could not be handed back as Redis did not answer, in words. */
+  stopped: { inTime: boolean; durationMs: number; left?: string };
 }
 
 interface HandedBackAccount {
