@@ -271,8 +271,5 @@ const WORDS: Readonly<Record<HandedBack['how'], string>> = {
 export function leftBy(backend: StandbyBackend | undefined): string {
   const jobs = 'Redis did not answer: another process or the next start takes up what was under way';
   if (backend === undefined || (!backend.isAlone && backend.unattached.all.length === 0)) return jobs;
-  const where = backend.isMirrored
-    ? 'is in the mirror, and the next start hands it back'
-    : 'is lost, as there is no mirror (redis.mirror)';
-  return `${jobs}; what was done without Redis ${where}`;
+  return `${jobs}; with a mirror (redis.mirror) the next start hands back what was done without Redis`;
 }

@@ -50,7 +50,7 @@ test.runIf(hasRedisServer())(
     });
     expect(alone.durationMs).toBeLessThan(mostMs);
     expect(alone.log).toContain(
-      'what was done without Redis is in the mirror, and the next start hands it back',
+      'the next start hands back what was done without Redis',
     );
     // It does.
     const next = await stopped(async (output) => {

@@ -106,10 +106,6 @@ export class StandbyBackend implements Backend {
     );
   }
 
-  get isMirrored(): boolean {
-    return this.#mirror !== undefined;
-  }
-
   /** From now on the known state is also kept on disk. */
   mirrorTo(mirror: Mirror): void {
     this.#mirror = mirror;
