@@ -7,7 +7,16 @@ import { CliError, UsageError } from './errors.ts';
 import { errorWords, exchangeCures } from './exchange-errors.ts';
 import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
-import { type CliIo, confirm, paint, printJson, printLine, printNote, printWarning } from './io.ts';
+import {
+  type CliIo,
+  confirm,
+  paint,
+  printExactJson,
+  printJson,
+  printLine,
+  printNote,
+  printWarning,
+} from './io.ts';
 import { collect, readText } from './option-values.ts';
 import { columnsOf, fieldLines, tableLines } from './table.ts';
 
@@ -132,7 +141,7 @@ function report(
   if (kind === 'ok' || kind === 'accepted') {
     const shown = view(outcome.value);
     io.setExitCode(EXIT.ok);
-    if (json === true) return printJson(io, { endpoint: name, outcome: kind, ...shown.json });
+    if (json === true) return printExactJson(io, { endpoint: name, outcome: kind, ...shown.json });
     for (const line of shown.lines(io)) printLine(io, line);
     for (const note of shown.notes ?? []) printWarning(io, note);
     return;

@@ -61,7 +61,21 @@ export function printLine(io: Outputs, text: string): void {
 
 /** The `--json` convention: one JSON value per line on standard output, and nothing else there. */
 export function printJson(io: Outputs, value: unknown): void {
-  io.stdout.write(`${JSON.stringify(value)}\n`);
+  printLine(io, jsonText(value));
+}
+
+/** Without what sums of fractions leave behind the last digit that means something: 25.74, not 25.740000000000002. */
+export function jsonText(value: unknown): string {
+  return JSON.stringify(value, (_name, one: unknown) =>
+    typeof one === 'number' && !Number.isInteger(one) ? Number(one.toPrecision(SURE_DIGITS)) : one,
+  );
+}
+
+const SURE_DIGITS = 15;
+
+/** Records of others, digit by digit: times of the exchange have 16, and hashes are of the exact text. */
+export function printExactJson(io: Outputs, value: unknown): void {
+  printLine(io, JSON.stringify(value));
 }
 
 /** Prints progress and remarks, which are not the result, to standard error. */

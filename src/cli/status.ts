@@ -6,7 +6,7 @@ import type { StoryEntry } from '../core/view/story.ts';
 import { CliError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
-import { type CliIo, printLine, printNote } from './io.ts';
+import { type CliIo, jsonText, printLine, printNote } from './io.ts';
 import { type DoorFlags, isDoorError, sentence, withDoor, withDoorAddress } from './operate/door.ts';
 import { openFrames } from './operate/frames.ts';
 import { accountsOf, type PlaceFlags, withOperations, withPlace } from './operate/place.ts';
@@ -124,7 +124,7 @@ function sourceLines(io: CliIo, { json }: Flags, { stored }: StatusReport): read
 
 function linesOf(io: CliIo, flags: Flags, report: StatusReport): readonly string[] {
   if (report.accounts.some(({ refused }) => refused !== null)) io.setExitCode(EXIT.failed);
-  if (flags.json === true) return [JSON.stringify(report)];
+  if (flags.json === true) return [jsonText(report)];
   return statusLines(io, report, flags.account !== undefined);
 }
 

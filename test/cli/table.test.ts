@@ -1,5 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
+import { printExactJson, printJson } from '../../src/cli/io.ts';
 import { fieldLines, tableLines } from '../../src/cli/table.ts';
 
 function io(columns?: number) {
@@ -52,4 +53,13 @@ describe('fields', () => {
     ] as const;
     expect(fieldLines(io(), 'stdout', fields)).toEqual(['id      7', 'status  NEW']);
   });
+});
+
+it('JSON has no digits that only a sum of fractions left behind, and keeps those of others', () => {
+  const [out, exact] = [new PassThrough(), new PassThrough()];
+  const value = { sum: 0.1 + 0.2, worth: 25.740000000000002, atMs: 1_700_000_000_123.5, records: [] };
+  printJson({ ...io(), stdout: out }, value);
+  printExactJson({ ...io(), stdout: exact }, { ctime: 1_700_000_000.123456 });
+  expect(String(out.read())).toBe('{"sum":0.3,"worth":25.74,"atMs":1700000000123.5,"records":[]}\n');
+  expect(String(exact.read())).toBe('{"ctime":1700000000.123456}\n');
 });

@@ -7,7 +7,7 @@ import { quoteOf } from '../../core/quantities/units.ts';
 import { contentWords } from '../../core/view/record-words.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { withJson } from '../help.ts';
-import { type CliIo, paint, printJson, printLine } from '../io.ts';
+import { type CliIo, paint, printExactJson, printLine } from '../io.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from '../operate/place.ts';
 import { nonEmpty, timeOf } from '../operate/values.ts';
 import { whole } from '../option-values.ts';
@@ -100,7 +100,7 @@ function printRecord(
   outcome?: string,
 ): void {
   if (json === true) {
-    printJson(io, recordJson(chained));
+    printExactJson(io, recordJson(chained));
     return;
   }
   const { record } = chained;
@@ -136,7 +136,7 @@ export function registerShow(audit: Command, io: CliIo): void {
         throw new UsageError(`record ${number} is no decision: it has no inputs.`, 'Leave out --inputs.');
       }
       const shown = { ...recordJson(chained), ...(inputs === undefined ? {} : { inputs }) };
-      if (flags.json === true) printJson(io, shown);
+      if (flags.json === true) printExactJson(io, shown);
       else {
         printLine(io, printable(recordLine(chained)));
         for (const line of JSON.stringify(shown, null, 2).split('\n')) printLine(io, printable(line));
