@@ -3,6 +3,7 @@ import { RULE_SET_NAMES, readRuleSet } from '../../src/config/rules/rule-sets.ts
 import { fieldTables, keyTable, ruleKeyTable, withGenerated } from './config-tables.ts';
 import { errorTable } from './error-table.ts';
 import { configJsonSchema } from './json-schema.ts';
+import { jsonShapeTables } from './json-shapes.ts';
 import { measuredSetsFile } from './measured-sets.ts';
 import { prometheusRules } from './prometheus-rules.ts';
 import { withExampleOutput } from './worked-examples.ts';
@@ -15,6 +16,7 @@ export function generatedFiles(read: (file: string) => string): Readonly<Record<
     'config/schema.json': `${JSON.stringify(configJsonSchema(), undefined, 1)}\n`,
     'src/config/rules/measured-sets.ts': measuredSetsFile(read('docs/rule-sets.md')),
     'docs/client.md': withGenerated(read('docs/client.md'), { errors: errorTable() }),
+    'docs/json.md': withGenerated(read('docs/json.md'), { 'json-shapes': jsonShapeTables() }),
     'docs/config.md': withGenerated(read('docs/config.md'), { keys: keyTable() }),
     'docs/rules.md': withExampleOutput(
       withGenerated(read('docs/rules.md'), {
