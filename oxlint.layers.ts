@@ -159,6 +159,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'cancel-policy',
     'fence',
     'ladder',
+    'market-speed',
     'market-steps',
     'net-exposure',
     'order-prices',

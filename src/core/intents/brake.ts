@@ -2,7 +2,7 @@ import type { Recorder } from '../audit/audit-event.ts';
 import { lastSeen } from '../lanes/absence.ts';
 import type { LaneState, MarketRead, ReadPosition, RequestStep } from '../lanes/lane-state.ts';
 import { findPosition, isSameHolding } from '../lanes/market-read.ts';
-import { speedTowards } from '../orders/activation-gap.ts';
+import { speedTowards } from '../orders/market-speed.ts';
 import { marketOf } from '../orders/market-steps.ts';
 import { activationGap } from '../orders/order-prices.ts';
 import { type Decimal, formatDecimal, maxDecimal, toDecimal, ZERO } from '../quantities/decimal.ts';

@@ -12,11 +12,10 @@ import {
   inRange,
   isInverted,
   isPastLimit,
-  LAST_MARK_KEPT_MS,
-  MARKS_KEPT_MS,
 } from '../orders/activation-gap.ts';
 import { isAfterOutage, suspectStops } from '../orders/after-outage.ts';
 import { leftBy } from '../orders/ladder.ts';
+import { withMarks } from '../orders/market-speed.ts';
 import { learn, marketOf } from '../orders/market-steps.ts';
 import { activationGap } from '../orders/order-prices.ts';
 import { absorbRead, isSentFor, isWellPast, offsetFromActivation } from '../orders/outstanding.ts';
@@ -33,15 +32,7 @@ import {
 import { noteContests } from './contest.ts';
 import { withoutOldDoubt } from './doubtful.ts';
 import { changeLane, type LaneChange, type LaneScene } from './lane-change.ts';
-import type {
-  Absence,
-  CoverAnchor,
-  Intent,
-  LaneState,
-  MarketRead,
-  MarkSample,
-  ReadPosition,
-} from './lane-state.ts';
+import type { Absence, CoverAnchor, Intent, LaneState, MarketRead, ReadPosition } from './lane-state.ts';
 import { findPosition, isSameHolding, marketRead, type ReadObservation } from './market-read.ts';
 import type { OwnOrder } from './own-order.ts';
 
@@ -155,25 +146,6 @@ function withPrices(state: LaneState, read: MarketRead, observation: ReadObserva
   return price > 0 && atMs >= (state.lastPrice?.atMs ?? atMs)
     ? { ...seen, lastPrice: { atMs, price } }
     : seen;
-}
-
-/** Adds the mark of a read, and the marks of earlier reads that the lane missed while it had nothing to do. */
-function withMarks(state: LaneState, read: MarketRead, { earlierMarks }: ReadObservation): LaneState {
-  const mark = read.positions.find(({ markPrice }) => markPrice !== null)?.markPrice;
-  if (mark === undefined || mark === null) return state;
-  const isRecent = (atMs: number): boolean => atMs < read.sentAtMs && read.sentAtMs - atMs <= MARKS_KEPT_MS;
-  const known = state.marks ?? [];
-  const own = known.filter(({ atMs }) => isRecent(atMs));
-  const [firstMs, lastMs] = [own[0]?.atMs ?? Number.POSITIVE_INFINITY, own.at(-1)?.atMs ?? 0];
-  const missed =
-    earlierMarks?.(state.market, (atMs) => isRecent(atMs) && (atMs < firstMs || atMs > lastMs)) ?? [];
-  const earlier = missed.filter(({ atMs }) => atMs < firstMs);
-  const later = missed.filter(({ atMs }) => atMs > firstMs);
-  const recent = [...earlier, ...own, ...later];
-  const isBeforeGap = ({ atMs }: MarkSample): boolean =>
-    atMs < read.sentAtMs && read.sentAtMs - atMs <= LAST_MARK_KEPT_MS;
-  const before = recent.length > 0 ? recent : known.slice(-1).filter(isBeforeGap);
-  return { ...state, marks: [...before, { atMs: read.sentAtMs, mark: Number(mark) }] };
 }
 
 function isNewer(read: MarketRead, than: MarketRead | null): boolean {

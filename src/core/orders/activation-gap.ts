@@ -1,5 +1,5 @@
 import type { RejectionReason } from '../audit/audit-event.ts';
-import type { LaneState, MarkSample, ReadPosition } from '../lanes/lane-state.ts';
+import type { LaneState, ReadPosition } from '../lanes/lane-state.ts';
 import { roundTripOf } from '../lanes/market-read.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import {
@@ -13,46 +13,11 @@ import {
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import type { Direction } from '../rules/subject.ts';
 import { fenceDurationMs } from './fence.ts';
+import { adverseSpeed, HORIZONS_MS, SHORT_HORIZON_MS, speedTowards } from './market-speed.ts';
 import { LARGEST_BASIS, learn } from './market-steps.ts';
 import { activationGap, opposite } from './order-prices.ts';
 import { isWellPast, offsetFromActivation, waitsForFall } from './outstanding.ts';
 import type { SetScene } from './want.ts';
-
-/** Times over which the speed of a market is measured: its current move, and its recent one. */
-const HORIZONS_MS = [3_000, 20_000];
-const SHORT_HORIZON_MS = [3_000];
-export const MARKS_KEPT_MS = 20_000;
-/** After a time without reads, the last mark before it is kept for this long. */
-export const LAST_MARK_KEPT_MS = 120_000;
-/** Marks closer in time than this show a single step rather than a speed. */
-const LEAST_SPAN_MS = 1_000;
-/** A move that nobody saw may have begun late: it counts as having taken no longer than this. */
-const MOST_SPAN_MS = MARKS_KEPT_MS;
-
-/** Adverse move per millisecond, a fraction of the mark: the largest over the horizons, 0 if unknown. */
-function adverseSpeed(
-  marks: readonly MarkSample[],
-  direction: Direction,
-  horizonsMs: readonly number[],
-): number {
-  const newest = marks.at(-1);
-  if (newest === undefined) return 0;
-  const speeds = horizonsMs.map((horizonMs) => {
-    const earlier = marks.slice(0, -1);
-    const since = earlier.find(({ atMs }) => newest.atMs - atMs <= horizonMs) ?? earlier.at(-1);
-    if (since === undefined) return 0;
-    const change = (newest.mark - since.mark) / newest.mark;
-    const adverse = direction === 'long' ? -change : change;
-    const spanMs = Math.min(Math.max(newest.atMs - since.atMs, LEAST_SPAN_MS), MOST_SPAN_MS);
-    return Math.max(0, adverse) / spanMs;
-  });
-  return Math.max(...speeds);
-}
-
-/** How fast the market moves against a position, a fraction of the mark per millisecond. */
-export function speedTowards(direction: Direction, { marks = [] }: LaneState): number {
-  return adverseSpeed(marks, direction, HORIZONS_MS);
-}
 
 /** A reply with last prices may be older than it looks by so much. */
 const SHOWN_AGE_MS = 1_000;

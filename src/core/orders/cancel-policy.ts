@@ -5,7 +5,7 @@ import type { OwnOrder } from '../lanes/own-order.ts';
 import type { OrderType } from '../ports/exchange.ts';
 import { toNumber, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
-import { speedTowards } from './activation-gap.ts';
+import { speedTowards } from './market-speed.ts';
 import { orderTypesOf } from './order-request.ts';
 import { coverOrders, offsetFromActivation, standsUnreached } from './outstanding.ts';
 

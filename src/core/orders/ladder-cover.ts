@@ -11,9 +11,9 @@ import {
   toNumber,
   ZERO,
 } from '../quantities/decimal.ts';
-import { speedTowards } from './activation-gap.ts';
 import { isKnownById, REPLACED_WITHIN_MS } from './cancel-policy.ts';
 import type { DesiredLadder, DesiredRung } from './ladder.ts';
+import { speedTowards } from './market-speed.ts';
 import { offsetFromActivation, outstandingBase } from './outstanding.ts';
 import { type JudgedCovers, leavesNoRoom, NOTHING, stopWant } from './protective-stop.ts';
 import type { Removal, SetScene, Want } from './want.ts';

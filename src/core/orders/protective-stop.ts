@@ -15,8 +15,8 @@ import {
   ZERO,
 } from '../quantities/decimal.ts';
 import type { OwnStop } from '../quantities/snapshot.ts';
-import { speedTowards } from './activation-gap.ts';
 import { isKnownById, PROOF_MS, REPLACED_WITHIN_MS } from './cancel-policy.ts';
+import { speedTowards } from './market-speed.ts';
 import { type OrderPrices, shapeProtect } from './order-prices.ts';
 import { offsetFromActivation, outstandingBase, standsUnreached } from './outstanding.ts';
 import type { Removal, SetScene, Want } from './want.ts';
