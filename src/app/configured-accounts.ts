@@ -1,4 +1,5 @@
 import type { CompiledAccount, CompiledConfig } from '../config/compiled-config.ts';
+import type { OperatorOrder } from '../core/controls/controls.ts';
 import { type OperatorTrust, TRUSTING } from '../core/ports/operator-trust.ts';
 import type { RateLimitStore } from '../core/ports/rate-limit-store.ts';
 import { bucketOf } from '../core/ports/state-store.ts';
@@ -60,6 +61,8 @@ export class ConfiguredAccounts implements AccountBook {
   #entries = new Map<string, Entry>();
   #buckets = new Map<number, readonly string[]>();
   #closing = new Set<Promise<void>>();
+  /** Until when operator orders are remembered that were taken. */
+  readonly #taken = new Map<string, number>();
 
   constructor(parts: AccountParts) {
     this.#parts = parts;
@@ -177,7 +180,15 @@ export class ConfiguredAccounts implements AccountBook {
       watched: {
         ...watchedAccount(compiled, config, client, adoption.sharing),
         exchange: withLastPrices(guard(client), this.#lastPrices.of(compiled, config)),
-        orderFault: (order) => operators.orderFault(compiled.id, order),
+        orderFault: (order, epochId) =>
+          this.#taken.has(takenKey(compiled.id, order, epochId))
+            ? 'it was taken before: somebody has put it back'
+            : operators.orderFault(compiled.id, order),
+        orderTaken: (order, epochId) => {
+          const nowMs = this.#parts.clock.nowMs();
+          for (const [key, untilMs] of this.#taken) if (untilMs < nowMs) this.#taken.delete(key);
+          this.#taken.set(takenKey(compiled.id, order, epochId), order.expiresAtMs + TAKEN_FOR_MS);
+        },
       },
     };
   }
@@ -310,6 +321,12 @@ function watchedAccount(
 
 /** Histories are shown even if no rule reads them. */
 const LEAST_LOOKBACK_MS = 3_600_000;
+/** Beyond their expiry, as clocks of processes differ. */
+const TAKEN_FOR_MS = 3_600_000;
+
+function takenKey(accountId: string, { id }: OperatorOrder, epochId: string): string {
+  return JSON.stringify([accountId, epochId, id]);
+}
 
 function lookback(account: CompiledAccount, source: 'transfers' | 'spotOrders'): number {
   if (!account.watch.sources.includes(source)) return 0;

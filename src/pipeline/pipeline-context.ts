@@ -27,8 +27,10 @@ export interface WatchedAccount {
   readonly leastIntervalMs: number;
   readonly exchange: GuardedExchange;
   readonly prefetch: CallPrefetch['prefetch'];
-  /** Why an operator order must not be carried out; undefined: it may. */
-  readonly orderFault: (order: OperatorOrder) => string | undefined;
+  /** Why an operator order must not be carried out; undefined: it may. `epochId`: of the store that shows it. */
+  readonly orderFault: (order: OperatorOrder, epochId: string) => string | undefined;
+  /** Remembers that it was begun or refused: somebody may put it back. A store that has lost it begins an epoch. */
+  readonly orderTaken?: (order: OperatorOrder, epochId: string) => void;
 }
 
 export interface AccountBook {

@@ -49,9 +49,7 @@ test.runIf(hasRedisServer())(
       await eventually(() => output().includes('Redis is lost'), 'the loss noticed', output);
     });
     expect(alone.durationMs).toBeLessThan(mostMs);
-    expect(alone.log).toContain(
-      'the next start hands back what was done without Redis',
-    );
+    expect(alone.log).toContain('the next start hands back what was done without Redis');
     // It does.
     const next = await stopped(async (output) => {
       await eventually(() => output().includes('has been handed back'), 'the hand-back', output);

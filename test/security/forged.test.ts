@@ -117,6 +117,29 @@ test('a sealed order of one account is not taken for another', async () => {
   expect(orders(world)).toBe(0);
 });
 
+test('a sealed order copied back into the inbox within its time is not done again, and a person is notified', async () => {
+  const world = await openOperatorWorld();
+  await world.start();
+  const { controls } = writer(world, OPERATORS_KEY);
+  const order = await controls.submit('long', CLOSE);
+  await eventually(() => orders(world) > 0, 'an order');
+  const begun = (): number =>
+    world.events.filter((event) => event.kind === 'audited' && event.event.kind === 'intentOpened').length;
+  const { author, reason, expiresAtMs } = FORGED;
+  await controls.submit('long', { kind: 'withdraw', orderId: order.id, author, reason, expiresAtMs });
+  await eventually(
+    () => world.events.some((event) => event.kind === 'audited' && event.event.kind === 'intentEnded'),
+    'the end of it',
+    () => world.events.flatMap((event) => (event.kind === 'audited' ? [event.event.kind] : [])),
+  );
+  expect(begun()).toBe(1);
+  // By a writer without the key.
+  await putInInbox(writer(world), 'long', order);
+  await eventually(() => alarms(world).some((words) => words.includes('it was taken before')), 'an alarm');
+  await polls(world, 'long', 3);
+  expect(begun()).toBe(1);
+});
+
 const WRONG = [
   ['more slippage than any config may have', { slippageSteps: [0.9] }],
   ['a target beyond the position', { target: { kind: 'by', fraction: 7 } }],

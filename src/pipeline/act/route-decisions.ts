@@ -111,7 +111,7 @@ export function actOn(decisions: Decisions): Acted {
     complete: shown.allButOurs,
     markets: [...stored.lanes.keys()],
     nowMs: moment.nowMs,
-    faultOf: account.orderFault,
+    faultOf: (order) => account.orderFault(order, stored.epoch.id),
   });
   const { asking, judged, admitted } = admit(decisions, acting, inForce, {
     routes: routed.state,

@@ -290,6 +290,7 @@ async function commitDecision(
     pass('poll.committed', about);
     tellCommit(telemetry, 'poll', loaded.stored, result);
     if (result.kind === 'committed') {
+      noteTaken(account, loaded.stored, decided);
       const committed = { stored: result.account, controls: loaded.controls };
       const { leftOut } = result;
       if (leftOut.length === 0) return { decided, committed, left: undefined };
@@ -306,6 +307,19 @@ async function commitDecision(
   }
   telemetry.emit({ kind: 'pollFailed', accountId: account.id, why: 'contended' });
   return undefined;
+}
+
+/** Of orders that are believed: whoever cannot seal must not have others refused. */
+function noteTaken(
+  { orderTaken, orderFault }: WatchedAccount,
+  { documents, epoch }: StoredAccount,
+  { commit }: Pick<Decided, 'commit'>,
+): void {
+  const rest = commit.documents?.inbox?.orders;
+  for (const order of rest === undefined ? [] : (documents.inbox?.orders ?? [])) {
+    const isTaken = rest?.every(({ id }) => id !== order.id) === true;
+    if (isTaken && orderFault(order, epoch.id) === undefined) orderTaken?.(order, epoch.id);
+  }
 }
 
 function without(decided: Decided, leftOut: ReadonlySet<string>): Decided {
