@@ -88,18 +88,36 @@ export class Caller {
     limiter.prefetch(path);
   }
 
-  read<T>(plan: CallPlan<T>): Promise<ReadOutcome<T>> {
-    return this.#observed(plan, (scope, progress) => this.#readUntil(plan, scope, progress));
+  async read<T>(plan: CallPlan<T>): Promise<ReadOutcome<T>> {
+    const startedMs = this.#parts.clock.monotonicMs();
+    const progress = newProgress();
+    const scope = this.#scope(plan, startedMs);
+    let outcome: ReadOutcome<T>;
+    try {
+      outcome = await this.#readUntil(plan, scope, progress);
+    } finally {
+      scope.end();
+    }
+    this.#observe(plan, progress, startedMs, outcome);
+    return outcome;
   }
 
-  command<T>(plan: CallPlan<T>): Promise<CommandOutcome<T>> {
-    return this.#observed(plan, async (scope, progress) => {
+  async command<T>(plan: CallPlan<T>): Promise<CommandOutcome<T>> {
+    const startedMs = this.#parts.clock.monotonicMs();
+    const progress = newProgress();
+    const scope = this.#scope(plan, startedMs);
+    let outcome: CommandOutcome<T>;
+    try {
       let attempt = await this.#attempt(plan, scope, progress);
       while (attempt.kind === 'error' && attempt.after === 'nonce' && plan.sendOnce !== true) {
         attempt = await this.#attempt(plan, scope, progress);
       }
-      return this.#commandOutcome(plan, attempt, progress);
-    });
+      outcome = this.#commandOutcome(plan, attempt, progress);
+    } finally {
+      scope.end();
+    }
+    this.#observe(plan, progress, startedMs, outcome);
+    return outcome;
   }
 
   drift(endpoint: Endpoint, kind: 'record' | 'reply' | 'echo', problems: readonly SetAsideRecord[]): void {
@@ -255,36 +273,22 @@ export class Caller {
     };
   }
 
-  /** Makes the call within its time and reports it. */
-  async #observed<T, O extends ReadOutcome<T> | CommandOutcome<T>>(
-    plan: CallPlan<T>,
-    call: (scope: CallScope, progress: Progress) => Promise<O>,
-  ): Promise<O> {
-    const startedMs = this.#parts.clock.monotonicMs();
-    const progress = newProgress();
+  #scope<T>(plan: CallPlan<T>, startedMs: number): CallScope {
     const { timeoutMs = this.#parts.callTimeoutMs, signal } = plan.options ?? {};
-    const scope = new CallScope(this.#parts, { startedMs, timeoutMs, signal });
-    let outcome: O;
-    try {
-      outcome = await call(scope, progress);
-    } finally {
-      scope.end();
-    }
-    this.#report(plan.endpoint, progress, startedMs, outcome);
-    return outcome;
+    return new CallScope(this.#parts, { startedMs, timeoutMs, signal });
   }
 
-  #report(
-    { id: endpoint }: Endpoint,
+  #observe<T>(
+    plan: CallPlan<T>,
     progress: Progress,
     startedMs: number,
-    outcome: ReadOutcome<unknown> | CommandOutcome<unknown>,
+    outcome: ReadOutcome<T> | CommandOutcome<T>,
   ): void {
     const { observer, clock } = this.#parts;
     if (observer.onCall === undefined) return;
     const { nonceRepeats: _, baseUrlIndex, ...counts } = progress;
     const event = {
-      endpoint,
+      endpoint: plan.endpoint.id,
       outcome: outcome.kind,
       durationMs: clock.monotonicMs() - startedMs,
       ...counts,
