@@ -152,8 +152,9 @@ async function prune(io: CliIo, flags: PruneFlags): Promise<void> {
     again: `The records are in ${out}; audit tail shows whether they are gone from the chain.`,
     withinMs: PRUNED_WITHIN_MS,
   };
-  await withDoor(io, flags, words, async (door) => {
-    await withOperations(io, flags, async (operations) => {
+  // Redis first: a password on the command line is refused whether or not a daemon answers.
+  await withOperations(io, flags, async (operations) => {
+    await withDoor(io, flags, words, async (door) => {
       await requireAccount(operations, account);
       if (flags.yes !== true) {
         const older = olderThan === undefined ? '' : ` that are older than ${roughly(olderThan)}`;

@@ -309,7 +309,7 @@ async function commitDecision(
   return undefined;
 }
 
-/** Of orders that are believed: whoever cannot seal must not have others refused. */
+/** Remembers only orders that are believed: without the key nobody can have another one refused. */
 function noteTaken(
   { orderTaken, orderFault }: WatchedAccount,
   { documents, epoch }: StoredAccount,
