@@ -39,7 +39,7 @@ export const JSON_SHAPES = {
     accounts: z
       .array(statusAccount)
       .describe(
-        'Each an `Account`, and besides `calmMs` (longest time between polls; null: not known), `events` (the newest ' +
+        'Each an `Account`, plus `calmMs` (longest time between polls; null: not known), `events` (the newest ' +
           'actions and outcomes) and `alarms` (of the last 10 minutes), each with `seq`, `atMs`, `kind`, `market`, ' +
           '`reason`, `words` and `alarm`.',
       ),

@@ -302,7 +302,7 @@ function watchedAccount(
   config: CompiledConfig,
   client: ExchangeClient,
   sharing: ReadonlyMap<string, number>,
-): Omit<WatchedAccount, 'orderFault' | 'exchange'> {
+): Omit<WatchedAccount, 'orderFault' | 'orderTaken' | 'exchange'> {
   // Addresses are personal data; the decisions made from them are in the snapshot.
   const { marketSettings: _resolved, withdrawalAllowList: _personal, ...settings } = account.settings;
   return {

@@ -62,7 +62,7 @@ export async function openMirror(
       damaged.delete(name);
     }
   };
-  // Where it fails, writing fails too, and that is said.
+  // If a file cannot be renamed, writing fails as well, and the mirror reports that.
   await setAside().catch(() => undefined);
   for (const fault of faults) {
     const isStopped = stops(fault);

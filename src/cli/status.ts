@@ -196,7 +196,7 @@ async function statusAccount(desk: Desk, accountId: string, withEvents: boolean)
   return { ...view, calmMs, events: withEvents ? all.slice(-EVENTS) : [], alarms };
 }
 
-/** Requests to the exchange and what became of them; rules and people are told of elsewhere. */
+/** Requests to the exchange and their outcomes. Rules and people have sections of their own. */
 function eventOf({ kind: of, outcome, seq, ...entry }: StoryEntry): readonly StatusEvent[] {
   if (outcome === undefined || of === 'transition' || of === 'operator') return [];
   const { atMs, market = null, reason = '', words, alarm = false } = entry;

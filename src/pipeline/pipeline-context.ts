@@ -30,7 +30,7 @@ export interface WatchedAccount {
   /** Why an operator order must not be carried out; undefined: it may. `epochId`: of the store that shows it. */
   readonly orderFault: (order: OperatorOrder, epochId: string) => string | undefined;
   /** Remembers that it was begun or refused: somebody may put it back. A store that has lost it begins an epoch. */
-  readonly orderTaken?: (order: OperatorOrder, epochId: string) => void;
+  readonly orderTaken: (order: OperatorOrder, epochId: string) => void;
 }
 
 export interface AccountBook {

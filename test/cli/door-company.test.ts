@@ -49,6 +49,16 @@ const processesOf = (run: CliRun) =>
     .map(({ instance, confirmed }) => `${instance.split('-')[0]} ${confirmed}`)
     .toSorted();
 
+/** A config of the same accounts whose way to Redis can be closed. */
+async function farConfig(world: Awaited<ReturnType<typeof openTwo>>['world']) {
+  const far = await startSlowRedis(world.redisUrl, 0);
+  closeAfterTest(() => far.stop());
+  const text = await readFile(world.configFile, 'utf8');
+  const configFile = `${world.configFile}.far.yaml`;
+  await writeFile(configFile, text.replace(world.redisUrl, far.url));
+  return { far, configFile };
+}
+
 test('every process confirms a command at any of them, and one that has stopped is not asked for', async () => {
   const { world, start, cli } = await openTwo();
   await start('a', 0);
@@ -82,11 +92,7 @@ test('a process with the role act alone acts, and is asked for', async () => {
 
 test('one cut off from Redis is listed as not confirmed, and the exit code says that it holds in part', async () => {
   const { world, start, envOf, cli, isAlone } = await openTwo();
-  const far = await startSlowRedis(world.redisUrl, 0);
-  closeAfterTest(() => far.stop());
-  const text = await readFile(world.configFile, 'utf8');
-  const configFile = `${world.configFile}.far.yaml`;
-  await writeFile(configFile, text.replace(world.redisUrl, far.url));
+  const { far, configFile } = await farConfig(world);
   await start('a', 0);
   await start('b', 1, { configFile });
   await polls(world, 'long', 2);
@@ -119,11 +125,7 @@ test('one cut off from Redis is listed as not confirmed, and the exit code says 
 
 test('one that acts is not forgotten for another of its number that does not', async () => {
   const { world, start, cli } = await openTwo();
-  const far = await startSlowRedis(world.redisUrl, 0);
-  closeAfterTest(() => far.stop());
-  const text = await readFile(world.configFile, 'utf8');
-  const configFile = `${world.configFile}.far.yaml`;
-  await writeFile(configFile, text.replace(world.redisUrl, far.url));
+  const { far, configFile } = await farConfig(world);
   await start('a', 0);
   await start('b', 1, { configFile, roles: ['act'] });
   far.close();

@@ -87,7 +87,7 @@ export class DoorError extends Error {
 /** One that hangs is found out within this time. */
 const ALIVE_MS = 1_000;
 const ANSWER_MS = 5_000;
-/** Of the requests of one command, which asks about each account. */
+/** Connections at a time: one command asks about every account. */
 const AT_ONCE = 8;
 
 /** Finds the daemon. @throws DoorError; an Error with a `cure`: `config-refused` */

@@ -27,7 +27,7 @@ export class LineFile implements AuditExporter {
     await this.#file?.sync();
   }
 
-  /** Of all that was written. */
+  /** The hash of everything written so far, in hexadecimal. */
   sha256(): string {
     return this.#digest.copy().digest('hex');
   }

@@ -318,7 +318,7 @@ function noteTaken(
   const rest = commit.documents?.inbox?.orders;
   for (const order of rest === undefined ? [] : (documents.inbox?.orders ?? [])) {
     const isTaken = rest?.every(({ id }) => id !== order.id) === true;
-    if (isTaken && orderFault(order, epoch.id) === undefined) orderTaken?.(order, epoch.id);
+    if (isTaken && orderFault(order, epoch.id) === undefined) orderTaken(order, epoch.id);
   }
 }
 

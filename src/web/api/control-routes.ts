@@ -299,7 +299,7 @@ export const pruneAudit = route({
   method: 'POST',
   path: '/api/v1/accounts/:id/audit/prunings',
   access: 'operate',
-  summary: 'Take the oldest audit records away, for who has written all of them out.',
+  summary: 'Take away the oldest audit records, once they have been exported.',
   params: byAccount,
   body: z.strictObject({
     lastNumber: z.number().int().min(1).describe('Number of the newest of them.'),
