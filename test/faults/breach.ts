@@ -1,5 +1,6 @@
-import { toNumber } from '../../src/core/quantities/decimal.ts';
+import { type Decimal, formatDecimal, toNumber } from '../../src/core/quantities/decimal.ts';
 import type { SimulatedExchange } from '../../src/simulator/simulated-exchange.ts';
+import { fitsBothSides } from '../accounts/judge.ts';
 
 /** Closer to liquidation than this, every rule of these worlds fires. */
 const FIRING_DISTANCE = 0.045;
@@ -16,7 +17,38 @@ export function isBreachedPosition({ markPrice, liquidationPrice, direction }: P
 
 export function isBreached(exchange: SimulatedExchange, accountId: string): boolean {
   if (!exchange.accounts.has(accountId)) return false;
-  return exchange.model.openPositions(accountId).some(isBreachedPosition);
+  return exchange.model
+    .openPositions(accountId)
+    .some((one) => isBreachedPosition(one) && !isUntold(exchange.model, one));
+}
+
+/** Whether the figures sent leave the side or the price of a position too open for an order. */
+export function isUntold(model: SimulatedExchange['model'], position: Position): boolean {
+  return isUnpriced(position) || showsNoSide(model, position);
+}
+
+/** Where amounts have no sign, its own figures have to show the side of a position. */
+function showsNoSide({ readings }: SimulatedExchange['model'], position: Position): boolean {
+  return readings().shortAmount === 'unsigned' && position.positionSide === 'BOTH' && fitsBothSides(position);
+}
+
+/** Half the least slippage of the rules: a mark price that is less exact gives no limit price. */
+const COARSEST_PART = 0.005;
+
+/** No reply has the mark price: it follows from profit, size and base price, to half of the last digit of each. */
+function isUnpriced({
+  amount,
+  basePrice,
+  unrealizedPnl,
+  markPrice,
+}: Pick<Position, 'amount' | 'basePrice' | 'unrealizedPnl' | 'markPrice'>): boolean {
+  const error = halfDigit(basePrice) + halfDigit(unrealizedPnl) / toNumber(amount);
+  return error > COARSEST_PART * toNumber(markPrice);
+}
+
+function halfDigit(value: Decimal): number {
+  const [, decimals = ''] = formatDecimal(value).split('.');
+  return 10 ** -decimals.length / 2;
 }
 
 /** A breach shorter than the interval between polls may pass unseen. */

@@ -1,16 +1,16 @@
 import {
   type Decimal,
   decimal,
+  divide,
   formatDecimal,
   maxDecimal,
-  toNumber,
   ZERO,
 } from '../../src/core/quantities/decimal.ts';
 import type { SimulatedExchange } from '../../src/simulator/simulated-exchange.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
-import { fitsBothSides } from '../accounts/judge.ts';
 import { isOurs } from '../support/own-orders.ts';
 import type { AuditTrail } from './audit-trail.ts';
+import { isUntold } from './breach.ts';
 import type { FaultWorld } from './parts.ts';
 
 /** Near enough to its target: a reduction need not close the rest. */
@@ -36,8 +36,11 @@ export function endViolations(
       .openOrders(accountId, market)
       .filter((order) => order.side === closing && isOurs(order))
       .reduce((sum, order) => sum.plus(order.left), ZERO);
-    const allowed = maxDecimal(target, other?.amount ?? ZERO).plus(amount.times(TOLERANCE));
-    return amount.minus(ordered).lte(allowed)
+    const least = leastOf(exchange, position);
+    const allowed = maxDecimal(target, other?.amount ?? ZERO).plus(
+      maxDecimal(amount.times(TOLERANCE), least),
+    );
+    return amount.minus(ordered).lte(allowed) || isAsLargeAsOneMayBe(exchange, ordered, position)
       ? []
       : [
           `5: position ${positionId} of ${accountId} has ${formatDecimal(amount)} at the end, its target is ${formatDecimal(target)}: nothing has ended it, and no order stands`,
@@ -70,6 +73,22 @@ function mayNotReplace({ daemons }: WorldSpec, accountId: string, { events }: Au
   );
 }
 
+/** The exchange takes no smaller order: what is missing beside one that stands may be less. */
+function leastOf({ model }: SimulatedExchange, { market, markPrice }: Position): Decimal {
+  const { minTotal } = model.readings();
+  const least = model.market(market)?.spec.minAmount ?? ZERO;
+  return minTotal === 'none' ? least : maxDecimal(least, divide(decimal(minTotal), markPrice, 12, 'up'));
+}
+
+/** What one order may not take follows once it has filled. */
+function isAsLargeAsOneMayBe({ model }: SimulatedExchange, ordered: Decimal, { markPrice }: Position) {
+  const { maxTotal } = model.readings();
+  return maxTotal !== 'none' && ordered.times(markPrice).gte(decimal(maxTotal).times(LARGE));
+}
+
+/** An order is sized by its limit price, which may lie beyond the mark, and once for all later ones. */
+const LARGE = decimal('0.8');
+
 type Position = ReturnType<SimulatedExchange['model']['openPositions']>[number];
 
 /**
@@ -79,7 +98,7 @@ type Position = ReturnType<SimulatedExchange['model']['openPositions']>[number];
  */
 export function isUnclosable({ model }: SimulatedExchange, position: Position): boolean {
   const { market, amount, markPrice } = position;
-  if (isUnpriced(position) || showsNoSide(model, position)) return true;
+  if (isUntold(model, position)) return true;
   const { stopLimitOrders, minTotal, maxTotal } = model.readings();
   const terms = model.market(market)?.spec;
   const least = maxDecimal(terms?.minAmount ?? ZERO, terms?.amountStep ?? ZERO);
@@ -88,28 +107,4 @@ export function isUnclosable({ model }: SimulatedExchange, position: Position): 
     (maxTotal !== 'none' && least.times(markPrice).gt(decimal(maxTotal))) ||
     (minTotal !== 'none' && amount.times(markPrice).lt(decimal(minTotal)))
   );
-}
-
-/** Where amounts have no sign, its own figures have to show the side of a position. */
-export function showsNoSide({ readings }: SimulatedExchange['model'], position: Position): boolean {
-  return readings().shortAmount === 'unsigned' && position.positionSide === 'BOTH' && fitsBothSides(position);
-}
-
-/** Half the least slippage of the rules: a mark price that is less exact gives no limit price. */
-const COARSEST_PART = 0.005;
-
-/** No reply has the mark price: it follows from profit, size and base price, to half of the last digit of each. */
-function isUnpriced({
-  amount,
-  basePrice,
-  unrealizedPnl,
-  markPrice,
-}: Pick<Position, 'amount' | 'basePrice' | 'unrealizedPnl' | 'markPrice'>): boolean {
-  const error = halfDigit(basePrice) + halfDigit(unrealizedPnl) / toNumber(amount);
-  return error > COARSEST_PART * toNumber(markPrice);
-}
-
-function halfDigit(value: Decimal): number {
-  const [, decimals = ''] = formatDecimal(value).split('.');
-  return 10 ** -decimals.length / 2;
 }

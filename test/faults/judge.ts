@@ -48,6 +48,8 @@ const COMMANDS: ReadonlySet<string> = new Set(['stopLimit', 'cancelAll']);
 /** From the breach to the first accepted order, for an account without trouble. */
 const UNTROUBLED_REACTION_MS = 12_000;
 const LAST_LOOK_MS = 15_000;
+/** Nothing is read and answered sooner than this after a breach. */
+const SOONEST_MS = 2_000;
 
 /** A played world of the matrix, in virtual time or on real parts, and the observations. */
 export interface Played {
@@ -302,6 +304,9 @@ function sparedViolations(played: Played, trail: AuditTrail): readonly string[] 
   const { second } = faultWorld;
   if (breachMs === undefined || breachMs > TROUBLED_MS) return [];
   if (isPausedByGateway(played, breachMs)) return [];
+  // What the exchange liquidates from the start is not a matter of reacting in time.
+  const begun = exchange.model.ledger({ accountId: second, kinds: ['liquidation_started'] })[0];
+  if (begun !== undefined && begun.atMs - startMs <= breachMs + SOONEST_MS) return [];
   // The smaller sides of hedges: closing one would raise the exposure.
   const own = trail.events.filter(({ accountId }) => accountId === second);
   const meant = own.filter(({ kind }) => kind === 'intentOpened').map(({ positionId }) => positionId);
@@ -310,7 +315,10 @@ function sparedViolations(played: Played, trail: AuditTrail): readonly string[] 
   );
   if (meant.length > 0 && meant.every((positionId) => hedges.has(positionId))) return [];
   // An order that the exchange takes from nobody was sent in time, too.
-  const first = exchange.model.openPositions(second).some((one) => isUnclosable(exchange, one))
+  const isRefused =
+    exchange.model.readings().stopLimitOrders === 'closed' ||
+    exchange.model.openPositions(second).some((one) => isUnclosable(exchange, one));
+  const first = isRefused
     ? played.log.find(({ account, endpoint }) => account === second && endpoint === 'stopLimit')
     : exchange.model.ledger({ accountId: second, kinds: ['order_placed'] }).find(isOurs);
   const waitedMs = first === undefined ? Number.POSITIVE_INFINITY : first.atMs - startMs - breachMs;

@@ -27,6 +27,9 @@ interface Books {
   readonly positions: Map<number, HeldPosition>;
   /** Reductions of the daemon that may still fill, by order id. */
   readonly orders: Map<number, OpenOrder>;
+  /** Amounts that others closed so far, by position; and that amount when an order was placed, by order id. */
+  readonly closedByOthers: Map<number, Decimal>;
+  readonly othersAtPlacing: Map<number, Decimal>;
   /** Positions that somebody else reduced: earlier orders may then add up. */
   readonly disturbed: Set<number>;
   /** Orders audited as overshoot and not cancelled, with their positions: they may add up with others. */
@@ -70,6 +73,8 @@ export function ledgerViolations(
   const books: Books = {
     positions: new Map(),
     orders: new Map(),
+    closedByOthers: new Map(),
+    othersAtPlacing: new Map(),
     disturbed: new Set(),
     overshoots: new Map(),
     filled: new Set(),
@@ -92,8 +97,15 @@ function follow(books: Books, entry: LedgerEntry): void {
   else if (entry.kind === 'order_cancelled') followCancelled(books, entry);
   else if (entry.kind === 'position_seeded' || OWN_REDUCTIONS.has(entry.kind)) {
     const { positionId } = adopt(books, entry) ?? {};
-    if (positionId !== undefined && entry.kind !== 'position_seeded') books.disturbed.add(positionId);
+    if (positionId !== undefined && entry.kind !== 'position_seeded') disturb(books, positionId, entry);
   }
+}
+
+function disturb({ disturbed, closedByOthers }: Books, positionId: number, entry: LedgerEntry): void {
+  disturbed.add(positionId);
+  if (entry.details?.['reduced'] !== true) return;
+  const closed = (closedByOthers.get(positionId) ?? ZERO).plus(decimal(entry.amount ?? '0'));
+  closedByOthers.set(positionId, closed);
 }
 
 function followCancelled({ orders, overshoots, filled, hosts }: Books, { orderId = -1 }: LedgerEntry): void {
@@ -143,6 +155,7 @@ function followPlaced(books: Books, entry: LedgerEntry): void {
   }
   const positionId = reducedBy(books, entry);
   if (positionId === undefined) return;
+  books.othersAtPlacing.set(orderId, books.closedByOthers.get(positionId) ?? ZERO);
   const { trail } = books;
   if (trail.covers.has(clientOrderId)) return;
   if (trail.overshoots.has(clientOrderId)) {
@@ -200,7 +213,7 @@ function followFill(books: Books, entry: LedgerEntry): void {
   if (adopted === undefined) return;
   const { positionId } = adopted;
   if (!isOurs(entry)) {
-    books.disturbed.add(positionId);
+    disturb(books, positionId, entry);
     return;
   }
   books.filled.add(orderId ?? -1);
@@ -211,7 +224,10 @@ function followFill(books: Books, entry: LedgerEntry): void {
   }
   if (details?.['reduced'] !== true) books.say(entry, `a fill of order ${orderId} opened something`);
   const after = netOf(books, accountId, market);
-  if (after.gt(before)) {
+  // Nor did it raise what the exchange or the owner closed of its own side behind its back.
+  const byOthers = books.closedByOthers.get(positionId) ?? ZERO;
+  const behind = byOthers.minus(books.othersAtPlacing.get(orderId ?? -1) ?? byOthers);
+  if (after.gt(before) && netOf(books, accountId, market, { positionId, behind }).gt(before)) {
     books.say(
       entry,
       `a fill raised the net exposure of ${market} from ${formatDecimal(before)} to ${formatDecimal(after)}`,
@@ -235,12 +251,18 @@ function followFill(books: Books, entry: LedgerEntry): void {
   }
 }
 
-/** Absolute net size of both sides. */
-function netOf({ positions }: Books, accountId: string, market: string): Decimal {
+/** Absolute net size of both sides. `behind`: added to a position, as if it had not been closed. */
+function netOf(
+  { positions }: Books,
+  accountId: string,
+  market: string,
+  { positionId, behind }: { readonly positionId?: number; readonly behind: Decimal } = { behind: ZERO },
+): Decimal {
   let net = ZERO;
-  for (const held of positions.values()) {
+  for (const [id, held] of positions) {
     if (held.accountId !== accountId || held.market !== market) continue;
-    net = held.direction === 'long' ? net.plus(held.size) : net.minus(held.size);
+    const size = id === positionId ? held.size.plus(behind) : held.size;
+    net = held.direction === 'long' ? net.plus(size) : net.minus(size);
   }
   return net.abs();
 }

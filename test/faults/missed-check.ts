@@ -1,7 +1,7 @@
+import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
 import type { World } from '../../src/world/open-world.ts';
 import type { AuditTrail } from './audit-trail.ts';
-import { isBreachedPosition } from './breach.ts';
-import { showsNoSide } from './end-check.ts';
+import { isBreachedPosition, isUntold } from './breach.ts';
 import type { FaultWorld } from './parts.ts';
 
 /** Long enough for the slowest rule to fire, including its reads. */
@@ -29,9 +29,11 @@ export class MissedCheck {
     const meant = new Set(
       events.filter(({ kind }) => kind === 'intentOpened').map((event) => event.positionId),
     );
-    return this.#positionsOf(world).flatMap(({ positionId, accountId }) => {
+    return this.#positionsOf(world).flatMap(({ positionId, accountId, openMs }) => {
       const sinceMs = this.#sinceMs.get(positionId) ?? Number.POSITIVE_INFINITY;
       if (meant.has(String(positionId)) || world.elapsedMs() - sinceMs < LONG_ENOUGH_MS) return [];
+      const ofAccount = events.filter((event) => event.accountId === accountId && event.ruleId === WIDE_RULE);
+      if (ofAccount.some((event) => isSaid(event) || isEarlier(event, openMs))) return [];
       return [
         `5: position ${positionId} of ${accountId} is where its rules fire since ${sinceMs} ms, and nothing was meant for it`,
       ];
@@ -45,8 +47,21 @@ export class MissedCheck {
       .flatMap(({ id }) =>
         exchange.model
           .openPositions(id)
-          .filter((one) => isBreachedPosition(one) && !showsNoSide(exchange.model, one))
-          .map(({ positionId }) => ({ positionId, accountId: id })),
+          .filter((one) => isBreachedPosition(one) && !isUntold(exchange.model, one))
+          .map(({ positionId, openMs }) => ({ positionId, accountId: id, openMs })),
       );
   }
 }
+
+/** The rule on the whole account. */
+const WIDE_RULE = 'account';
+
+/** People were told that sizes to leave cannot be computed. */
+const isSaid = ({ reason }: AuditEvent): boolean => reason === 'failed:planUnknown';
+
+/** A share of each position is taken of those open when the rule fired, not of later ones. */
+const isEarlier = ({ kind, atMs }: AuditEvent, openMs: number): boolean =>
+  kind === 'intentOpened' && atMs <= openMs + CLOCK_ERROR_MS;
+
+/** How far clocks of daemons are off. */
+const CLOCK_ERROR_MS = 5_000;
