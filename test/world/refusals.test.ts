@@ -339,3 +339,49 @@ describe('words decide what a refusal means', () => {
     expect(sizeLeft(world)).toBe('0.250');
   });
 });
+
+describe('a largest total', () => {
+  const MOST = 2_000;
+  const ofTotal =
+    (words: string): Refuse =>
+    (order) =>
+      numbers(order).amount * numbers(order).price > MOST ? refusal(30, 'total', words) : undefined;
+  const WORDS = `Total amount is greater than ${MOST}`;
+
+  test.each([
+    WORDS,
+    `Total should be less than or equal to ${MOST}`,
+    `Total is larger than the maximum of ${MOST}`,
+  ])('"%s" is not read as a minimum: what is to go goes in parts', async (words) => {
+    const { world, refused } = await play({ reduce: 'by: 50%, slippage: [1%, 5%]' }, ofTotal(words));
+    expect(refused.length).toBe(1);
+    expect(ledgerOf(world, 'liquidation_started')).toEqual([]);
+    const [first = 0, ...others] = placedBy(world).map(({ amount }) => Number(amount));
+    // Four stand at once, before the market has reached one of them; in the end no more has gone than the target says.
+    expect(others.slice(0, 3)).toEqual([first, first, first]);
+    expect(first).toBeCloseTo(MOST / 54_500, 2);
+    expect(audited(world).filter(({ kind }) => kind === 'braked' || kind === 'blocked')).toEqual([]);
+    expect(Number(sizeLeft(world))).toBeGreaterThanOrEqual(0.125);
+  });
+
+  test('closes a whole position part by part', async () => {
+    const { world } = await play({ reduce: 'to: 0%, slippage: 1%', isThenClosed: true }, ofTotal(WORDS));
+    expect(ledgerOf(world, 'liquidation_started')).toEqual([]);
+    expect(placedBy(world).length).toBeGreaterThan(8);
+  });
+
+  test.each([
+    ['one', 'at: 60%'],
+    ['a ladder', 'ladder: [{ at: 75%, close: 30% }, { at: 88%, close: rest }]'],
+  ])('leaves a standing stop, %s, what one order may have', async (_what, shape) => {
+    const { world, refused } = await play(
+      { reduce: 'by: 10%, slippage: 1%', before: `protect: { ${shape} }` },
+      ofTotal(WORDS),
+    );
+    expect(refused.length).toBe(1);
+    expect(placedBy(world).map(({ amount, price }) => Number(amount) * Number(price) <= MOST)).not.toContain(
+      false,
+    );
+    expect(ledgerOf(world, 'liquidation_started')).toEqual([]);
+  });
+});

@@ -64,6 +64,8 @@ export type FailureReason =
   | 'marketNotConfigured'
   /** No complete list of positions came in time. */
   | 'positionsUnknown'
+  /** The sizes to leave could not be computed. */
+  | 'planUnknown'
   | `refused:${GateReason}`
   | `blocked:${BlockReason}`;
 

@@ -106,6 +106,14 @@ export function leastAmount({ amountStep, minAmount, bounds }: MarketSettings, p
   return maxDecimal(least, roundToStep(ofTotal, step, 'up'));
 }
 
+/** An amount, or the largest that one order may have: more follows once that order has filled. */
+export function asOneOrder(amount: Decimal, market: MarketSettings): Decimal {
+  if (market.bounds?.mostAmount === undefined) return amount;
+  const most = roundToStep(toDecimal(market.bounds.mostAmount), toDecimal(market.amountStep), 'down');
+  // Where not even the least amount fits, the exchange's refusal says so.
+  return minDecimal(amount, maxDecimal(most, leastAmount(market)));
+}
+
 /** Why a size counts as at its target; `undefined` while something is left to do. */
 export function reachedBy(
   size: Decimal,

@@ -2,7 +2,7 @@ import { withoutSent } from '../intents/brake.ts';
 import { taughtByPrice } from '../orders/activation-gap.ts';
 import { suspectStops, trustStops } from '../orders/after-outage.ts';
 import { isKnownById } from '../orders/cancel-policy.ts';
-import { learn, lessonOf, unlearn } from '../orders/market-steps.ts';
+import { learn, lessonOf, unlearn, wasNeverTaken } from '../orders/market-steps.ts';
 import { afterFill, standsAlready } from '../orders/outstanding.ts';
 import { classifyRejection, isAlarming, isPassing, retryPauseMs } from '../orders/rejection.ts';
 import type { CommandOutcome, ExchangeError, PlacedOrder } from '../ports/exchange.ts';
@@ -147,7 +147,11 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
   const { order } = step;
   const reason = classifyRejection(error);
   const isSecond = order.request.inFavour === true;
-  const retry = step.isResend || isSecond ? undefined : lessonOf(reason, { error, order }, state, settings);
+  // A question whose own terms are refused is answered: the order never stood.
+  const isAnswered =
+    step.isResend && order.wasOpen !== true && wasNeverTaken(reason, { error, order }, state);
+  const asksAgain = step.isResend && !isAnswered;
+  const retry = asksAgain || isSecond ? undefined : lessonOf(reason, { error, order }, state, settings);
   const passing = isPassing(reason);
   const isUrgent = isAlarming(reason, state.refusals);
   const isExpected =
@@ -165,10 +169,12 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
     const judged = { ...state, orderAcceptedMs: nowMs };
     const known = step.byAnother === true ? actedOnByAnother(judged, order) : judged;
     if (step.isResend) return resentIsThere(withoutDoubtOf(known, order), order);
-    // Somebody with our identity used the id: this store was rolled back or copied.
-    return unsure(countFailures(state, order), order, 'duplicateUnexpected', scene);
+    // Somebody with our identity used the id: this store was rolled back or copied. It may be gone again.
+    const taken = changeOrder(state, order, (known) => ({ ...known, behindCancel: true }));
+    return unsure(countFailures(taken, order), order, 'duplicateUnexpected', scene);
   }
-  const kept = step.isResend ? markUnsure(state, order) : withoutOrder(state, order);
+  const ended = isAnswered ? withoutDoubtOf(state, order) : state;
+  const kept = asksAgain ? markUnsure(state, order) : withoutOrder(ended, order);
   if (reason === 'side') return sideRefused(kept, order, settings, nowMs);
   if (isSecond && !passing) return withoutSecond(kept, nowMs);
   const ahead = step.ahead ? forgetAhead(kept, order.positionId) : kept;
@@ -187,7 +193,7 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
       : unlearn(countFailures(dropAdmitted(taught, order.key), order), reason);
   const kind = retryKindOf(order);
   const delayed = delay(failed, kind, nowMs, error);
-  if (!step.isResend) return delayed;
+  if (!asksAgain) return delayed;
   // What asks before a cancel whether orders are accepted waits as well.
   const { retryAtMs } = delayed;
   return {

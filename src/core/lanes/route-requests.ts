@@ -69,6 +69,7 @@ export function routeRequests(state: RouteState, inputs: RouteInputs) {
   const byMarket = new Map<string, LaneRequest[]>();
   const accountWide: ActionRequest[] = [];
   const waiting: ActionRequest[] = [];
+  const unplanned = new Set<ActionRequest>();
   for (const request of inputs.active) {
     if (request.action.kind === 'notify') continue;
     if (request.action.kind === 'cancelAll' && request.action.scope === 'account') {
@@ -80,6 +81,7 @@ export function routeRequests(state: RouteState, inputs: RouteInputs) {
     const refs = meant && planned(request, meant, inputs);
     if (refs === undefined) {
       waiting.push(request);
+      if (meant !== undefined) unplanned.add(request);
       continue;
     }
     routes[key] = refs;
@@ -90,7 +92,7 @@ export function routeRequests(state: RouteState, inputs: RouteInputs) {
       byMarket.set(market, [...(byMarket.get(market) ?? []), entry]);
     }
   }
-  const kept = stillWaiting(state.waiting ?? {}, waiting, inputs);
+  const kept = stillWaiting(state.waiting ?? {}, { waiting, unplanned }, inputs);
   const next: RouteState = {
     version: 1,
     routes,
@@ -112,7 +114,7 @@ export function routeRequests(state: RouteState, inputs: RouteInputs) {
 
 function stillWaiting(
   before: NonNullable<RouteState['waiting']>,
-  requests: readonly ActionRequest[],
+  { waiting: requests, unplanned }: Unrouted,
   { active, conclusive, accountId, intentTtlMs, nowMs }: RouteInputs,
 ): { readonly waiting: NonNullable<RouteState['waiting']>; readonly events: readonly AuditEvent[] } {
   const audit = recorder(accountId, undefined, nowMs);
@@ -126,11 +128,14 @@ function stillWaiting(
     if (waiting[key] !== undefined) continue;
     // A clock that was set back must not lengthen the wait.
     const sinceMs = Math.min(before[key]?.sinceMs ?? nowMs, nowMs);
-    const isOver = nowMs - sinceMs >= intentTtlMs;
+    const isUnplanned = unplanned.has(request);
+    const waitMs = isUnplanned ? Math.min(PLANNED_WITHIN_MS, intentTtlMs) : intentTtlMs;
+    const isOver = nowMs - sinceMs >= waitMs;
     if (isOver && before[key]?.failed !== true) {
       const { ruleId, mode } = request;
-      const reason = `failed:${WAITED_IN_VAIN}`;
-      const words = vainWords(request, intentTtlMs);
+      const why: FailureReason = isUnplanned ? 'planUnknown' : 'positionsUnknown';
+      const reason = `failed:${why}`;
+      const words = vainWords(request, waitMs, isUnplanned);
       // An action in observe mode fails without an alarm.
       audit.emit({ kind: 'intentEnded', key, ruleId, reason, words, alarm: mode !== 'observe' });
     }
@@ -139,11 +144,19 @@ function stillWaiting(
   return { waiting, events: audit.events };
 }
 
-const WAITED_IN_VAIN: FailureReason = 'positionsUnknown';
+interface Unrouted {
+  readonly waiting: readonly ActionRequest[];
+  /** Those whose positions are known, and no sizes for them. */
+  readonly unplanned: ReadonlySet<ActionRequest>;
+}
 
-function vainWords({ subjectKind, subject }: ActionRequest, waitedMs: number): string {
-  const what =
+/** Where the positions are known, another read seldom brings what a plan lacks: people hear of it soon. */
+const PLANNED_WITHIN_MS = 10_000;
+
+function vainWords({ subjectKind, subject }: ActionRequest, waitedMs: number, isUnplanned: boolean): string {
+  const lacking =
     subjectKind === 'position' ? `a read that shows ${subject}` : 'a complete list of the positions';
+  const what = isUnplanned ? 'a figure exact enough to tell which sizes to leave' : lacking;
   return `no action could begin, for ${figure(waitedMs / 1_000, 'seconds')} there was not ${what}`;
 }
 

@@ -1,6 +1,6 @@
 import type { BlockReason, RemovalReason } from '../audit/audit-event.ts';
 import { slippageOf } from '../intents/intent.ts';
-import { leastAmount } from '../intents/targets.ts';
+import { asOneOrder, leastAmount } from '../intents/targets.ts';
 import { contestOf } from '../lanes/contest.ts';
 import type { Intent, ReadPosition } from '../lanes/lane-state.ts';
 import { isAtMarginCall } from '../lanes/market-read.ts';
@@ -113,6 +113,8 @@ function closesAsMuch({ winner, position, amount }: ReduceNeed, takers: readonly
 
 /** Up to this many of our orders on one position can be told apart by their fills. */
 const MOST_BESIDE = 8;
+/** Of what one order may not be as large as, this many parts stand at once: the brake counts each. */
+const MOST_PARTS = 4;
 
 /** Whether a full close is moved nearer by another one: the exchange trims it. Not if no room is left. */
 function isBetterBeside(
@@ -148,8 +150,11 @@ function addBeside(need: SizedNeed, slippage: number, scene: SetScene, plan: Set
   const spent = need.spent.length;
   // The exchange trims a full close: it may be sent again beside orders that should go.
   const missing = isTrimmed && why !== undefined ? need.amount : need.missing;
-  const isFull = own.length >= MOST_BESIDE;
-  const addition = isFull ? ZERO : minDecimal(missing, roomBesideTakers(need, scene) ?? missing);
+  const fitting = minDecimal(missing, roomBesideTakers(need, scene) ?? missing);
+  const part = asOneOrder(fitting, scene.market);
+  const isInParts = part.lt(fitting);
+  const isFull = own.length >= (isInParts ? MOST_PARTS : MOST_BESIDE);
+  const addition = isFull ? ZERO : part;
   const least =
     own.length === 0 ? leastAmount(scene.market) : worthReplacing(outstandingBase(counted), scene);
   if (addition.gte(least)) {
@@ -164,7 +169,8 @@ function addBeside(need: SizedNeed, slippage: number, scene: SetScene, plan: Set
     pushReduce(need, added, scene, plan);
     return;
   }
-  if (resend(need, scene, plan) || (why === undefined && !(isFull && missing.gte(least)))) return;
+  const isShort = isFull && !isInParts && missing.gte(least);
+  if (resend(need, scene, plan) || (why === undefined && !isShort)) return;
   const blocked = scene.settings.cancel === 'never' ? 'cancelForbidden' : 'stopNotCancellable';
   plan.blocked.push({ key: need.winner.key, why: blocked });
 }

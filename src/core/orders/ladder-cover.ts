@@ -1,4 +1,4 @@
-import { leastAmount } from '../intents/targets.ts';
+import { asOneOrder, leastAmount } from '../intents/targets.ts';
 import type { ReadPosition } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import {
@@ -132,7 +132,10 @@ function missingRungs(
   const wants: Want[] = [];
   for (const rung of ladder.rungs.toReversed()) {
     const standing = outstandingBase(current, (order) => isRungOf(order, rung));
-    const missing = roundToStep(minDecimal(rung.amount.minus(standing), left), step, 'down');
+    const missing = asOneOrder(
+      roundToStep(minDecimal(rung.amount.minus(standing), left), step, 'down'),
+      market,
+    );
     const generations = own.filter((order) => isRungOf(order, rung)).length;
     if (missing.lt(leastAmount(market)) || generations >= MOST_GENERATIONS) continue;
     left = left.minus(missing);

@@ -7,6 +7,7 @@ import {
   type Decimal,
   type DecimalString,
   decimalFromNumber,
+  divide,
   formatDecimal,
   maxDecimal,
   toDecimal,
@@ -127,8 +128,10 @@ function boundLesson(
   const mark = markOf(read);
   const part = (one: number) => (mark === undefined ? 1 : one / mark);
   if (reason === 'minTotal') {
+    if (kind === 'most')
+      return breaks(amount.times(price)) ? { mostAmount: mostBelow(value, price) } : undefined;
     const at = trial === true ? totalAt : Math.min(totalAt, part(toNumber(price)) * A_STEP_LOWER);
-    return kind === 'least' && breaks(amount.times(price)) ? { minTotal: text, totalAt: at } : undefined;
+    return breaks(amount.times(price)) ? { minTotal: text, totalAt: at } : undefined;
   }
   if (reason === 'amountStep' || reason === 'minAmount') {
     if (kind === 'most' || !breaks(amount)) return undefined;
@@ -139,6 +142,48 @@ function boundLesson(
   if (kind === 'step') return { priceStep: text };
   if (mark === undefined) return undefined;
   return kind === 'least' ? { lowestPart: part(Number(text)) } : { highestPart: part(Number(text)) };
+}
+
+/**
+ * Whether a refusal shows that an order can never have waited at the exchange: it breaks a bound that the refusal
+ * names, for a price band wherever the market was since it was first sent.
+ */
+export function wasNeverTaken(
+  reason: RejectionReason,
+  { error, order }: { readonly error: RefusedOrder; readonly order: Refused },
+  state: LaneState,
+): boolean {
+  const price = Number(order.request.price);
+  const mark = nearestMark(order, state);
+  return boundsIn(error).some((bound) => {
+    const learned = boundLesson(bound, reason, order, state);
+    if (learned === undefined || reason !== 'priceBand') return learned !== undefined;
+    const { lowestPart = 0, highestPart = Number.POSITIVE_INFINITY } = learned;
+    return price < lowestPart * mark || price > highestPart * mark;
+  });
+}
+
+/** How far the market may have gone between two reads, a fraction. */
+const BETWEEN_READS = 0.002;
+
+/** The mark that was nearest to a waiting order since it was first sent; if that is not known, its activation. */
+function nearestMark({ request }: Refused, { marks = [], unclosed = [] }: LaneState): number {
+  const activation = Number(request.activationPrice);
+  const sent = unclosed.find(({ clientOrderId }) => clientOrderId === request.clientOrderId);
+  const before = sent && marks.findLast(({ atMs }) => atMs <= sent.sentMs);
+  if (before === undefined) return activation;
+  const seen = marks.filter(({ atMs }) => atMs >= before.atMs).map(({ mark }) => mark);
+  return request.side === 'sell'
+    ? Math.max(activation, Math.min(...seen) * (1 - BETWEEN_READS))
+    : Math.min(activation, Math.max(...seen) * (1 + BETWEEN_READS));
+}
+
+/** Part of the largest total that is used: at a higher price the same amount is worth more. */
+const TOTAL_SHARE = decimalFromNumber(0.98);
+const AMOUNT_PLACES = 30;
+
+function mostBelow(total: Decimal, price: Decimal): DecimalString {
+  return formatDecimal(divide(total.times(TOTAL_SHARE), price, AMOUNT_PLACES, 'down'));
 }
 
 /** Returns a coarser step to try after a refusal; `undefined` if it had another cause or no step makes sense. */

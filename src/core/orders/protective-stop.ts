@@ -1,5 +1,5 @@
 import type { BlockReason, RemovalReason } from '../audit/audit-event.ts';
-import { leastAmount } from '../intents/targets.ts';
+import { asOneOrder, leastAmount } from '../intents/targets.ts';
 import type { Cover, CoverAnchor, LaneState, ReadPosition } from '../lanes/lane-state.ts';
 import { findPosition } from '../lanes/market-read.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
@@ -98,7 +98,7 @@ export function desiredStop(
     amount,
     prices: shape.prices,
     slippage,
-    isTrimmed: room === undefined,
+    isTrimmed: room === undefined && amount.gte(toDecimal(position.sizeBase)),
     mostStanding: room?.standing,
     basis: { liquidationPrice, roomBase },
     anchor,
@@ -177,8 +177,8 @@ function stopAmount(
   const size = toDecimal(position.sizeBase);
   const step = toDecimal(market.amountStep);
   const least = leastAmount(market);
-  if (budget === undefined) return roundToStep(maxDecimal(size, least), step, 'up');
-  const allowed = roundToStep(minDecimal(size, maxDecimal(budget, ZERO)), step, 'down');
+  if (budget === undefined) return asOneOrder(roundToStep(maxDecimal(size, least), step, 'up'), market);
+  const allowed = asOneOrder(roundToStep(minDecimal(size, maxDecimal(budget, ZERO)), step, 'down'), market);
   return allowed.gte(least) ? allowed : undefined;
 }
 

@@ -24,6 +24,8 @@ export interface MarketSettings {
 export interface TaughtBounds {
   /** Least amount times limit price, money. */
   readonly minTotal?: DecimalString | undefined;
+  /** Most amount that one order may have, base units. */
+  readonly mostAmount?: DecimalString | undefined;
   /** Of a price, parts of the mark. */
   readonly lowestPart?: number | undefined;
   readonly highestPart?: number | undefined;

@@ -18,6 +18,7 @@ const FAILURE_WORDS: Readonly<
   priorOrders: 'orders of an earlier store epoch may still be open, and adding up with them is forbidden',
   marketNotConfigured: 'the market has no entry in the config',
   positionsUnknown: 'which positions it concerns could not be told in time',
+  planUnknown: 'how much of each position it concerns could not be told',
 };
 
 const EXPIRY_WORDS: Readonly<Record<ExpiryReason, string>> = {
@@ -27,7 +28,7 @@ const EXPIRY_WORDS: Readonly<Record<ExpiryReason, string>> = {
   rebuilt: 'the position was closed and opened again',
 };
 
-const NEVER_BEGUN = 'failed:positionsUnknown';
+const NEVER_BEGUN: ReadonlySet<string> = new Set(['failed:positionsUnknown', 'failed:planUnknown']);
 
 /** Why something ended, from a reason such as `failed:attempts`; undefined for other reasons. */
 export function endingWords(reason: string): string | undefined {
@@ -45,7 +46,7 @@ export function alarmWords(event: AuditEvent): string {
   const where = placeWords(event);
   switch (kind) {
     case 'intentEnded': {
-      if (reason === NEVER_BEGUN) return `gave up: ${words}`;
+      if (NEVER_BEGUN.has(reason)) return `gave up: ${words}`;
       const why = endingWords(reason);
       const because = why === undefined ? '' : `: ${why}`;
       // An event without a position is about a cancel.

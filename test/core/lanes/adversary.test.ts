@@ -423,15 +423,15 @@ describe('client order ids', () => {
     expect(ends(driver)).toEqual(['failed:attempts']);
   });
 
-  test('a used id counts as placed until the market shows otherwise', () => {
+  test('a used id says that an order was placed, not that it stands: it is cancelled and placed anew', () => {
     const patient: ActionSpec = { ...half, slippageSteps: [0.005] } as ActionSpec;
     const driver = new Driver().read(at({})).ask(action(patient));
     driver.refuse({ name: 'duplicateClientOrderId', code: 36 });
     driver.later(5_000).answerRead(at({}));
     expect(driver.refuse({ name: 'duplicateClientOrderId', code: 36 }).isResend).toBe(true);
-    expect(driver.state.orders).toMatchObject([{ status: 'open' }]);
-    expect(driver.next()).toMatchObject({ kind: 'idle', why: 'setInPlace' });
-    driver.later(6_000).read(at({ mark: '990' }));
+    expect(driver.state.orders).toMatchObject([{ status: 'open', ambiguous: true }]);
+    expect(driver.read(at({})).cancel().why).toBe('ambiguousMove');
+    driver.answerRead(at({}));
     expect(driver.place().isResend).toBe(false);
   });
 });

@@ -107,8 +107,9 @@ describe('routes of a reduction for the whole account', () => {
     const plan = () => undefined;
     const first = routeRequests(NO_ROUTES, inputs({ plan }));
     expect(first.waiting).toEqual([request]);
-    const late = routeRequests(first.state, inputs({ plan, nowMs: 61_000 }));
-    expect(late.events.map(({ reason }) => reason)).toEqual(['failed:positionsUnknown']);
+    const late = routeRequests(first.state, inputs({ plan, nowMs: 11_001 }));
+    expect(late.events.map(({ reason }) => reason)).toEqual(['failed:planUnknown']);
+    expect(routeRequests(late.state, inputs({ plan, nowMs: 61_000 })).events).toEqual([]);
     const known = routeRequests(NO_ROUTES, inputs());
     expect(routeRequests(known.state, inputs({ plan })).byMarket).toEqual(known.byMarket);
   });

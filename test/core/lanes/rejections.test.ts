@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { classifyRejection, isAlarming } from '../../../src/core/orders/rejection.ts';
 import { ERROR_CATALOGUE } from '../../exchange/error-catalogue.ts';
 import { at, Driver, failure } from './driver.ts';
@@ -231,4 +231,47 @@ test('what asks before a cancel whether orders are accepted, refused for the pri
     driver.later(110).read(at({}));
     expect(driver.refuse({ name: 'priceOutOfRange', code: 250 }).isResend).toBe(true);
   }
+});
+
+describe('a question, an order sent again under its id,', () => {
+  const asked = () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.lose('place').later(5_000).answerRead(at({}));
+    return driver;
+  };
+  const tooLarge = { name: 'validationFailed', fields: { total: ['Total is greater than 100'] } };
+
+  test('refused for its own terms, was never accepted: the order goes, and the next one obeys', () => {
+    const driver = asked();
+    const { order } = driver.refuse(tooLarge);
+    expect(Number(order.request.amount) * Number(order.request.price)).toBeGreaterThan(100);
+    expect(driver.state).toMatchObject({ doubt: null, orders: [] });
+    const next = driver.read(at({})).place();
+    expect(next.isResend).toBe(false);
+    expect(Number(next.request.amount) * Number(next.request.price)).toBeLessThan(100);
+  });
+
+  test.each([
+    ['no price since it was sent was in the band', 'Price should be greater than or equal to 1008', 0],
+    ['it may have been in the band when it was sent', 'Price should be greater than or equal to 1000', 1],
+  ])('refused for the price band: %s', (_what, words, left) => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    const first = driver.start('place');
+    driver.end({ kind: 'place', outcome: { kind: 'unknown', error: failure({ effect: 'possible' }) } });
+    // Sent at a mark of 1000, and asked about at 1010.
+    driver.later(5_000).answerRead(at({ mark: '1010' }));
+    expect(Number(first.request.price)).toBeCloseTo(994, 0);
+    expect(driver.refuse({ name: 'priceBand', fields: { price: [words] } }).isResend).toBe(true);
+    expect(driver.state.orders).toHaveLength(left);
+  });
+
+  test('refused for the terms of an order that was accepted, still stands', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place();
+    const orders = driver.state.orders.map((order) => ({ ...order, ambiguous: true }));
+    driver.state = { ...driver.state, orders };
+    driver.later(20_000).read(at({}));
+    expect(driver.refuse(tooLarge).isResend).toBe(true);
+    expect(driver.state.orders).toHaveLength(1);
+  });
 });

@@ -320,6 +320,7 @@ describe('the words of an alarm', () => {
     'priorOrders',
     'marketNotConfigured',
     'positionsUnknown',
+    'planUnknown',
     'refused:cooldown',
     'blocked:netExposure',
   ])('failed:%s has a reason in words', (why) => {
