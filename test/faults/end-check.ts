@@ -37,9 +37,8 @@ export function endViolations(
       .filter((order) => order.side === closing && isOurs(order))
       .reduce((sum, order) => sum.plus(order.left), ZERO);
     const least = leastOf(exchange, position);
-    const allowed = maxDecimal(target, other?.amount ?? ZERO).plus(
-      maxDecimal(amount.times(TOLERANCE), least),
-    );
+    const otherBase = other?.amount ?? lastOfOther(exchange, position);
+    const allowed = maxDecimal(target, otherBase).plus(maxDecimal(amount.times(TOLERANCE), least));
     return amount.minus(ordered).lte(allowed) || isAsLargeAsOneMayBe(exchange, ordered, position)
       ? []
       : [
@@ -71,6 +70,23 @@ function mayNotReplace({ daemons }: WorldSpec, accountId: string, { events }: Au
     daemons.some(({ config }) => config.includes('cancel: never')) &&
     events.some((event) => event.accountId === accountId && event.reason === 'cancelForbidden')
   );
+}
+
+/**
+ * What was last left of the other side of the market, if it was closed. A side that lists do not show any more counts as
+ * held for three minutes, which is longer than a world.
+ */
+function lastOfOther({ model }: SimulatedExchange, { accountId, market, direction }: Position): Decimal {
+  const closed = model
+    .ledger({ accountId })
+    .findLast(
+      ({ details, ...entry }) =>
+        entry.market === market &&
+        details?.['sizeAfter'] === '0' &&
+        details['direction'] !== direction &&
+        details['positionSide'] !== 'BOTH',
+    );
+  return closed?.amount === undefined ? ZERO : decimal(closed.amount);
 }
 
 /** The exchange takes no smaller order: what is missing beside one that stands may be less. */

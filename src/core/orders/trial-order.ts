@@ -1,7 +1,14 @@
 import { leastAmount } from '../intents/targets.ts';
 import type { ReadPosition } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
-import { decimalFromNumber, formatDecimal, ONE, toDecimal, ZERO } from '../quantities/decimal.ts';
+import {
+  type Decimal,
+  decimalFromNumber,
+  formatDecimal,
+  ONE,
+  toDecimal,
+  ZERO,
+} from '../quantities/decimal.ts';
 import { mayAddUp, sentAgain } from './beside.ts';
 import { isKnownById } from './cancel-policy.ts';
 import { isHedged, mayRaiseNet, netExposure } from './net-exposure.ts';
@@ -69,7 +76,7 @@ function trialFor(
   if (direction === null || markPrice === null || position.disagreement) return undefined;
   // An order that nobody knows to stand, or that waits for a recovery, has to go: only a trial shows whether it may.
   const isBeyond = !hasRoom(position, scene);
-  if (isBeyond && !(hasStrayReduction(position, scene) && mayAddUp(position, scene))) return undefined;
+  if (isBeyond && !(hasStrayReduction(position, scene) && maySurpass(position, scene))) return undefined;
   const isLong = direction === 'long';
   const factor = isLong ? ONE.minus(decimalFromNumber(FAR)) : ONE.plus(decimalFromNumber(FAR));
   const far = formatDecimal(toDecimal(markPrice).times(factor));
@@ -111,11 +118,22 @@ function hasStrayReduction({ positionId }: ReadPosition, { state, nowMs }: Trial
   );
 }
 
+/** Whether a trial may take more than is wanted: it never raises a net exposure, however what stands may fill. */
+function maySurpass(position: ReadPosition, scene: TrialScene): boolean {
+  if (mayAddUp(position, scene)) return true;
+  const left = netExposure(position, scene.read).minus(ownOn(position, scene));
+  return scene.settings.overshoot !== 'never' && left.gte(leastAmount(scene.market));
+}
+
+function ownOn({ positionId }: ReadPosition, { state }: TrialScene): Decimal {
+  return outstandingBase(state.orders, (order) => order.positionId === positionId);
+}
+
 /** Whether there is room for a trial: even the smallest order counts against targets and, hedged, net exposure. */
 function hasRoom(position: ReadPosition, scene: TrialScene): boolean {
   const { positionId } = position;
   const { state, read, market, settings } = scene;
-  const own = outstandingBase(state.orders, (order) => order.positionId === positionId);
+  const own = ownOn(position, scene);
   const left = toDecimal(position.sizeBase).minus(own);
   const least = leastAmount(market);
   const targets = state.intents.flatMap((intent) =>

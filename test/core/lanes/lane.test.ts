@@ -168,6 +168,29 @@ describe('both sides open', () => {
     expect(driver.place().request.amount).toBe('0.6');
   });
 
+  test('a passed reduction that unanswered cancels may have taken down is not waited for: a trial shows the way', () => {
+    const quarter = action({ ...half, target: { kind: 'by', fraction: 0.25 } } as ActionSpec, {
+      subject: 'position:1',
+    });
+    // More than half as large: two orders could raise the net exposure.
+    const other = { ...short, sizeBase: '0.6' as DecimalString };
+    const driver = new Driver().read(long, other).ask(quarter);
+    driver.place();
+    const orders = driver.state.orders.map((order) => ({
+      ...order,
+      status: 'unsure' as const,
+      seenBelow: true,
+      activatedMs: driver.nowMs,
+      reachedMs: driver.nowMs,
+    }));
+    driver.state = { ...driver.state, orders };
+    const below = (one: typeof long) => ({ ...one, markPrice: '900' as DecimalString });
+    // Long after the last accepted order: nothing proves that orders are taken.
+    driver.later(60_000).read(below(long), below(other));
+    expect(driver.place().order).toMatchObject({ amount: '0.001', trial: true });
+    expect(driver.cancel().why).toBe('notFilled');
+  });
+
   test('a side that may not be reduced fails as hedged, with an alarm', () => {
     const driver = new Driver().read(long, short).ask(halfOf('2'));
     expect(driver.next().kind).toBe('idle');
