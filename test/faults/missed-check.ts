@@ -29,11 +29,10 @@ export class MissedCheck {
     const meant = new Set(
       events.filter(({ kind }) => kind === 'intentOpened').map((event) => event.positionId),
     );
-    return this.#positionsOf(world).flatMap(({ positionId, accountId, openMs }) => {
+    return this.#positionsOf(world).flatMap(({ positionId, accountId }) => {
       const sinceMs = this.#sinceMs.get(positionId) ?? Number.POSITIVE_INFINITY;
       if (meant.has(String(positionId)) || world.elapsedMs() - sinceMs < LONG_ENOUGH_MS) return [];
-      const ofAccount = events.filter((event) => event.accountId === accountId && event.ruleId === WIDE_RULE);
-      if (ofAccount.some((event) => isSaid(event) || isEarlier(event, openMs))) return [];
+      if (events.some((event) => event.accountId === accountId && isWideAnswer(event))) return [];
       return [
         `5: position ${positionId} of ${accountId} is where its rules fire since ${sinceMs} ms, and nothing was meant for it`,
       ];
@@ -48,20 +47,15 @@ export class MissedCheck {
         exchange.model
           .openPositions(id)
           .filter((one) => isBreachedPosition(one) && !isUntold(exchange.model, one))
-          .map(({ positionId, openMs }) => ({ positionId, accountId: id, openMs })),
+          .map(({ positionId }) => ({ positionId, accountId: id })),
       );
   }
 }
 
-/** The rule on the whole account. */
-const WIDE_RULE = 'account';
-
-/** People were told that sizes to leave cannot be computed. */
-const isSaid = ({ reason }: AuditEvent): boolean => reason === 'failed:planUnknown';
-
-/** A share of each position is taken of those open when the rule fired, not of later ones. */
-const isEarlier = ({ kind, atMs }: AuditEvent, openMs: number): boolean =>
-  kind === 'intentOpened' && atMs <= openMs + CLOCK_ERROR_MS;
-
-/** How far clocks of daemons are off. */
-const CLOCK_ERROR_MS = 5_000;
+/**
+ * A rule on the whole account has acted, or people were told that it cannot. It takes a share of the positions that were
+ * open when it fired, or what a plan takes: that closes no hedge before what it hedges.
+ */
+function isWideAnswer({ ruleId, kind, reason }: AuditEvent): boolean {
+  return ruleId === 'account' && (kind === 'intentOpened' || reason === 'failed:planUnknown');
+}

@@ -9,6 +9,7 @@ import { type Decimal, formatDecimal, maxDecimal, toDecimal, ZERO } from '../qua
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import type { Brake, BrakeCount, UnclosedOrder } from './brake-count.ts';
 import { leastTarget } from './intent.ts';
+import { MOST_PARTS } from './targets.ts';
 
 /** A set is forgotten after this time: the rate at which sets go on without a visible change. */
 export const REFILL_MS = 60_000;
@@ -25,7 +26,8 @@ export function brakedUntilMs(
   nowMs: number,
 ): number | undefined {
   const { brake } = state;
-  const count = brake === undefined || continues(brake, step) ? undefined : brake[countOf(step)];
+  const count =
+    brake === undefined || continues(brake, placeOf(step, state)) ? undefined : brake[countOf(step)];
   const spent = count !== undefined && isSpent(count, mostSets, nowMs) ? [count.lastMs] : [];
   const sent = exceeded(state, step).map(({ sentMs }) => sentMs);
   const untilMs = Math.max(...spent, ...sent) + paceMs(state);
@@ -50,9 +52,10 @@ export function countSet(count: BrakeCount | undefined, nowMs: number): BrakeCou
 export function countSent(state: LaneState, step: SendingStep, nowMs: number): LaneState {
   const { unclosed = [], brake = { sent: [], seen: seenIn(state.latestRead ?? state.read) } } = state;
   const name = countOf(step);
-  const places = step.kind === 'place' ? [placeOf(step)] : [];
+  const place = placeOf(step, state);
+  const places = place === undefined ? [] : [place];
   // The orders behind a cancel are another set than those before it.
-  const counted: Brake = continues(brake, step)
+  const counted: Brake = continues(brake, place)
     ? { ...brake, sent: [...brake.sent, ...places] }
     : { ...brake, [name]: countSet(brake[name], nowMs), sent: places };
   if (step.kind !== 'place' || step.order.role !== 'reduce') return { ...state, brake: counted };
@@ -184,16 +187,20 @@ function countOf(step: SendingStep): 'orders' | 'cancels' {
 }
 
 /** Whether an order stands beside those of the newest set. */
-function continues({ sent }: Brake, step: SendingStep): boolean {
+function continues({ sent }: Brake, place: string | undefined): boolean {
   const isOpen = sent.length > 0 && sent.length < MOST_PLACES;
-  return step.kind === 'place' && isOpen && !sent.includes(placeOf(step));
+  return place !== undefined && isOpen && !sent.includes(place);
 }
 
 /** Names the place of an order in a set. Not by the key: it changes with each episode, so it bounds nothing. */
-function placeOf(step: SendingStep): string {
-  if (step.kind !== 'place') return '';
+function placeOf(step: SendingStep, { learned, orders }: LaneState): string | undefined {
+  if (step.kind !== 'place') return undefined;
   const { role, positionId, trial = false, request, coverBasis } = step.order;
-  return [role, positionId, trial, request.inFavour === true, coverBasis?.leave ?? ''].join(' ');
+  const beside = orders.filter(
+    (one) => one.positionId === positionId && one.request.clientOrderId !== request.clientOrderId,
+  );
+  const part = learned?.mostAmount === undefined ? [] : [beside.length % MOST_PARTS];
+  return [role, positionId, trial, request.inFavour === true, coverBasis?.leave ?? '', ...part].join(' ');
 }
 
 const LEAST_PACE_MS = 1_000;

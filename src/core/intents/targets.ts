@@ -106,6 +106,9 @@ export function leastAmount({ amountStep, minAmount, bounds }: MarketSettings, p
   return maxDecimal(least, roundToStep(ofTotal, step, 'up'));
 }
 
+/** So many parts of a reduction stand at once, where one order may not have all of it. */
+export const MOST_PARTS = 4;
+
 /** An amount, or the largest that one order may have: more follows once that order has filled. */
 export function asOneOrder(amount: Decimal, market: MarketSettings): Decimal {
   if (market.bounds?.mostAmount === undefined) return amount;

@@ -148,8 +148,7 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
   const reason = classifyRejection(error);
   const isSecond = order.request.inFavour === true;
   // A question whose own terms are refused is answered: the order never stood.
-  const isAnswered =
-    step.isResend && order.wasOpen !== true && wasNeverTaken(reason, { error, order }, state);
+  const isAnswered = step.isResend && !mayHaveStood(order) && wasNeverTaken(reason, { error, order }, state);
   const asksAgain = step.isResend && !isAnswered;
   const retry = asksAgain || isSecond ? undefined : lessonOf(reason, { error, order }, state, settings);
   const passing = isPassing(reason);
@@ -170,7 +169,8 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
     const known = step.byAnother === true ? actedOnByAnother(judged, order) : judged;
     if (step.isResend) return resentIsThere(withoutDoubtOf(known, order), order);
     // Somebody with our identity used the id: this store was rolled back or copied. It may be gone again.
-    const taken = changeOrder(state, order, (known) => ({ ...known, behindCancel: true }));
+    const gone = order.role === 'cover' ? { mayHaveVanished: true } : { behindCancel: true };
+    const taken = changeOrder(state, order, (known) => ({ ...known, ...gone }));
     return unsure(countFailures(taken, order), order, 'duplicateUnexpected', scene);
   }
   const ended = isAnswered ? withoutDoubtOf(state, order) : state;
@@ -201,6 +201,10 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
     retryAtMs: { ...retryAtMs, cancel: Math.max(retryAtMs.cancel, retryAtMs[kind] ?? 0) },
   };
 }
+
+/** Whether an order was accepted once, as far as anybody knows: what is refused now was not refused then. */
+const mayHaveStood = ({ wasOpen, behindCancel, mayHaveVanished, request }: OwnOrder): boolean =>
+  wasOpen === true || behindCancel === true || mayHaveVanished === true || request.inFavour === true;
 
 const SLOW_READ_MS = 1_000;
 

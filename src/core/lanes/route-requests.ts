@@ -139,7 +139,7 @@ function stillWaiting(
       // An action in observe mode fails without an alarm.
       audit.emit({ kind: 'intentEnded', key, ruleId, reason, words, alarm: mode !== 'observe' });
     }
-    waiting[key] = { sinceMs, failed: isOver };
+    waiting[key] = { sinceMs, failed: isOver || before[key]?.failed === true };
   }
   return { waiting, events: audit.events };
 }

@@ -1,6 +1,6 @@
 import type { BlockReason, RemovalReason } from '../audit/audit-event.ts';
 import { slippageOf } from '../intents/intent.ts';
-import { asOneOrder, leastAmount } from '../intents/targets.ts';
+import { asOneOrder, leastAmount, MOST_PARTS } from '../intents/targets.ts';
 import { contestOf } from '../lanes/contest.ts';
 import type { Intent, ReadPosition } from '../lanes/lane-state.ts';
 import { isAtMarginCall } from '../lanes/market-read.ts';
@@ -113,16 +113,15 @@ function closesAsMuch({ winner, position, amount }: ReduceNeed, takers: readonly
 
 /** Up to this many of our orders on one position can be told apart by their fills. */
 const MOST_BESIDE = 8;
-/** Of what one order may not be as large as, this many parts stand at once: the brake counts each. */
-const MOST_PARTS = 4;
 
 /** Whether a full close is moved nearer by another one: the exchange trims it. Not if no room is left. */
 function isBetterBeside(
   why: RemovalReason,
-  { own, position, isTrimmed }: SizedNeed,
+  { own, position, isTrimmed, counted, amount }: SizedNeed,
   scene: SetScene,
 ): boolean {
   if (!isTrimmed || why !== 'marketMovedAway') return false;
+  if (counted.length >= MOST_PARTS && asOneOrder(amount, scene.market).lt(amount)) return false;
   return own.length < MOST_BESIDE && roomTakers(position, scene).length === 0;
 }
 
@@ -151,9 +150,9 @@ function addBeside(need: SizedNeed, slippage: number, scene: SetScene, plan: Set
   // The exchange trims a full close: it may be sent again beside orders that should go.
   const missing = isTrimmed && why !== undefined ? need.amount : need.missing;
   const fitting = minDecimal(missing, roomBesideTakers(need, scene) ?? missing);
-  const part = asOneOrder(fitting, scene.market);
-  const isInParts = part.lt(fitting);
-  const isFull = own.length >= (isInParts ? MOST_PARTS : MOST_BESIDE);
+  const part = partOf(fitting, own, scene);
+  const hasParts = part.lt(fitting) && counted.length >= MOST_PARTS;
+  const isFull = own.length >= MOST_BESIDE || hasParts;
   const addition = isFull ? ZERO : part;
   const least =
     own.length === 0 ? leastAmount(scene.market) : worthReplacing(outstandingBase(counted), scene);
@@ -169,10 +168,18 @@ function addBeside(need: SizedNeed, slippage: number, scene: SetScene, plan: Set
     pushReduce(need, added, scene, plan);
     return;
   }
-  const isShort = isFull && !isInParts && missing.gte(least);
+  const isShort = isFull && !hasParts && missing.gte(least);
   if (resend(need, scene, plan) || (why === undefined && !isShort)) return;
   const blocked = scene.settings.cancel === 'never' ? 'cancelForbidden' : 'stopNotCancellable';
   plan.blocked.push({ key: need.winner.key, why: blocked });
+}
+
+/** What one order may have of an amount; each part a step smaller than those that stand, to tell fills apart. */
+function partOf(amount: Decimal, own: readonly OwnOrder[], { market }: SetScene): Decimal {
+  const most = asOneOrder(amount, market);
+  if (most.gte(amount)) return amount;
+  const smaller = toDecimal(market.amountStep).times(decimalFromNumber(own.length));
+  return maxDecimal(most.minus(smaller), minDecimal(most, leastAmount(market)));
 }
 
 function resend(need: SizedNeed, scene: SetScene, plan: SetPlan): boolean {
@@ -280,7 +287,8 @@ function removalReason(
     group.every((intent) => intent.key !== key) && toDecimal(left).gt(amount);
   if (!isTrimmed && (outstandingBase(counted).gt(amount) || spent.some(isTooLarge))) return 'exceedsTarget';
   const passed = judged.filter((order) => spent.includes(order));
-  if (passed.length > 0 && !mayAdd)
+  // Where no more fit beside those that the market has passed, they go.
+  if (passed.length > 0 && (!mayAdd || passed.length >= MOST_BESIDE))
     return passed.some(({ inverted }) => inverted === true) ? 'inverted' : 'notFilled';
   const isAged = ({ sentMs }: OwnOrder): boolean => scene.nowMs - sentMs >= scene.settings.fillWithinMs;
   const waiting = judged.filter((order) => isAged(order) && !passed.includes(order));

@@ -90,8 +90,10 @@ export function lessonOf(
 ): Lesson | undefined {
   for (const bound of boundsIn(error)) {
     const learned = boundLesson(bound, reason, order, state);
+    if (learned === undefined) continue;
     const what = `${BOUND_WORDS[bound.kind]} ${formatDecimal(bound.value)}`;
-    if (learned) return { learned, words: `obeyed from now on: ${what} (see \`markets\` in the config)` };
+    const cure = learned.mostAmount === undefined ? ' (see `markets` in the config)' : ', in parts';
+    return { learned, words: `obeyed from now on: ${what}${cure}` };
   }
   if (reason === 'hedgeSide' && state.learned?.otherSide === undefined)
     return { learned: { otherSide: true }, words: 'tried again with the other form of positionSide' };
@@ -128,8 +130,7 @@ function boundLesson(
   const mark = markOf(read);
   const part = (one: number) => (mark === undefined ? 1 : one / mark);
   if (reason === 'minTotal') {
-    if (kind === 'most')
-      return breaks(amount.times(price)) ? { mostAmount: mostBelow(value, price) } : undefined;
+    if (kind === 'most') return mostBelow(value, { amount, price });
     const at = trial === true ? totalAt : Math.min(totalAt, part(toNumber(price)) * A_STEP_LOWER);
     return breaks(amount.times(price)) ? { minTotal: text, totalAt: at } : undefined;
   }
@@ -163,27 +164,34 @@ export function wasNeverTaken(
   });
 }
 
-/** How far the market may have gone between two reads, a fraction. */
-const BETWEEN_READS = 0.002;
+/** How far the market may have gone between two reads, or mark and last price apart, a fraction. */
+const BETWEEN_READS = 0.01;
 
 /** The mark that was nearest to a waiting order since it was first sent; if that is not known, its activation. */
 function nearestMark({ request }: Refused, { marks = [], unclosed = [] }: LaneState): number {
   const activation = Number(request.activationPrice);
   const sent = unclosed.find(({ clientOrderId }) => clientOrderId === request.clientOrderId);
   const before = sent && marks.findLast(({ atMs }) => atMs <= sent.sentMs);
-  if (before === undefined) return activation;
-  const seen = marks.filter(({ atMs }) => atMs >= before.atMs).map(({ mark }) => mark);
+  const seen = marks.filter(({ atMs }) => atMs >= (before?.atMs ?? Infinity)).map(({ mark }) => mark);
   return request.side === 'sell'
-    ? Math.max(activation, Math.min(...seen) * (1 - BETWEEN_READS))
-    : Math.min(activation, Math.max(...seen) * (1 + BETWEEN_READS));
+    ? Math.max(activation, before ? Math.min(...seen) : 0) * (1 - BETWEEN_READS)
+    : Math.min(activation, before ? Math.max(...seen) : Infinity) * (1 + BETWEEN_READS);
 }
 
 /** Part of the largest total that is used: at a higher price the same amount is worth more. */
 const TOTAL_SHARE = decimalFromNumber(0.98);
 const AMOUNT_PLACES = 30;
 
-function mostBelow(total: Decimal, price: Decimal): DecimalString {
-  return formatDecimal(divide(total.times(TOTAL_SHARE), price, AMOUNT_PLACES, 'down'));
+/** Amounts far below what was asked for are no bound, but misread words. */
+const LEAST_PART = decimalFromNumber(0.001);
+
+function mostBelow(
+  total: Decimal,
+  { amount, price }: { readonly amount: Decimal; readonly price: Decimal },
+): Learned | undefined {
+  const most = divide(total.times(TOTAL_SHARE), price, AMOUNT_PLACES, 'down');
+  if (amount.times(price).lte(total) || most.lt(amount.times(LEAST_PART))) return undefined;
+  return { mostAmount: formatDecimal(most) };
 }
 
 /** Returns a coarser step to try after a refusal; `undefined` if it had another cause or no step makes sense. */

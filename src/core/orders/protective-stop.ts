@@ -98,7 +98,7 @@ export function desiredStop(
     amount,
     prices: shape.prices,
     slippage,
-    isTrimmed: room === undefined && amount.gte(toDecimal(position.sizeBase)),
+    isTrimmed: room === undefined,
     mostStanding: room?.standing,
     basis: { liquidationPrice, roomBase },
     anchor,

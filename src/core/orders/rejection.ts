@@ -88,6 +88,7 @@ export interface Bound {
   readonly value: Decimal;
 }
 
+const NUMBER = String.raw`\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?`;
 const LOWER = '(?:less|lower|smaller|below|under)';
 const HIGHER = '(?:more|greater|higher|larger|above|over)';
 const NOT = "(?:not|no|cannot|can't)(?: be)?";
@@ -106,7 +107,7 @@ const BOUNDS = (
     [String.raw`\b${LOWER}\b`, 'least'],
     [String.raw`\b${HIGHER}\b`, 'most'],
   ] as const
-).map(([words, kind]) => [new RegExp(String.raw`${words}[^\d;]*?(\d+(?:\.\d+)?)`, 'dgi'), kind] as const);
+).map(([words, kind]) => [new RegExp(String.raw`${words}[^\d;]*?(${NUMBER})`, 'dgi'), kind] as const);
 
 /** The bounds that the words of a refusal name; each number counts once, by the first that fits. */
 export function boundsIn(refusal: Partial<RefusedOrder>): readonly Bound[] {
@@ -114,7 +115,7 @@ export function boundsIn(refusal: Partial<RefusedOrder>): readonly Bound[] {
   for (const [phrase, kind] of BOUNDS) {
     for (const { 1: text = '', indices } of wordsOf(refusal).matchAll(phrase)) {
       const at = indices?.[1]?.[0] ?? 0;
-      const value = parseDecimal(text);
+      const value = parseDecimal(text.replaceAll(',', ''));
       if (value !== undefined && !found.has(at)) found.set(at, { kind, value });
     }
   }

@@ -28,7 +28,8 @@ const EXPIRY_WORDS: Readonly<Record<ExpiryReason, string>> = {
   rebuilt: 'the position was closed and opened again',
 };
 
-const NEVER_BEGUN: ReadonlySet<string> = new Set(['failed:positionsUnknown', 'failed:planUnknown']);
+const NEVER_BEGUN = 'failed:positionsUnknown';
+const UNPLANNED = 'failed:planUnknown';
 
 /** Why something ended, from a reason such as `failed:attempts`; undefined for other reasons. */
 export function endingWords(reason: string): string | undefined {
@@ -46,7 +47,8 @@ export function alarmWords(event: AuditEvent): string {
   const where = placeWords(event);
   switch (kind) {
     case 'intentEnded': {
-      if (NEVER_BEGUN.has(reason)) return `gave up: ${words}`;
+      if (reason === UNPLANNED) return `cannot act yet: ${words}`;
+      if (reason === NEVER_BEGUN) return `gave up: ${words}`;
       const why = endingWords(reason);
       const because = why === undefined ? '' : `: ${why}`;
       // An event without a position is about a cancel.

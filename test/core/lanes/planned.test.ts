@@ -110,6 +110,9 @@ describe('routes of a reduction for the whole account', () => {
     const late = routeRequests(first.state, inputs({ plan, nowMs: 11_001 }));
     expect(late.events.map(({ reason }) => reason)).toEqual(['failed:planUnknown']);
     expect(routeRequests(late.state, inputs({ plan, nowMs: 61_000 })).events).toEqual([]);
+    // Once, also where reads in between show no positions.
+    const blind = routeRequests(late.state, inputs({ positions: [], complete: false, nowMs: 12_000 }));
+    expect(routeRequests(blind.state, inputs({ plan, nowMs: 13_000 })).events).toEqual([]);
     const known = routeRequests(NO_ROUTES, inputs());
     expect(routeRequests(known.state, inputs({ plan })).byMarket).toEqual(known.byMarket);
   });

@@ -252,8 +252,9 @@ describe('a question, an order sent again under its id,', () => {
   });
 
   test.each([
-    ['no price since it was sent was in the band', 'Price should be greater than or equal to 1008', 0],
+    ['no price since it was sent was in the band', 'Price should be greater than or equal to 1016', 0],
     ['it may have been in the band when it was sent', 'Price should be greater than or equal to 1000', 1],
+    ['the market may have moved since the read', 'Price should be greater than or equal to 1012', 1],
   ])('refused for the price band: %s', (_what, words, left) => {
     const driver = new Driver().read(at({})).ask(action(half));
     const first = driver.start('place');
@@ -265,13 +266,17 @@ describe('a question, an order sent again under its id,', () => {
     expect(driver.state.orders).toHaveLength(left);
   });
 
-  test('refused for the terms of an order that was accepted, still stands', () => {
-    const driver = new Driver().read(at({})).ask(action(half));
-    driver.place();
-    const orders = driver.state.orders.map((order) => ({ ...order, ambiguous: true }));
-    driver.state = { ...driver.state, orders };
-    driver.later(20_000).read(at({}));
-    expect(driver.refuse(tooLarge).isResend).toBe(true);
-    expect(driver.state.orders).toHaveLength(1);
-  });
+  test.each([[false], [true]])(
+    'refused for the terms of an order that was accepted, may still stand; a cancel was lost: %s',
+    (isCancelLost) => {
+      const driver = new Driver().read(at({})).ask(action(half));
+      driver.place();
+      const orders = driver.state.orders.map((order) => ({ ...order, ambiguous: true }));
+      driver.state = { ...driver.state, orders };
+      if (isCancelLost) driver.read(at({})).lose('cancelAll');
+      driver.later(20_000).read(at({}));
+      expect(driver.refuse(tooLarge).isResend).toBe(true);
+      expect(driver.state.orders).toHaveLength(1);
+    },
+  );
 });
