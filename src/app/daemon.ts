@@ -11,6 +11,7 @@ import type { LaneTime } from '../pipeline/shared-time.ts';
 import type { RunningWorker } from '../queues/worker.ts';
 import { createRedisStressStore } from '../state/stress/stress-store.ts';
 import { auditConfig } from './audit-config.ts';
+import { AuditHeads } from './audit-heads.ts';
 import { ConfigWatch, loadOrThrow, markOf, problemWords, type ReloadResult } from './config-watch.ts';
 import { lostBy, untilSilent } from './connect-redis.ts';
 import type { DigestSchedule } from './digest/digest-schedule.ts';
@@ -88,7 +89,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const loaded = loadOrThrow(options.configFile, options.env, needsKeys(roles));
   const { config } = loaded;
   const notices = new ProcessNotices(clock);
-  const observers = [...(options.telemetry ?? []), notices];
+  const heads = new AuditHeads();
+  const observers = [...(options.telemetry ?? []), notices, heads];
   const process = openTelemetry(config, { clock, log: options.log, observers });
   const { telemetry } = process;
   const [stateDirectory = ''] = options.env['STATE_DIRECTORY']?.split(':') ?? [];
@@ -122,7 +124,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     closers.push(() => health.close());
     await health.adopt(config.web);
     if (options.paused === true) await startPaused(state.controls);
-    const running = await runRoles({ base, options, roles, web, health, stress, notices, mark }, config);
+    const running = await runRoles(
+      { base, options, roles, web, health, stress, notices, heads, mark },
+      config,
+    );
     await stress?.adopt(config.stress);
     telemetry.emit({ kind: 'started', roles, accounts, instance });
     return running;
@@ -192,6 +197,7 @@ interface Parts {
   readonly health: HealthListener;
   readonly stress: StressSchedule | undefined;
   readonly notices: ProcessNotices;
+  readonly heads: AuditHeads;
   /** Mark of the config file as read. */
   readonly mark: string;
 }
@@ -248,7 +254,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
       telemetry.emit({ kind: 'workerError', queue: 'poll', error }),
     );
   }
-  const watchdog = startWatchdog({ ...base, audit: state.audit, watch, schedules });
+  const watchdog = startWatchdog({ ...base, audit: state.audit, watch, schedules, heads: parts.heads });
   if (standby === undefined) ticks?.start();
   else standby.start(pipeline.context, base.lost);
   await digest?.adopt(config.digest);
@@ -382,6 +388,7 @@ async function end(running: Running, giveUp: AbortSignal): Promise<void> {
   await pipeline.near?.settled();
   base.memory.abortAll();
   await base.memory.settled();
+  if (!giveUp.aborted) await running.heads.noteAll().catch(() => undefined);
   await running.deliverer.close();
   await base.close();
 }

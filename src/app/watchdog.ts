@@ -1,8 +1,7 @@
-import { appendFile } from 'node:fs/promises';
-import { type ChainHead, OPERATOR_CHAIN } from '../core/audit/audit-record.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { QueueName } from '../core/ports/telemetry.ts';
 import { assertSchedules, removeLeftovers, repairSchedules, type Schedule } from '../queues/schedules.ts';
+import type { AuditHeads } from './audit-heads.ts';
 import type { ConfigWatch } from './config-watch.ts';
 import { followClock } from './connect-redis.ts';
 import type { Base } from './open-base.ts';
@@ -10,6 +9,7 @@ import type { Base } from './open-base.ts';
 export interface WatchdogParts extends Pick<Base, 'clock' | 'telemetry' | 'redis' | 'queues' | 'time'> {
   readonly watch: ConfigWatch;
   readonly audit: Pick<AuditReader, 'head'>;
+  readonly heads: AuditHeads;
   /** Absent: other processes maintain the schedules. */
   readonly schedules: WantedSchedules | undefined;
 }
@@ -67,39 +67,17 @@ async function look(parts: WatchdogParts, looks: number): Promise<void> {
       await resumeQueues(parts);
       await lookAtSchedules(parts, schedules, looks);
     }
-    if (schedules !== undefined && looks % HEADS_EVERY_LOOKS === 1) await tellHeads(parts);
+    if (schedules !== undefined) await noteHeads(parts, looks);
     if (looks % CLOCK_EVERY_LOOKS === 0) await followClock(redis, clock, time);
   } catch (error) {
     telemetry.emit({ kind: 'workerError', queue: 'poll', error });
   }
 }
 
-/** At the start and once an hour: somebody with access to Redis cannot change the log. */
-async function tellHeads({ watch, audit, telemetry, clock }: WatchdogParts): Promise<void> {
-  const { headsFile } = watch.config.audit;
-  for (const accountId of [...watch.config.accounts.map(({ id }) => id), OPERATOR_CHAIN]) {
-    const head = await audit.head(accountId);
-    if (head === undefined) continue;
-    const told = { kind: 'auditHead', accountId, head } as const;
-    if (headsFile === undefined) telemetry.emit(told);
-    else telemetry.emit({ ...told, ...(await written(headsFile, accountId, head, clock.nowMs())) });
-  }
-}
-
-/** Appends a line with the head as `audit verify --head` takes it. A head that is not written is still in the log. */
-async function written(
-  file: string,
-  accountId: string,
-  { seq, hash }: ChainHead,
-  atMs: number,
-): Promise<{ readonly unwritten?: unknown }> {
-  const line = { time: new Date(atMs).toISOString(), account: accountId, head: `${seq}:${hash}` };
-  try {
-    await appendFile(file, `${JSON.stringify(line)}\n`, { mode: 0o600 });
-    return {};
-  } catch (error) {
-    return { unwritten: error };
-  }
+async function noteHeads({ heads, watch, ...place }: WatchdogParts, looks: number): Promise<void> {
+  if (looks === 1) await heads.start({ ...place, config: () => watch.config });
+  else if (looks % HEADS_EVERY_LOOKS === 1) await heads.noteAll();
+  else await heads.noteActed();
 }
 
 /** BullMQ's limits for a whole queue. */

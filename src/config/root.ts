@@ -66,7 +66,7 @@ export const ROOT_KEYS = {
       })
         .exactOptional()
         .describe(
-          'File to which the end of every audit chain is appended at the start and every hour, as JSON lines; `breakwater audit verify --head` takes one of them. Keep it where nobody who reaches Redis can write. Default: none, and the heads are in the log alone.',
+          'File to which the end of every audit chain is appended at the start, after each action, every hour and at the stop, as JSON lines; `breakwater audit verify --head` takes one of them. At the start the chains are compared with it. Keep it where nobody who reaches Redis can write. Default: none, and the heads are in the log alone.',
         ),
     },
     {},

@@ -302,6 +302,42 @@ test('the heads are in a file outside of Redis, and an unwritable file is report
   );
 });
 
+test('the head follows each order and the stop, and newest records that were removed since are told at the start', async () => {
+  const world = await openOperatorWorld();
+  const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-heads-'));
+  closeAfterTest(() => rm(folder, { recursive: true }));
+  const file = path.join(folder, 'heads.jsonl');
+  await world.write(`${await readFile(world.configFile, 'utf8')}\naudit: { headsFile: "${file}" }\n`);
+  const redis = new Redis(world.redisUrl, { maxRetriesPerRequest: 1 });
+  closeAfterTest(async () => redis.disconnect());
+  const key = `${world.prefix}:{b${bucketOf('long')}}:account:long`;
+  const noted = async () =>
+    (await readFile(file, 'utf8').catch(() => ''))
+      .split('\n')
+      .filter((line) => line.includes('"long"'))
+      .map((line) => Number(/"(\d+):/.exec(line)?.[1]));
+  const cuts = () => world.events.flatMap((event) => (event.kind === 'auditCut' ? [event] : []));
+
+  const daemon = await world.start();
+  await polls(world, 'long', 2);
+  const before = await redis.dumpBuffer(key);
+  const reduce = ['reduce', '--account', 'long', '--position', '1', '--by', '10%', '--reason', 'x', '--yes'];
+  expect((await world.cli(reduce)).exitCode).toBe(0);
+  await eventually(() => orders(world) > 0, 'an order');
+  await eventually(async () => (await noted()).length > 0, 'its head');
+  await daemon.stop('its state is rolled back', 30_000);
+  expect((await noted()).at(-1)).toBe((await world.state.audit.head('long'))?.seq);
+  expect(cuts()).toEqual([]);
+
+  await redis.restore(key, 0, before, 'REPLACE');
+  await world.start();
+  await eventually(() => cuts().length > 0, 'what is missing');
+  expect(cuts()).toMatchObject([{ accountId: 'long' }]);
+  expect(cuts()[0]?.words).toContain('newest records were removed');
+  const notices = () => JSON.stringify(world.events.filter((event) => event.kind === 'said'));
+  await eventually(() => notices().includes('built-in/audit-cut'), 'a notice');
+});
+
 /** Without the key, under another URL of the same Redis. */
 async function withoutKey(world: OperatorWorld, change = (text: string): string => text): Promise<void> {
   const text = await readFile(world.configFile, 'utf8');

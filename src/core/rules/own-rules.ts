@@ -10,6 +10,7 @@ export const OWN_RULES = {
   channelFailed: 'built-in/channel-failed',
   withoutRedis: 'built-in/without-redis',
   mirrorDamaged: 'built-in/mirror-damaged',
+  auditCut: 'built-in/audit-cut',
   company: 'built-in/company',
 } as const;
 
