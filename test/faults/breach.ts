@@ -1,4 +1,11 @@
-import { type Decimal, formatDecimal, toNumber } from '../../src/core/quantities/decimal.ts';
+import {
+  type Decimal,
+  decimal,
+  formatDecimal,
+  maxDecimal,
+  toNumber,
+  ZERO,
+} from '../../src/core/quantities/decimal.ts';
 import type { SimulatedExchange } from '../../src/simulator/simulated-exchange.ts';
 import { fitsBothSides } from '../accounts/judge.ts';
 
@@ -19,7 +26,25 @@ export function isBreached(exchange: SimulatedExchange, accountId: string): bool
   if (!exchange.accounts.has(accountId)) return false;
   return exchange.model
     .openPositions(accountId)
-    .some((one) => isBreachedPosition(one) && !isUntold(exchange.model, one));
+    .some((one) => isBreachedPosition(one) && !isUnclosable(exchange, one));
+}
+
+/**
+ * Whether the exchange takes no order that could reduce a position: it takes none of this type, the least amount is
+ * worth more than it takes at once, or the whole position less; or the figures sent leave its price or its side
+ * too open for an order.
+ */
+export function isUnclosable({ model }: SimulatedExchange, position: Position): boolean {
+  const { market, amount, markPrice } = position;
+  if (isUntold(model, position)) return true;
+  const { stopLimitOrders, minTotal, maxTotal } = model.readings();
+  const terms = model.market(market)?.spec;
+  const least = maxDecimal(terms?.minAmount ?? ZERO, terms?.amountStep ?? ZERO);
+  return (
+    stopLimitOrders === 'closed' ||
+    (maxTotal !== 'none' && least.times(markPrice).gt(decimal(maxTotal))) ||
+    (minTotal !== 'none' && amount.times(markPrice).lt(decimal(minTotal)))
+  );
 }
 
 /** Whether the figures sent leave the side or the price of a position too open for an order. */

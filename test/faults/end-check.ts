@@ -10,7 +10,7 @@ import type { SimulatedExchange } from '../../src/simulator/simulated-exchange.t
 import type { WorldSpec } from '../../src/world/spec.ts';
 import { isOurs } from '../support/own-orders.ts';
 import type { AuditTrail } from './audit-trail.ts';
-import { isUntold } from './breach.ts';
+import { isUnclosable } from './breach.ts';
 import type { FaultWorld } from './parts.ts';
 
 /** Near enough to its target: a reduction need not close the rest. */
@@ -106,21 +106,3 @@ function isAsLargeAsOneMayBe({ model }: SimulatedExchange, ordered: Decimal, { m
 const LARGE = decimal('0.8');
 
 type Position = ReturnType<SimulatedExchange['model']['openPositions']>[number];
-
-/**
- * Whether the exchange takes no order that could reduce a position: it takes none of this type, the least amount is
- * worth more than it takes at once, or the whole position less; or the figures sent leave its price or its side
- * too open for an order.
- */
-export function isUnclosable({ model }: SimulatedExchange, position: Position): boolean {
-  const { market, amount, markPrice } = position;
-  if (isUntold(model, position)) return true;
-  const { stopLimitOrders, minTotal, maxTotal } = model.readings();
-  const terms = model.market(market)?.spec;
-  const least = maxDecimal(terms?.minAmount ?? ZERO, terms?.amountStep ?? ZERO);
-  return (
-    stopLimitOrders === 'closed' ||
-    (maxTotal !== 'none' && least.times(markPrice).gt(decimal(maxTotal))) ||
-    (minTotal !== 'none' && amount.times(markPrice).lt(decimal(minTotal)))
-  );
-}

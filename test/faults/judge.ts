@@ -8,7 +8,7 @@ import type { TimedEvent, WorldSpec } from '../../src/world/spec.ts';
 import { isOurs } from '../support/own-orders.ts';
 import { type AuditTrail, auditTrailOf } from './audit-trail.ts';
 import { breachSince, isBreached } from './breach.ts';
-import { endViolations, isUnclosable } from './end-check.ts';
+import { endViolations } from './end-check.ts';
 import { type Hosts, ledgerViolations } from './ledger-check.ts';
 import { FAULTS } from './matrix.ts';
 import { MissedCheck } from './missed-check.ts';
@@ -314,13 +314,7 @@ function sparedViolations(played: Played, trail: AuditTrail): readonly string[] 
     own.filter(({ reason }) => reason === 'failed:hedged').map(({ positionId }) => positionId),
   );
   if (meant.length > 0 && meant.every((positionId) => hedges.has(positionId))) return [];
-  // An order that the exchange takes from nobody was sent in time, too.
-  const isRefused =
-    exchange.model.readings().stopLimitOrders === 'closed' ||
-    exchange.model.openPositions(second).some((one) => isUnclosable(exchange, one));
-  const first = isRefused
-    ? played.log.find(({ account, endpoint }) => account === second && endpoint === 'stopLimit')
-    : exchange.model.ledger({ accountId: second, kinds: ['order_placed'] }).find(isOurs);
+  const first = exchange.model.ledger({ accountId: second, kinds: ['order_placed'] }).find(isOurs);
   const waitedMs = first === undefined ? Number.POSITIVE_INFINITY : first.atMs - startMs - breachMs;
   return waitedMs <= UNTROUBLED_REACTION_MS
     ? []

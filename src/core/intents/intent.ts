@@ -124,6 +124,7 @@ function keepIntents(
 /** What an intent takes from the config in force; another target counts from the same size. */
 function askedNow({ source, target }: Intent, entry: LaneRequest): Partial<Intent> {
   const { action } = entry.request;
+  if (source === 'cover') return coverFields(entry.request);
   const fields = { ...gateFields(entry.request), ...plannedFields(entry) };
   if (source !== 'rule' || action.kind !== 'reduce') return fields;
   const isSame = JSON.stringify(action.target) === JSON.stringify(target);
@@ -151,7 +152,7 @@ function gateFields(
   return { mode, severity, exemptFromLimits, hasCleared, ...flapping };
 }
 
-/** A standing stop needs no approval. */
+/** A standing stop needs no approval, nor does what follows once it triggers. */
 function coverFields(request: ActionRequest): ReturnType<typeof gateFields> {
   return { ...gateFields(request), mode: unaskedMode(request.mode) };
 }

@@ -181,9 +181,12 @@ export function hasMovedAway(order: OwnOrder, position: ReadPosition, scene: Set
   const towards = runsTowards(order.request, direction);
   const speed = adverseSpeed(scene.state.marks ?? [], towards, SHORT_HORIZON_MS);
   const run = runOf(priced, travelMs(scene) + scene.settings.fillWithinMs, speed);
-  return offset.gt(
-    activationGap(priced, allowedFor(order, scene)).plus(run).times(decimalFromNumber(AWAY_GAPS)),
-  );
+  const gap = activationGap(priced, allowedFor(order, scene));
+  const next = order.request.inFavour
+    ? gapInFavour(priced, direction, scene)
+    : placingGap(priced, direction, scene);
+  // After a fast move the next order would lie where this one is: it is not taken down for that.
+  return offset.gt(maxDecimal(gap.plus(run).times(decimalFromNumber(AWAY_GAPS)), next.plus(gap)));
 }
 
 /**

@@ -183,7 +183,7 @@ const TOTAL_SHARE = decimalFromNumber(0.98);
 const AMOUNT_PLACES = 30;
 
 /** Amounts far below what was asked for are no bound, but misread words. */
-const LEAST_PART = decimalFromNumber(0.001);
+const LEAST_PART = decimalFromNumber(0.00001);
 
 function mostBelow(
   total: Decimal,

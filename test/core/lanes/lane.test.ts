@@ -517,6 +517,18 @@ describe('protect', () => {
     expect(driver.next().kind).toBe('idle');
   });
 
+  test('asks nobody, nor does what follows once it triggers, in approve mode either', () => {
+    const asked = action(protect, { mode: 'approve' });
+    const driver = new Driver({}, { modeOf: () => 'approve' }).read(at({})).ask(asked);
+    driver.place();
+    driver.read(at({ mark: '960' })).ask(asked);
+    driver
+      .later(3_100)
+      .read(at({ mark: '960' }))
+      .ask(asked);
+    expect(driver.place()).toMatchObject({ order: { role: 'reduce' }, request: { amount: '1' } });
+  });
+
   test('is not needed without a liquidation price; if it cannot be placed the reason is recorded', () => {
     const none = new Driver().read(at({ liquidation: null })).ask(action(protect));
     expect(none.next().kind).toBe('idle');

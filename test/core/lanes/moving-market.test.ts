@@ -348,6 +348,21 @@ test('a gap that was never reached shrinks to the configured one', () => {
   expect(1080 - Number(request.activationPrice)).toBeCloseTo(1.2, 1);
 });
 
+test('after a fast fall an order is not taken down for one that would lie where it is', () => {
+  const seen = (mark: number) => at({ mark: String(mark), liquidation: '920' });
+  // What is read is five seconds old: the order lies ahead of the fall, half way to liquidation.
+  const driver = new Driver({ readLagMs: 5_000 }).read(seen(1_000));
+  for (let mark = 996; mark >= 940; mark -= 4) driver.later(1_000).read(seen(mark));
+  driver.ask(action(half));
+  expect(driver.place().request.activationPrice).toBe('930');
+  for (let seconds = 0; seconds < 8; seconds++) {
+    driver.later(1_000).ordersAreTaken().read(seen(940));
+    expect(driver.next().kind).not.toBe('cancelAll');
+  }
+  for (let seconds = 0; seconds < 20; seconds++) driver.later(1_000).ordersAreTaken().read(seen(940));
+  expect(driver.cancel().why).toBe('marketMovedAway');
+});
+
 test('an activation placed too far away by a learned basis is not placed there again', () => {
   const driver = new Driver().read(at({}));
   driver.state = { ...driver.state, learned: { basis: 0.012 } };

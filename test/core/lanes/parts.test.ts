@@ -65,7 +65,7 @@ describe('parts', () => {
 
   test.each([
     ['1,000', 'a thousands separator is no decimal point', 0.5],
-    ['0.1', 'an amount of which thousands of orders would be needed is no bound', 0.5],
+    ['0.001', 'an amount of which a hundred thousand orders would be needed is no bound', 0.5],
   ])('are not made by misread words: %s, %s', (most, _why, amount) => {
     const driver = new Driver().read(at({})).ask(action(patient));
     driver.refuse(tooLarge(most));
