@@ -1,4 +1,4 @@
-import { appendFile, open } from 'node:fs/promises';
+import { appendFile, open, stat } from 'node:fs/promises';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import { type ChainHead, OPERATOR_CHAIN } from '../core/audit/audit-record.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
@@ -13,66 +13,86 @@ export interface HeadsPlace {
   readonly config: () => Pick<CompiledConfig, 'accounts' | 'audit'>;
 }
 
-/** The newest lines of a file of heads that are read at the start. */
-const MOST_READ = 1_000_000;
+/** The end of a file of heads that is read at the start. Every hour all heads are appended. */
+const MOST_READ = 16_000_000;
+/** Named in one notice. */
+const MOST_NAMED = 5;
 
 /**
  * Notes the ends of audit chains outside of Redis, in the log and in `audit.headsFile`: somebody who can write to Redis
- * cannot change them. Begins with what the file says: records that are gone since were removed.
+ * cannot change them. A chain that is shorter than it was noted has lost records, or somebody removed them.
  */
 export class AuditHeads implements Telemetry {
   readonly #acted = new Set<string>();
-  /** Sequence number last noted, by chain. */
-  readonly #noted = new Map<string, number>();
+  /** As last noted, by chain. */
+  readonly #noted = new Map<string, ChainHead>();
   #place: HeadsPlace | undefined;
 
   emit(event: DaemonEvent): void {
     if (event.kind === 'step' && event.outcome === 'accepted') this.#acted.add(event.accountId);
   }
 
-  /** Compares the chains with the file, then notes all of them. */
-  async start(place: HeadsPlace): Promise<void> {
+  /**
+   * Compares the chains with the file, and notes all of them; once. Rejects while Redis does not answer: nothing is
+   * noted before. `isWatcher`: otherwise another process of this installation does that.
+   */
+  async start(place: HeadsPlace, isWatcher: boolean): Promise<void> {
+    if (this.#place !== undefined) return;
+    if (isWatcher) {
+      for (const [id, head] of await headsIn(place.config().audit.headsFile)) this.#noted.set(id, head);
+      await this.#note(place, true);
+    }
     this.#place = place;
-    const { headsFile } = place.config().audit;
-    if (headsFile !== undefined)
-      for (const [accountId, noted] of await headsIn(headsFile)) await this.#compare(accountId, noted);
-    await this.noteAll();
   }
 
   /** Notes the chains of accounts for which something was sent since the last call. */
   async noteActed(): Promise<void> {
-    const acted = [...this.#acted];
+    if (this.#place === undefined || this.#acted.size === 0) return;
+    const acted = new Set(this.#acted);
     this.#acted.clear();
-    for (const accountId of acted) await this.#note(accountId);
+    await this.#note(this.#place, false, acted);
   }
 
-  /** Notes every chain that has grown since it was last noted. */
-  async noteAll(): Promise<void> {
-    const accounts = this.#place?.config().accounts ?? [];
-    for (const accountId of [...accounts.map(({ id }) => id), OPERATOR_CHAIN]) await this.#note(accountId);
+  /** Notes all chains; or else those that have changed. */
+  async noteAll(unchangedToo: boolean): Promise<void> {
+    if (this.#place !== undefined) await this.#note(this.#place, unchangedToo);
   }
 
-  async #compare(accountId: string, noted: ChainHead): Promise<void> {
-    const head = await this.#place?.audit.head(accountId);
-    const isThere =
-      head !== undefined && (head.seq > noted.seq || (head.seq === noted.seq && head.hash === noted.hash));
-    if (isThere) return;
-    const found = head === undefined ? 'nothing is left of it' : `it ends with ${head.seq}`;
-    const words = `the audit of ${accountId} ended with ${noted.seq} when that was last noted, and now ${found}: newest records were removed, or Redis has lost them`;
-    this.#place?.telemetry.emit({ kind: 'auditCut', accountId, words });
+  async #note(place: HeadsPlace, unchangedToo: boolean, only?: ReadonlySet<string>): Promise<void> {
+    const ids = [...place.config().accounts.map(({ id }) => id), OPERATOR_CHAIN];
+    const cut: string[] = [];
+    for (const accountId of ids) {
+      if (only?.has(accountId) === false) continue;
+      const head = await place.audit.head(accountId);
+      const before = this.#noted.get(accountId);
+      if (before !== undefined && isCut(before, head)) cut.push(cutWords(accountId, before, head));
+      if (head === undefined) this.#noted.delete(accountId);
+      else if (unchangedToo || head.hash !== before?.hash) await this.#tell(place, accountId, head);
+    }
+    if (cut.length > 0) place.telemetry.emit({ kind: 'auditCut', words: allWords(cut) });
   }
 
-  async #note(accountId: string): Promise<void> {
-    const { audit, telemetry, clock, config } = this.#place ?? {};
-    const head = await audit?.head(accountId);
-    if (head === undefined || config === undefined || clock === undefined) return;
-    if (this.#noted.get(accountId) === head.seq) return;
-    this.#noted.set(accountId, head.seq);
+  async #tell({ telemetry, clock, config }: HeadsPlace, accountId: string, head: ChainHead): Promise<void> {
+    this.#noted.set(accountId, head);
     const { headsFile } = config().audit;
     const told = { kind: 'auditHead', accountId, head } as const;
     const written = headsFile === undefined ? {} : await write(headsFile, accountId, head, clock.nowMs());
-    telemetry?.emit({ ...told, ...written });
+    telemetry.emit({ ...told, ...written });
   }
+}
+
+function isCut(noted: ChainHead, head: ChainHead | undefined): boolean {
+  return head === undefined || head.seq < noted.seq || (head.seq === noted.seq && head.hash !== noted.hash);
+}
+
+function cutWords(accountId: string, noted: ChainHead, head: ChainHead | undefined): string {
+  return `${accountId} (noted up to ${noted.seq}, now ${head === undefined ? 'nothing' : `up to ${head.seq}`})`;
+}
+
+function allWords(cut: readonly string[]): string {
+  const more = cut.length > MOST_NAMED ? ` and ${cut.length - MOST_NAMED} more` : '';
+  const named = cut.slice(0, MOST_NAMED).join(', ');
+  return `audit trails are not what was noted: ${named}${more}. Newest records were removed, or Redis has lost them`;
 }
 
 /** Appends a line with the head as `audit verify --head` takes it. A head that is not written is still in the log. */
@@ -84,6 +104,7 @@ async function write(
 ): Promise<{ readonly unwritten?: unknown }> {
   const line = { time: new Date(atMs).toISOString(), account: accountId, head: `${seq}:${hash}` };
   try {
+    await sizeOf(file);
     await appendFile(file, `${JSON.stringify(line)}\n`, { mode: 0o600 });
     return {};
   } catch (error) {
@@ -91,10 +112,21 @@ async function write(
   }
 }
 
-/** The last head of each chain. Without the file, or in lines that are none, there is nothing to compare. */
-async function headsIn(file: string): Promise<ReadonlyMap<string, ChainHead>> {
+/** Bytes; 0 without the file. Rejects for what is no regular file: a pipe would hold up everything. */
+async function sizeOf(file: string): Promise<number> {
+  const found = await stat(file).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (found !== undefined && !found.isFile()) throw new TypeError(`${file} is no regular file`);
+  return found?.size ?? 0;
+}
+
+/** The last head of each chain. Nothing is compared without a readable file: what cannot be written is told. */
+async function headsIn(file: string | undefined): Promise<ReadonlyMap<string, ChainHead>> {
   const heads = new Map<string, ChainHead>();
-  for (const line of (await endOf(file)).split('\n')) {
+  const text = file === undefined ? '' : await endOf(file).catch(() => '');
+  for (const line of text.split('\n')) {
     const { account, head } = (parsedJson(line) ?? {}) as {
       readonly account?: unknown;
       readonly head?: unknown;
@@ -106,13 +138,13 @@ async function headsIn(file: string): Promise<ReadonlyMap<string, ChainHead>> {
 }
 
 async function endOf(file: string): Promise<string> {
-  const opened = await open(file, 'r').catch(() => undefined);
-  if (opened === undefined) return '';
+  const size = await sizeOf(file);
+  if (size === 0) return '';
+  const opened = await open(file, 'r');
   try {
-    const { size } = await opened.stat();
     const length = Math.min(size, MOST_READ);
-    const { buffer } = await opened.read(Buffer.alloc(length), 0, length, size - length);
-    return buffer.toString('utf8');
+    const { buffer, bytesRead } = await opened.read(Buffer.alloc(length), 0, length, size - length);
+    return buffer.toString('utf8', 0, bytesRead);
   } finally {
     await opened.close();
   }

@@ -388,7 +388,7 @@ async function end(running: Running, giveUp: AbortSignal): Promise<void> {
   await pipeline.near?.settled();
   base.memory.abortAll();
   await base.memory.settled();
-  if (!giveUp.aborted) await running.heads.noteAll().catch(() => undefined);
+  if (!giveUp.aborted) await running.heads.noteAll(false).catch(() => undefined);
   await running.deliverer.close();
   await base.close();
 }

@@ -97,11 +97,8 @@ export class ProcessNotices implements Telemetry {
         return event.state === 'alone' ? this.#begin('redis', withoutRedis(event)) : this.#end('redis');
       case 'mirror':
         return event.state === 'unread' ? this.#hand(this.#damaged(event), 'alarm') : undefined;
-      case 'auditCut': {
-        const { accountId, words } = event;
-        const about = this.#scene.accounts().includes(accountId) ? { accountId } : {};
-        return this.#hand({ rule: OWN_RULES.auditCut, severity: 'critical', words, ...about }, 'alarm');
-      }
+      case 'auditCut':
+        return this.#hand({ rule: OWN_RULES.auditCut, severity: 'critical', words: event.words }, 'alarm');
       case 'company':
         if (event.fault === undefined) return this.#end('company');
         return this.#begin('company', { rule: OWN_RULES.company, severity: 'critical', words: event.fault });

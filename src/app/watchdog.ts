@@ -67,16 +67,17 @@ async function look(parts: WatchdogParts, looks: number): Promise<void> {
       await resumeQueues(parts);
       await lookAtSchedules(parts, schedules, looks);
     }
-    if (schedules !== undefined) await noteHeads(parts, looks);
     if (looks % CLOCK_EVERY_LOOKS === 0) await followClock(redis, clock, time);
+    await noteHeads(parts, looks);
   } catch (error) {
     telemetry.emit({ kind: 'workerError', queue: 'poll', error });
   }
 }
 
 async function noteHeads({ heads, watch, ...place }: WatchdogParts, looks: number): Promise<void> {
-  if (looks === 1) await heads.start({ ...place, config: () => watch.config });
-  else if (looks % HEADS_EVERY_LOOKS === 1) await heads.noteAll();
+  const isWatcher = place.schedules !== undefined;
+  await heads.start({ ...place, config: () => watch.config }, isWatcher);
+  if (isWatcher && looks % HEADS_EVERY_LOOKS === 0) await heads.noteAll(true);
   else await heads.noteActed();
 }
 

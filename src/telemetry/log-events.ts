@@ -180,7 +180,7 @@ const WRITERS: Writers = {
     if (error === undefined) line('info', words, { account: accountId });
     else line('error', `${words}, which audit.headsFile does not take`, { account: accountId, error });
   },
-  auditCut: ({ accountId, words }, { line }) => line('error', words, { account: accountId }),
+  auditCut: ({ words }, { line }) => line('error', words, {}),
   jobChanged: ({ queue, job, change, author }, { line }) =>
     line('warn', `${author} ${change} a failed job of the queue ${queue}`, { queue, job, author }),
   controlRefused: ({ words }, { rarely }) => rarely(`control refused ${words}`)('error', words, {}),

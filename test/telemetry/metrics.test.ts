@@ -184,7 +184,7 @@ const EVENTS: { readonly [K in DaemonEvent['kind']]: readonly [EventOf<K>, ...Ev
   jobFailed: [{ kind: 'jobFailed', queue: 'act', job: 'j', error: new Error('j') }],
   jobStalled: [{ kind: 'jobStalled', queue: 'act', job: 'j' }],
   jobRefused: [{ kind: 'jobRefused', queue: 'notify', job: 'j', why: 'form' }],
-  auditCut: [{ kind: 'auditCut', accountId: 'a', words: 'records are missing' }],
+  auditCut: [{ kind: 'auditCut', words: 'records are missing' }],
   auditHead: [{ kind: 'auditHead', accountId: 'a', head: { seq: 1, hash: 'f' } }],
   noticeUnproven: [{ kind: 'noticeUnproven', queue: 'notify', words: 'it lacks the seal' }],
   controlRefused: [{ kind: 'controlRefused', words: 'the pause x does not hold' }],

@@ -3,13 +3,14 @@ import { taughtByPrice } from '../orders/activation-gap.ts';
 import { suspectStops, trustStops } from '../orders/after-outage.ts';
 import { isKnownById } from '../orders/cancel-policy.ts';
 import { learn, lessonOf, unlearn, wasNeverTaken } from '../orders/market-steps.ts';
+import { isHedged } from '../orders/net-exposure.ts';
 import { afterFill, standsAlready } from '../orders/outstanding.ts';
 import { classifyRejection, isAlarming, isPassing, retryPauseMs } from '../orders/rejection.ts';
 import type { CommandOutcome, ExchangeError, PlacedOrder } from '../ports/exchange.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { withLeft } from './absence.ts';
-import { actedOnByAnother, changeOrder, isSameId, mayHideOrders, unsure } from './doubtful.ts';
+import { actedOnByAnother, changeOrder, isSameId, mayHideOrders, unsure, unusedAttempt } from './doubtful.ts';
 import { about, type LaneScene } from './lane-change.ts';
 import type { LaneState, PlaceStep, RetryKind } from './lane-state.ts';
 import { roundTripOf } from './market-read.ts';
@@ -169,9 +170,12 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
     const known = step.byAnother === true ? actedOnByAnother(judged, order) : judged;
     if (step.isResend) return resentIsThere(withoutDoubtOf(known, order), order);
     // Somebody with our identity used the id: this store was rolled back or copied. It may be gone again.
-    const gone = order.role === 'cover' ? { mayHaveVanished: true } : { behindCancel: true };
+    // A stop for everything gets another one beside it.
+    const isWhole = order.role === 'cover' && state.read !== null && !isHedged(state.read);
+    const gone = isWhole ? { mayHaveVanished: true } : { behindCancel: true };
     const taken = changeOrder(state, order, (known) => ({ ...known, ...gone }));
-    return unsure(countFailures(taken, order), order, 'duplicateUnexpected', scene);
+    const skipped = { ...countFailures(taken, order), attempt: unusedAttempt(state) };
+    return unsure(skipped, order, 'duplicateUnexpected', scene);
   }
   const ended = isAnswered ? withoutDoubtOf(state, order) : state;
   const kept = asksAgain ? markUnsure(state, order) : withoutOrder(ended, order);

@@ -121,7 +121,7 @@ function isBetterBeside(
   scene: SetScene,
 ): boolean {
   if (!isTrimmed || why !== 'marketMovedAway') return false;
-  if (counted.length >= MOST_PARTS && asOneOrder(amount, scene.market).lt(amount)) return false;
+  if (asOneOrder(amount, scene.market).lt(amount) && areParts(counted, position, scene)) return false;
   return own.length < MOST_BESIDE && roomTakers(position, scene).length === 0;
 }
 
@@ -150,8 +150,8 @@ function addBeside(need: SizedNeed, slippage: number, scene: SetScene, plan: Set
   // The exchange trims a full close: it may be sent again beside orders that should go.
   const missing = isTrimmed && why !== undefined ? need.amount : need.missing;
   const fitting = minDecimal(missing, roomBesideTakers(need, scene) ?? missing);
-  const part = partOf(fitting, own, scene);
-  const hasParts = part.lt(fitting) && counted.length >= MOST_PARTS;
+  const part = partOf(fitting, counted, scene);
+  const hasParts = part.lt(fitting) && areParts(counted, need.position, scene);
   const isFull = own.length >= MOST_BESIDE || hasParts;
   const addition = isFull ? ZERO : part;
   const least =
@@ -175,11 +175,18 @@ function addBeside(need: SizedNeed, slippage: number, scene: SetScene, plan: Set
 }
 
 /** What one order may have of an amount; each part a step smaller than those that stand, to tell fills apart. */
-function partOf(amount: Decimal, own: readonly OwnOrder[], { market }: SetScene): Decimal {
+function partOf(amount: Decimal, standing: readonly OwnOrder[], { market }: SetScene): Decimal {
   const most = asOneOrder(amount, market);
   if (most.gte(amount)) return amount;
-  const smaller = toDecimal(market.amountStep).times(decimalFromNumber(own.length));
-  return maxDecimal(most.minus(smaller), minDecimal(most, leastAmount(market)));
+  const smaller = toDecimal(market.amountStep).times(decimalFromNumber(standing.length));
+  const isFine = smaller.lte(most.times(decimalFromNumber(REPLACE_SHARE)));
+  return isFine ? maxDecimal(most.minus(smaller), minDecimal(most, leastAmount(market))) : most;
+}
+
+/** Whether as many parts stand as may; after one has filled, which a cancel has to prove, the others fill first. */
+function areParts(standing: readonly OwnOrder[], { positionId }: ReadPosition, { state }: SetScene): boolean {
+  const hasFilled = state.orders.some((one) => one.positionId === positionId && one.presumedFilled);
+  return standing.length >= (hasFilled ? 1 : MOST_PARTS);
 }
 
 function resend(need: SizedNeed, scene: SetScene, plan: SetPlan): boolean {
@@ -280,7 +287,7 @@ function removalReason(
   judged: readonly OwnOrder[],
   scene: SetScene,
 ): RemovalReason | undefined {
-  const { position, amount, counted, spent, group, isTrimmed, mayAdd } = need;
+  const { position, amount, counted, missing, spent, group, isTrimmed, mayAdd } = need;
   if (judged.some((order) => order.ambiguous)) return 'ambiguousMove';
   // What an earlier intent has left beside it, passed by the market, may still fill, and takes more than is wanted now.
   const isTooLarge = ({ key, amount: left }: OwnOrder): boolean =>
@@ -288,7 +295,8 @@ function removalReason(
   if (!isTrimmed && (outstandingBase(counted).gt(amount) || spent.some(isTooLarge))) return 'exceedsTarget';
   const passed = judged.filter((order) => spent.includes(order));
   // Where no more fit beside those that the market has passed, they go.
-  if (passed.length > 0 && (!mayAdd || passed.length >= MOST_BESIDE))
+  const isFull = judged.length >= MOST_BESIDE && missing.gt(ZERO);
+  if (passed.length > 0 && (!mayAdd || isFull))
     return passed.some(({ inverted }) => inverted === true) ? 'inverted' : 'notFilled';
   const isAged = ({ sentMs }: OwnOrder): boolean => scene.nowMs - sentMs >= scene.settings.fillWithinMs;
   const waiting = judged.filter((order) => isAged(order) && !passed.includes(order));

@@ -132,10 +132,9 @@ function missingRungs(
   const wants: Want[] = [];
   for (const rung of ladder.rungs.toReversed()) {
     const standing = outstandingBase(current, (order) => isRungOf(order, rung));
-    const missing = asOneOrder(
-      roundToStep(minDecimal(rung.amount.minus(standing), left), step, 'down'),
-      market,
-    );
+    // A second order for the same rung is kept for tightening it.
+    const most = asOneOrder(rung.amount, market);
+    const missing = roundToStep(minDecimal(most.minus(standing), left), step, 'down');
     const generations = own.filter((order) => isRungOf(order, rung)).length;
     if (missing.lt(leastAmount(market)) || generations >= MOST_GENERATIONS) continue;
     left = left.minus(missing);

@@ -15,6 +15,7 @@ import {
   ZERO,
 } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
+import { adverseSpeed, SHORT_HORIZON_MS } from './market-speed.ts';
 import { type Bound, boundsIn, isAboutStep, type RefusedOrder } from './rejection.ts';
 
 /** Returns the configured settings with what the lane has learned, where coarser, higher or narrower. */
@@ -91,6 +92,7 @@ export function lessonOf(
   for (const bound of boundsIn(error)) {
     const learned = boundLesson(bound, reason, order, state);
     if (learned === undefined) continue;
+    if (learned.mostAmount !== undefined && isLeast(order, state, settings)) return undefined;
     const what = `${BOUND_WORDS[bound.kind]} ${formatDecimal(bound.value)}`;
     const cure = learned.mostAmount === undefined ? ' (see `markets` in the config)' : ', in parts';
     return { learned, words: `obeyed from now on: ${what}${cure}` };
@@ -105,6 +107,12 @@ export function lessonOf(
   return order.role === 'reduce' && mostSlippage >= LEAST_SLIPPAGE
     ? { learned: { mostSlippage }, words: 'tried again with half the slippage' }
     : undefined;
+}
+
+/** Whether an order could be no smaller: a largest total then teaches nothing that could be obeyed. */
+function isLeast({ request }: Refused, state: LaneState, settings: AccountSettings): boolean {
+  const market = marketOf(state, settings);
+  return market !== undefined && toDecimal(request.amount).lte(leastAmount(market));
 }
 
 const BOUND_WORDS = { step: 'a step of', least: 'at least', most: 'at most' } as const;
@@ -154,6 +162,7 @@ export function wasNeverTaken(
   { error, order }: { readonly error: RefusedOrder; readonly order: Refused },
   state: LaneState,
 ): boolean {
+  if (reason === 'priceBand' && moveWithin(ANSWERED_WITHIN_MS, state) > BETWEEN_READS / 2) return false;
   const price = Number(order.request.price);
   const mark = nearestMark(order, state);
   return boundsIn(error).some((bound) => {
@@ -162,6 +171,15 @@ export function wasNeverTaken(
     const { lowestPart = 0, highestPart = Number.POSITIVE_INFINITY } = learned;
     return price < lowestPart * mark || price > highestPart * mark;
   });
+}
+
+/** The age of the mark when a question is answered, at most. */
+const ANSWERED_WITHIN_MS = 5_000;
+
+function moveWithin(ms: number, { marks = [] }: LaneState): number {
+  return (
+    ms * Math.max(...(['long', 'short'] as const).map((one) => adverseSpeed(marks, one, SHORT_HORIZON_MS)))
+  );
 }
 
 /** How far the market may have gone between two reads, or mark and last price apart, a fraction. */
@@ -183,7 +201,7 @@ const TOTAL_SHARE = decimalFromNumber(0.98);
 const AMOUNT_PLACES = 30;
 
 /** Amounts far below what was asked for are no bound, but misread words. */
-const LEAST_PART = decimalFromNumber(0.00001);
+const LEAST_PART = decimalFromNumber(0.000_001);
 
 function mostBelow(
   total: Decimal,

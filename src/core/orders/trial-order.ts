@@ -11,7 +11,7 @@ import {
 } from '../quantities/decimal.ts';
 import { mayAddUp, sentAgain } from './beside.ts';
 import { isKnownById } from './cancel-policy.ts';
-import { isHedged, mayRaiseNet, netExposure } from './net-exposure.ts';
+import { isHedged, mayRaiseNet, netExposure, netRoom } from './net-exposure.ts';
 import { shapeProtect } from './order-prices.ts';
 import { isSentFor, offsetFromActivation, outstandingBase } from './outstanding.ts';
 import type { SetScene, Want } from './want.ts';
@@ -81,7 +81,9 @@ function trialFor(
   const factor = isLong ? ONE.minus(decimalFromNumber(FAR)) : ONE.plus(decimalFromNumber(FAR));
   const far = formatDecimal(toDecimal(markPrice).times(factor));
   const isKnown = liquidationPrice !== null && liquidationPrice !== 'none';
-  for (const end of isKnown ? [liquidationPrice, far] : [far]) {
+  const isNearer =
+    isKnown && (isLong ? Number(liquidationPrice) > Number(far) : Number(liquidationPrice) < Number(far));
+  for (const end of isNearer ? [liquidationPrice, far] : [far]) {
     const inputs = { liquidationPrice: end, anchor: markPrice, at: TRIAL_AT, slippage: TRIAL_SLIPPAGE };
     const shape = shapeProtect({ direction, markPrice, markError }, inputs, market);
     if (!shape.ok) continue;
@@ -121,8 +123,9 @@ function hasStrayReduction({ positionId }: ReadPosition, { state, nowMs }: Trial
 /** Whether a trial may take more than is wanted: it never raises a net exposure, however what stands may fill. */
 function maySurpass(position: ReadPosition, scene: TrialScene): boolean {
   if (mayAddUp(position, scene)) return true;
-  const left = netExposure(position, scene.read).minus(ownOn(position, scene));
-  return scene.settings.overshoot !== 'never' && left.gte(leastAmount(scene.market));
+  const room = netRoom(position, scene.read, scene.state.orders, false);
+  const hasNetRoom = room === undefined || room.gte(leastAmount(scene.market));
+  return scene.settings.overshoot !== 'never' && hasNetRoom;
 }
 
 function ownOn({ positionId }: ReadPosition, { state }: TrialScene): Decimal {

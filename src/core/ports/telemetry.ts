@@ -97,8 +97,8 @@ interface QueueFields {
    * configured file does not have it.
    */
   auditHead: { accountId: string; head: ChainHead; unwritten?: unknown };
-  /** At the start an audit chain is shorter, or another one, than its end as last noted in the configured file. */
-  auditCut: { accountId: string; words: string };
+  /** An audit chain is shorter than its end as last noted, or another one. */
+  auditCut: { words: string };
   /** A person changed a failed job on the queues' page; `author`: who, and from where. */
   jobChanged: { queue: string; job: string; change: 'repeated' | 'removed'; author: string };
   /** A stored control without a valid seal of the operators' key is ignored. */

@@ -58,6 +58,24 @@ describe('parts', () => {
     expect(['notFilled', 'inverted']).toContain(driver.cancel().why);
   });
 
+  test('are not filled up while others of them stand: the cancel that proves a fill would take those down', () => {
+    const driver = inParts();
+    driver.read(at({ size: '0.904', mark: '998' }));
+    driver
+      .later(1_000)
+      .ordersAreTaken()
+      .read(at({ size: '0.904', mark: '998' }));
+    expect(driver.next().kind).toBe('idle');
+    expect(driver.state.orders.filter(({ presumedFilled }) => !presumedFilled)).toHaveLength(3);
+  });
+
+  test('an order that could be no smaller and is too large all the same fails, and is not sent at once again', () => {
+    const driver = new Driver().read(at({ size: '0.002' })).ask(action(patient));
+    driver.refuse(tooLarge('0.5'));
+    expect(driver.next()).toMatchObject({ kind: 'wait', why: 'backoff' });
+    expect(driver.intents()[0]?.failures).toBe(1);
+  });
+
   test('count as one set of orders', () => {
     const driver = inParts();
     expect(driver.state.brake?.orders?.sets).toBe(1);
@@ -65,7 +83,7 @@ describe('parts', () => {
 
   test.each([
     ['1,000', 'a thousands separator is no decimal point', 0.5],
-    ['0.001', 'an amount of which a hundred thousand orders would be needed is no bound', 0.5],
+    ['0.0001', 'an amount of which a million orders would be needed is no bound', 0.5],
   ])('are not made by misread words: %s, %s', (most, _why, amount) => {
     const driver = new Driver().read(at({})).ask(action(patient));
     driver.refuse(tooLarge(most));

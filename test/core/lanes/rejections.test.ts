@@ -259,8 +259,9 @@ describe('a question, an order sent again under its id,', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     const first = driver.start('place');
     driver.end({ kind: 'place', outcome: { kind: 'unknown', error: failure({ effect: 'possible' }) } });
-    // Sent at a mark of 1000, and asked about at 1010.
-    driver.later(5_000).answerRead(at({ mark: '1010' }));
+    // Sent at a mark of 1000, and asked about at 1010, where the market stands by then.
+    driver.later(2_000).read(at({ mark: '1010' }));
+    for (let seconds = 0; seconds < 15; seconds++) driver.later(1_000).read(at({ mark: '1010' }));
     expect(Number(first.request.price)).toBeCloseTo(994, 0);
     expect(driver.refuse({ name: 'priceBand', fields: { price: [words] } }).isResend).toBe(true);
     expect(driver.state.orders).toHaveLength(left);
