@@ -1,14 +1,7 @@
 import { leastAmount } from '../intents/targets.ts';
 import type { ReadPosition } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
-import {
-  type Decimal,
-  decimalFromNumber,
-  formatDecimal,
-  ONE,
-  toDecimal,
-  ZERO,
-} from '../quantities/decimal.ts';
+import { decimalFromNumber, formatDecimal, ONE, toDecimal, ZERO } from '../quantities/decimal.ts';
 import { mayAddUp, sentAgain } from './beside.ts';
 import { isKnownById } from './cancel-policy.ts';
 import { isHedged, mayRaiseNet, netExposure, netRoom } from './net-exposure.ts';
@@ -128,15 +121,11 @@ function maySurpass(position: ReadPosition, scene: TrialScene): boolean {
   return scene.settings.overshoot !== 'never' && hasNetRoom;
 }
 
-function ownOn({ positionId }: ReadPosition, { state }: TrialScene): Decimal {
-  return outstandingBase(state.orders, (order) => order.positionId === positionId);
-}
-
 /** Whether there is room for a trial: even the smallest order counts against targets and, hedged, net exposure. */
 function hasRoom(position: ReadPosition, scene: TrialScene): boolean {
   const { positionId } = position;
   const { state, read, market, settings } = scene;
-  const own = ownOn(position, scene);
+  const own = outstandingBase(state.orders, (order) => order.positionId === positionId);
   const left = toDecimal(position.sizeBase).minus(own);
   const least = leastAmount(market);
   const targets = state.intents.flatMap((intent) =>
