@@ -61,15 +61,19 @@ export class AuditHeads implements Telemetry {
   async #note(place: HeadsPlace, unchangedToo: boolean, only?: ReadonlySet<string>): Promise<void> {
     const ids = [...place.config().accounts.map(({ id }) => id), OPERATOR_CHAIN];
     const cut: string[] = [];
-    for (const accountId of ids) {
-      if (only?.has(accountId) === false) continue;
-      const head = await place.audit.head(accountId);
-      const before = this.#noted.get(accountId);
-      if (before !== undefined && isCut(before, head)) cut.push(cutWords(accountId, before, head));
-      if (head === undefined) this.#noted.delete(accountId);
-      else if (unchangedToo || head.hash !== before?.hash) await this.#tell(place, accountId, head);
+    try {
+      for (const accountId of ids) {
+        if (only?.has(accountId) === false) continue;
+        const head = await place.audit.head(accountId);
+        const before = this.#noted.get(accountId);
+        if (before !== undefined && isCut(before, head)) cut.push(cutWords(accountId, before, head));
+        if (head === undefined) this.#noted.delete(accountId);
+        else if (unchangedToo || head.hash !== before?.hash) await this.#tell(place, accountId, head);
+      }
+    } finally {
+      // Also if Redis is lost on the way: what is noted from here on no longer shows it.
+      if (cut.length > 0) place.telemetry.emit({ kind: 'auditCut', words: allWords(cut) });
     }
-    if (cut.length > 0) place.telemetry.emit({ kind: 'auditCut', words: allWords(cut) });
   }
 
   async #tell({ telemetry, clock, config }: HeadsPlace, accountId: string, head: ChainHead): Promise<void> {
@@ -122,7 +126,7 @@ async function sizeOf(file: string): Promise<number> {
   return found?.size ?? 0;
 }
 
-/** The last head of each chain. Nothing is compared without a readable file: what cannot be written is told. */
+/** The last head of each chain. A file that cannot be read gives none; writing to it fails later, and that is logged. */
 async function headsIn(file: string | undefined): Promise<ReadonlyMap<string, ChainHead>> {
   const heads = new Map<string, ChainHead>();
   const text = file === undefined ? '' : await endOf(file).catch(() => '');

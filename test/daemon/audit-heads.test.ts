@@ -66,6 +66,16 @@ test('while Redis does not answer nothing is noted, and the comparison is made o
   expect(heads.size).toBe(1);
 });
 
+test('what was found missing is told although Redis is lost on the way', async () => {
+  const { headsFile, scene, cuts } = await place(['a', 'b']);
+  await writeFile(headsFile, `{"account":"a","head":"12:${headAt(12).hash}"}\n`);
+  const lost = {
+    head: async (id: string) => (id === 'a' ? headAt(9) : Promise.reject(new Error('Redis is lost'))),
+  };
+  await expect(new AuditHeads().start({ ...scene, audit: lost }, true)).rejects.toThrow('lost');
+  expect(cuts()).toHaveLength(1);
+});
+
 test('many trails that are gone at once are one notice', async () => {
   const ids = Array.from({ length: 40 }, (_, index) => `desk-${index}`);
   const { headsFile, heads, scene, cuts } = await place(ids);
