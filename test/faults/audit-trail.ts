@@ -7,6 +7,7 @@ import type { World } from '../../src/world/open-world.ts';
 const MOST_RECORDS = 1_000_000;
 
 export interface OpenIntent {
+  readonly openedMs: number;
   readonly accountId: string;
   readonly positionId: number;
   readonly target: Decimal | undefined;
@@ -169,8 +170,14 @@ export function openIntentsOf(events: readonly AuditEvent[]): readonly OpenInten
     } else if (before !== undefined && kind === 'intentOpened' && atMs <= before.openedMs) continue;
     else if (before !== undefined && kind === 'targetSet' && !open.has(id) && atMs <= before.atMs) continue;
     else if (kind === 'intentOpened' || kind === 'intentReopened' || kind === 'targetSet') {
-      const target = targetBase === undefined ? open.get(id)?.target : decimal(targetBase);
-      open.set(id, { accountId, positionId: Number(positionId), target });
+      const known = open.get(id);
+      const target = targetBase === undefined ? known?.target : decimal(targetBase);
+      open.set(id, {
+        accountId,
+        positionId: Number(positionId),
+        target,
+        openedMs: known?.openedMs ?? atMs,
+      });
     }
   }
   return [...open.values()];

@@ -22,12 +22,14 @@ export function endViolations(
   { observed, spec }: FaultWorld,
   trail: AuditTrail,
 ): readonly string[] {
-  return trail.open.flatMap(({ accountId, positionId, target }) => {
-    if (observed.includes(accountId) || losesOrdersUnseen(spec, accountId)) return [];
+  const sinceMs = exchange.model.nowMs() - ANSWERED_WITHIN_MS;
+  return trail.open.flatMap(({ accountId, positionId, target, openedMs }) => {
+    if (openedMs >= sinceMs || observed.includes(accountId) || losesOrdersUnseen(spec, accountId)) return [];
     if (mayNotReplace(spec, accountId, trail)) return [];
     const positions = exchange.model.openPositions(accountId);
     const position = positions.find((one) => one.positionId === positionId);
     if (position === undefined || target === undefined || isUnclosable(exchange, position)) return [];
+    if (isMovedSince(exchange, position, sinceMs) || isToldToWait(position, trail)) return [];
     const { amount, market, direction } = position;
     // Of the two sides of a market the larger one is reduced to the other at most.
     const other = positions.find((one) => one.market === market && one.direction !== direction);
@@ -45,6 +47,37 @@ export function endViolations(
           `5: position ${positionId} of ${accountId} has ${formatDecimal(amount)} at the end, its target is ${formatDecimal(target)}: nothing has ended it, and no order stands`,
         ];
   });
+}
+
+/** A cancel, a read and an order answer what happens to a position. */
+const ANSWERED_WITHIN_MS = 3_000;
+
+/** The exchange or the owner has changed it a moment ago: its orders go, and others follow. */
+function isMovedSince({ model }: SimulatedExchange, { accountId, positionId }: Position, sinceMs: number) {
+  return model
+    .ledger({ accountId })
+    .some(
+      (entry) =>
+        entry.positionId === positionId &&
+        entry.atMs >= sinceMs &&
+        entry.details?.['sizeAfter'] !== undefined &&
+        !isOurs(entry),
+    );
+}
+
+/**
+ * Behind an unanswered cancel, what may still stand of a side takes the whole room of its hedge: nothing goes beside it,
+ * and no other cancel before an order was accepted. People are told.
+ */
+function isToldToWait({ accountId, positionId, positionSide }: Position, { events }: AuditTrail): boolean {
+  if (positionSide === 'BOTH') return false;
+  return events.some(
+    (event) =>
+      event.accountId === accountId &&
+      event.positionId === String(positionId) &&
+      event.kind === 'standingOrder' &&
+      event.reason === 'exceedsNetExposure',
+  );
 }
 
 /**
@@ -73,27 +106,37 @@ function mayNotReplace({ daemons }: WorldSpec, accountId: string, { events }: Au
 }
 
 /**
- * What was last left of the other side of the market, if it was closed. A side that lists do not show any more counts as
- * held for three minutes, which is longer than a world.
+ * What a list last showed of the other side of the market, at most, if it was closed. A side that lists do not show any
+ * more counts as held for three minutes, which is longer than a world.
  */
 function lastOfOther({ model }: SimulatedExchange, { accountId, market, direction }: Position): Decimal {
-  const closed = model
+  const moves = model
     .ledger({ accountId })
-    .findLast(
+    .filter(
       ({ details, ...entry }) =>
         entry.market === market &&
-        details?.['sizeAfter'] === '0' &&
+        details?.['reduced'] === true &&
         details['direction'] !== direction &&
         details['positionSide'] !== 'BOTH',
     );
-  return closed?.amount === undefined ? ZERO : decimal(closed.amount);
+  const closed = moves.findLast(({ details }) => details?.['sizeAfter'] === '0');
+  return moves
+    .filter(
+      ({ atMs }) => closed !== undefined && atMs <= closed.atMs && atMs >= closed.atMs - LISTED_WITHIN_MS,
+    )
+    .map(({ amount = '0', details }) => decimal(amount).plus(decimal(String(details?.['sizeAfter']))))
+    .reduce(maxDecimal, ZERO);
 }
+
+/** A list is asked for and answered within this time. */
+const LISTED_WITHIN_MS = 5_000;
 
 /** The exchange takes no smaller order: what is missing beside one that stands may be less. */
 function leastOf({ model }: SimulatedExchange, { market, markPrice }: Position): Decimal {
   const { minTotal } = model.readings();
   const least = model.market(market)?.spec.minAmount ?? ZERO;
-  return minTotal === 'none' ? least : maxDecimal(least, divide(decimal(minTotal), markPrice, 12, 'up'));
+  const price = markPrice.times(LIMIT_PART);
+  return minTotal === 'none' ? least : maxDecimal(least, divide(decimal(minTotal), price, 12, 'up'));
 }
 
 /** What one order may not take follows once it has filled. */
@@ -102,6 +145,8 @@ function isAsLargeAsOneMayBe({ model }: SimulatedExchange, ordered: Decimal, { m
   return maxTotal !== 'none' && ordered.times(markPrice).gte(decimal(maxTotal).times(LARGE));
 }
 
+/** A sell's limit price is this part of the mark, at least. */
+const LIMIT_PART = decimal('0.95');
 /** An order is sized by its limit price, which may lie beyond the mark, and once for all later ones. */
 const LARGE = decimal('0.8');
 

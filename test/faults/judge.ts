@@ -314,6 +314,12 @@ function sparedViolations(played: Played, trail: AuditTrail): readonly string[] 
     own.filter(({ reason }) => reason === 'failed:hedged').map(({ positionId }) => positionId),
   );
   if (meant.length > 0 && meant.every((positionId) => hedges.has(positionId))) return [];
+  // The market recovered before an order could follow.
+  const lastMs = startMs + breachMs + UNTROUBLED_REACTION_MS;
+  const isCleared = (key: string | undefined): boolean =>
+    own.some((one) => one.key === key && one.reason === 'resolved:ruleResolved' && one.atMs <= lastMs);
+  const hasCleared = own.every(({ kind, key }) => kind !== 'intentOpened' || isCleared(key));
+  if (meant.length > 0 && hasCleared) return [];
   const first = exchange.model.ledger({ accountId: second, kinds: ['order_placed'] }).find(isOurs);
   const waitedMs = first === undefined ? Number.POSITIVE_INFINITY : first.atMs - startMs - breachMs;
   return waitedMs <= UNTROUBLED_REACTION_MS

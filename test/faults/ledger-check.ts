@@ -1,4 +1,11 @@
-import { type Decimal, decimal, formatDecimal, maxDecimal, ZERO } from '../../src/core/quantities/decimal.ts';
+import {
+  type Decimal,
+  decimal,
+  formatDecimal,
+  maxDecimal,
+  minDecimal,
+  ZERO,
+} from '../../src/core/quantities/decimal.ts';
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import { isOurs } from '../support/own-orders.ts';
 import type { AuditTrail } from './audit-trail.ts';
@@ -18,7 +25,7 @@ interface OpenOrder {
   left: Decimal;
 }
 
-interface CoverFill {
+interface Closed {
   readonly atMs: number;
   readonly base: Decimal;
 }
@@ -27,9 +34,10 @@ interface Books {
   readonly positions: Map<number, HeldPosition>;
   /** Reductions of the daemon that may still fill, by order id. */
   readonly orders: Map<number, OpenOrder>;
-  /** Amounts that others closed so far, by position; and that amount when an order was placed, by order id. */
-  readonly closedByOthers: Map<number, Decimal>;
-  readonly othersAtPlacing: Map<number, Decimal>;
+  /** Amounts that others closed so far, by position. */
+  readonly closedByOthers: Map<number, readonly Closed[]>;
+  /** When an order of the daemon was sent, at the earliest, by order id. */
+  readonly sentMs: Map<number, number>;
   /** Positions that somebody else reduced: earlier orders may then add up. */
   readonly disturbed: Set<number>;
   /** Orders audited as overshoot and not cancelled, with their positions: they may add up with others. */
@@ -39,7 +47,7 @@ interface Books {
   /** Net exposure of its market when an order of the daemon was placed, by order id. */
   readonly netAtPlacing: Map<number, Decimal>;
   /** Amounts closed by covers so far, by position; and that amount when a reduction was sent, by order id. */
-  readonly closedByCovers: Map<number, readonly CoverFill[]>;
+  readonly closedByCovers: Map<number, readonly Closed[]>;
   readonly coversAtPlacing: Map<number, Decimal>;
   readonly say: (entry: LedgerEntry, words: string) => void;
   readonly trail: AuditTrail;
@@ -74,7 +82,7 @@ export function ledgerViolations(
     positions: new Map(),
     orders: new Map(),
     closedByOthers: new Map(),
-    othersAtPlacing: new Map(),
+    sentMs: new Map(),
     disturbed: new Set(),
     overshoots: new Map(),
     filled: new Set(),
@@ -104,8 +112,8 @@ function follow(books: Books, entry: LedgerEntry): void {
 function disturb({ disturbed, closedByOthers }: Books, positionId: number, entry: LedgerEntry): void {
   disturbed.add(positionId);
   if (entry.details?.['reduced'] !== true) return;
-  const closed = (closedByOthers.get(positionId) ?? ZERO).plus(decimal(entry.amount ?? '0'));
-  closedByOthers.set(positionId, closed);
+  const closed = { atMs: entry.atMs, base: decimal(entry.amount ?? '0') };
+  closedByOthers.set(positionId, [...(closedByOthers.get(positionId) ?? []), closed]);
 }
 
 function followCancelled({ orders, overshoots, filled, hosts }: Books, { orderId = -1 }: LedgerEntry): void {
@@ -155,15 +163,15 @@ function followPlaced(books: Books, entry: LedgerEntry): void {
   }
   const positionId = reducedBy(books, entry);
   if (positionId === undefined) return;
-  books.othersAtPlacing.set(orderId, books.closedByOthers.get(positionId) ?? ZERO);
   const { trail } = books;
+  books.sentMs.set(orderId, trail.sentFromMs(clientOrderId, entry.atMs));
   if (trail.covers.has(clientOrderId)) return;
   if (trail.overshoots.has(clientOrderId)) {
     books.overshoots.set(orderId, positionId);
     return;
   }
   books.orders.set(orderId, { positionId, clientOrderId, left: decimal(amount) });
-  const whenSent = closedByCovers(books, positionId, trail.sentFromMs(clientOrderId, entry.atMs));
+  const whenSent = closedByCovers(books, positionId, books.sentMs.get(orderId));
   books.coversAtPlacing.set(orderId, whenSent);
   const target = trail.lowestTarget(positionId, entry.atMs);
   const closedSince = closedByCovers(books, positionId).minus(whenSent);
@@ -224,10 +232,10 @@ function followFill(books: Books, entry: LedgerEntry): void {
   }
   if (details?.['reduced'] !== true) books.say(entry, `a fill of order ${orderId} opened something`);
   const after = netOf(books, accountId, market);
-  // Nor did it raise what the exchange or the owner closed of its own side behind its back.
-  const byOthers = books.closedByOthers.get(positionId) ?? ZERO;
-  const behind = byOthers.minus(books.othersAtPlacing.get(orderId ?? -1) ?? byOthers);
-  if (after.gt(before) && netOf(books, accountId, market, { positionId, behind }).gt(before)) {
+  // Nor did it raise what the exchange or the owner closed behind its back, of its own side or of both.
+  const behind = (id: number): Decimal => closedSince(books, id, books.sentMs.get(orderId ?? -1) ?? Infinity);
+  const ofOwnSide = netOf(books, accountId, market, (id) => (id === positionId ? behind(id) : ZERO));
+  if (minDecimal(minDecimal(after, ofOwnSide), netOf(books, accountId, market, behind)).gt(before)) {
     books.say(
       entry,
       `a fill raised the net exposure of ${market} from ${formatDecimal(before)} to ${formatDecimal(after)}`,
@@ -251,17 +259,23 @@ function followFill(books: Books, entry: LedgerEntry): void {
   }
 }
 
+/** What others closed of a position after an order was sent. */
+function closedSince({ closedByOthers }: Books, positionId: number, sentMs: number): Decimal {
+  const closings = (closedByOthers.get(positionId) ?? []).filter(({ atMs }) => atMs > sentMs);
+  return closings.reduce((sum, { base }) => sum.plus(base), ZERO);
+}
+
 /** Absolute net size of both sides. `behind`: added to a position, as if it had not been closed. */
 function netOf(
   { positions }: Books,
   accountId: string,
   market: string,
-  { positionId, behind }: { readonly positionId?: number; readonly behind: Decimal } = { behind: ZERO },
+  behind: (positionId: number) => Decimal = () => ZERO,
 ): Decimal {
   let net = ZERO;
   for (const [id, held] of positions) {
     if (held.accountId !== accountId || held.market !== market) continue;
-    const size = id === positionId ? held.size.plus(behind) : held.size;
+    const size = held.size.plus(behind(id));
     net = held.direction === 'long' ? net.plus(size) : net.minus(size);
   }
   return net.abs();

@@ -183,8 +183,17 @@ function followDistance(
     // The other side is in danger: reducing this one would bring liquidation nearer.
     return endIntent(intent, { how: 'failed', why: 'hedged' }, scene, distanceNumber(position));
   }
-  const unblocked = intent.blockedBy === null ? intent : { ...intent, blockedBy: null };
+  const unblocked = isHeldByFigures(intent) ? { ...intent, blockedBy: null } : intent;
   return setTarget(unblocked, target, isMuchNearer(intent, wanted, judged) ? position : undefined, scene);
+}
+
+/** Whether a read held an intent back, and only another read ends that. */
+export function isHeldByFigures({ blockedBy }: Intent): boolean {
+  return (
+    blockedBy === 'disagreement' ||
+    blockedBy === 'directionUnknown' ||
+    blockedBy === 'liquidationPriceUnknown'
+  );
 }
 
 /** Whether the distance is less than half of the way from where its rule fired to where it is wanted. */

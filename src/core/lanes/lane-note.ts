@@ -3,7 +3,7 @@ import { stageOf } from '../approvals/question.ts';
 import { BLOCK_WORDS, type BlockReason } from '../audit/audit-event.ts';
 import { endIntent } from '../intents/end-intent.ts';
 import { isOpen } from '../intents/intent.ts';
-import { distanceNumber } from '../intents/intent-target.ts';
+import { distanceNumber, isHeldByFigures } from '../intents/intent-target.ts';
 import { mayAddUp } from '../orders/beside.ts';
 import { judgeCancel, whyNeverCancelled, whyNotCancelled } from '../orders/cancel-policy.ts';
 import { isHedged } from '../orders/net-exposure.ts';
@@ -28,8 +28,10 @@ export function note(state: LaneState, difference: SetDifference, read: MarketRe
       return endIntent(intent, { how: 'failed', why: 'hedged' }, turn, distance);
     }
     const why = blocked.get(intent.key) ?? null;
-    // An intent without a target was blocked when the read was settled.
-    return why === null && intent.targetBase === null ? intent : withBlock(intent, why, turn, read);
+    // What held an intent back when the read was settled is over with another read.
+    const isHeld = isHeldByFigures(intent) && findPosition(read, intent.positionId) !== undefined;
+    const isSettled = isHeld || (why === null && intent.targetBase === null);
+    return isSettled ? intent : withBlock(intent, why, turn, read);
   });
   const covers = state.covers.map((cover) => withBlock(cover, blocked.get(cover.key) ?? null, turn, read));
   return noteStanding({ ...state, intents, covers }, { ...difference, read }, turn);

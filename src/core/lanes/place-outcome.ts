@@ -12,7 +12,7 @@ import type { AccountSettings } from '../quantities/settings.ts';
 import { withLeft } from './absence.ts';
 import { actedOnByAnother, changeOrder, isSameId, mayHideOrders, unsure, unusedAttempt } from './doubtful.ts';
 import { about, type LaneScene } from './lane-change.ts';
-import type { LaneState, PlaceStep, RetryKind } from './lane-state.ts';
+import type { LaneState, Learned, PlaceStep, RetryKind } from './lane-state.ts';
 import { roundTripOf } from './market-read.ts';
 import type { OwnOrder } from './own-order.ts';
 
@@ -151,7 +151,8 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
   // A question whose own terms are refused is answered: the order never stood.
   const isAnswered = step.isResend && !mayHaveStood(order) && wasNeverTaken(reason, { error, order }, state);
   const asksAgain = step.isResend && !isAnswered;
-  const retry = asksAgain || isSecond ? undefined : lessonOf(reason, { error, order }, state, settings);
+  const lesson = isSecond ? undefined : lessonOf(reason, { error, order }, state, settings);
+  const retry = asksAgain ? undefined : lesson;
   const passing = isPassing(reason);
   const isUrgent = isAlarming(reason, state.refusals);
   const isExpected =
@@ -178,7 +179,7 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
     return unsure(skipped, order, 'duplicateUnexpected', scene);
   }
   const ended = isAnswered ? withoutDoubtOf(state, order) : state;
-  const kept = asksAgain ? markUnsure(state, order) : withoutOrder(ended, order);
+  const kept = asksAgain ? markUnsure(withBand(state, lesson?.learned), order) : withoutOrder(ended, order);
   if (reason === 'side') return sideRefused(kept, order, settings, nowMs);
   if (isSecond && !passing) return withoutSecond(kept, nowMs);
   const ahead = step.ahead ? forgetAhead(kept, order.positionId) : kept;
@@ -207,8 +208,16 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
 }
 
 /** Whether an order was accepted once, as far as anybody knows: what is refused now was not refused then. */
-const mayHaveStood = ({ wasOpen, behindCancel, mayHaveVanished, request }: OwnOrder): boolean =>
-  wasOpen === true || behindCancel === true || mayHaveVanished === true || request.inFavour === true;
+const mayHaveStood = ({ neverConfirmed, request, ...order }: OwnOrder): boolean =>
+  order.wasOpen === true ||
+  request.inFavour === true ||
+  (neverConfirmed !== true && (order.behindCancel === true || order.mayHaveVanished === true));
+
+/** What a refused question teaches of the price band: it is not asked again outside of it. */
+function withBand(state: LaneState, { lowestPart, highestPart }: Learned = {}): LaneState {
+  if (lowestPart !== undefined) return learn(state, { lowestPart });
+  return highestPart === undefined ? state : learn(state, { highestPart });
+}
 
 const SLOW_READ_MS = 1_000;
 

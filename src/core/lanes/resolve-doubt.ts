@@ -1,7 +1,7 @@
 import { BLOCK_WORDS } from '../audit/audit-event.ts';
 import { leastAmount } from '../intents/targets.ts';
 import { isRacing } from '../orders/activation-gap.ts';
-import { mayAnyAddUp } from '../orders/beside.ts';
+import { isInBand, mayAnyAddUp } from '../orders/beside.ts';
 import { type CancelVerdict, isKnownById, judgeCancel } from '../orders/cancel-policy.ts';
 import { fenceEndMs, liquidationIsLikely } from '../orders/fence.ts';
 import { isHedged, mayHideSide, netRoom } from '../orders/net-exposure.ts';
@@ -122,7 +122,8 @@ function lostOrderOf(want: Want, state: LaneState, market: MarketSettings): Want
       order.role === 'reduce' &&
       order.positionId === want.position.positionId &&
       isSentFor(order, want.position) &&
-      toDecimal(order.amount).lte(want.amount),
+      toDecimal(order.amount).lte(want.amount) &&
+      isInBand(order, want.position, market),
   );
   const offset = lost && offsetFromActivation(lost, want.position);
   if (lost === undefined || offset === undefined || offset.lt(toDecimal(market.priceStep))) return undefined;

@@ -156,7 +156,7 @@ const PLANNED_WITHIN_MS = 10_000;
 function vainWords({ subjectKind, subject }: ActionRequest, waitedMs: number, isUnplanned: boolean): string {
   const lacking =
     subjectKind === 'position' ? `a read that shows ${subject}` : 'a complete list of the positions';
-  const what = isUnplanned ? 'a figure exact enough to tell which sizes to leave' : lacking;
+  const what = isUnplanned ? 'a reduction that helps, or a figure exact enough to tell which' : lacking;
   return `no action could begin, for ${figure(waitedMs / 1_000, 'seconds')} there was not ${what}`;
 }
 
@@ -214,7 +214,8 @@ function planned(
   if (action.kind !== 'reduce' || !isAccountTarget(action.target)) return refs;
   const current = refs.map((ref) => forgetOther(ref, positions));
   const sizes = positions.length > 0 ? plan(request, action.target, current) : undefined;
-  if (sizes === undefined)
+  // A plan without a size: of a pair that hedges itself, say, neither side may be reduced.
+  if (sizes === undefined || sizes.size === 0)
     return refs.some(({ plannedBase }) => plannedBase !== undefined) ? refs : undefined;
   return current.map((ref): PositionRef => {
     const { positionId, market } = ref;

@@ -1,6 +1,7 @@
 import type { ReadPosition } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import { toDecimal } from '../quantities/decimal.ts';
+import type { MarketSettings } from '../quantities/settings.ts';
 import { asLearned, inRange } from './activation-gap.ts';
 import { isKnownById, PROOF_MS } from './cancel-policy.ts';
 import { mayRaiseNet } from './net-exposure.ts';
@@ -31,7 +32,7 @@ export function isSpent(order: OwnOrder, position: ReadPosition, scene: SetScene
 /**
  * Returns an order in doubt, to be sent again under its own id: a duplicate is refused, otherwise it is accepted now.
  * Where ids are unique only among open orders it may have filled before, which is audited. Skips orders whose
- * activation is on the wrong side.
+ * activation is on the wrong side, and those whose price the exchange would refuse now.
  */
 export function resendUnsure(
   own: readonly OwnOrder[],
@@ -48,10 +49,32 @@ export function resendUnsure(
       hasArrived(candidate, scene) &&
       isSentFor(candidate, position) &&
       toDecimal(candidate.amount).lte(need.amount) &&
+      isInBand(candidate, position, market) &&
       offsetFromActivation(candidate, position)?.gte(toDecimal(market.priceStep)) === true,
   );
   if (order === undefined) return undefined;
   return { ...sentAgain(order, position), episode, stage, targetBase, isTrimmed, mayAddUp: true };
+}
+
+/**
+ * Whether an order in doubt cannot be asked about: its price is outside of the band at present, or the market has reached
+ * it, and it has not filled since.
+ */
+export function isBeyondAsking(order: OwnOrder, position: ReadPosition, scene: SetScene): boolean {
+  const { status, reachedMs, sentMs } = order;
+  if (status !== 'unsure' || !hasArrived(order, scene)) return false;
+  if (!isInBand(order, position, scene.market)) return true;
+  return reachedMs !== null && scene.nowMs - Math.max(sentMs, reachedMs) >= scene.settings.fillWithinMs;
+}
+
+/** Whether an order's price lies in the band that refusals have taught. */
+export function isInBand(
+  { request }: OwnOrder,
+  { markPrice }: ReadPosition,
+  { bounds: { lowestPart = 0, highestPart = Number.POSITIVE_INFINITY } = {} }: MarketSettings,
+): boolean {
+  const part = markPrice === null ? 1 : Number(request.price) / Number(markPrice);
+  return markPrice === null || (part >= lowestPart && part <= highestPart);
 }
 
 /** What sending an order again takes from it. */

@@ -15,7 +15,7 @@ import {
 } from '../quantities/decimal.ts';
 import type { Direction } from '../rules/subject.ts';
 import { awaitsLastPrice, gapInFavour, hasMovedAway, placingGap } from './activation-gap.ts';
-import { canRemove, isSpent, mayAddUp, resendUnsure, roomTakers } from './beside.ts';
+import { canRemove, isBeyondAsking, isSpent, mayAddUp, resendUnsure, roomTakers } from './beside.ts';
 import { standsInTheWay } from './cancel-policy.ts';
 import { type Shape, shapeBeforeLiquidation, shapeInFavour, shapeReduce } from './order-prices.ts';
 import { outstandingBase } from './outstanding.ts';
@@ -298,6 +298,7 @@ function removalReason(
   const isFull = judged.length >= MOST_BESIDE && missing.gt(ZERO);
   if (passed.length > 0 && (!mayAdd || isFull))
     return passed.some(({ inverted }) => inverted === true) ? 'inverted' : 'notFilled';
+  if (judged.some((order) => isBeyondAsking(order, position, scene))) return 'ambiguousMove';
   const isAged = ({ sentMs }: OwnOrder): boolean => scene.nowMs - sentMs >= scene.settings.fillWithinMs;
   const waiting = judged.filter((order) => isAged(order) && !passed.includes(order));
   return waiting.some((order) => hasMovedAway(order, position, scene)) ? 'marketMovedAway' : undefined;

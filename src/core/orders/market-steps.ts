@@ -91,7 +91,9 @@ export function lessonOf(
 ): Lesson | undefined {
   for (const bound of boundsIn(error)) {
     const learned = boundLesson(bound, reason, order, state);
-    if (learned === undefined) continue;
+    // A band without the mark in it: the mark is an old one.
+    const { lowestPart = 0, highestPart = Number.POSITIVE_INFINITY } = learned ?? {};
+    if (learned === undefined || lowestPart >= 1 || highestPart <= 1) continue;
     if (learned.mostAmount !== undefined && isLeast(order, state, settings)) return undefined;
     const what = `${BOUND_WORDS[bound.kind]} ${formatDecimal(bound.value)}`;
     const cure = learned.mostAmount === undefined ? ' (see `markets` in the config)' : ', in parts';
@@ -128,14 +130,14 @@ function boundLesson(
   { kind, value }: Bound,
   reason: RejectionReason,
   { request, trial }: Refused,
-  { learned: { totalAt = 1 } = {}, read }: LaneState,
+  { learned: { totalAt = 1 } = {}, read, marks }: LaneState,
 ): Learned | undefined {
   const breaks = (asked: Decimal): boolean =>
     kind === 'step' ? !asked.mod(value).eq(ZERO) : kind === 'least' ? asked.lt(value) : asked.gt(value);
   if (value.lte(ZERO)) return undefined;
   const [amount, price] = [toDecimal(request.amount), toDecimal(request.price)];
   const text = formatDecimal(value);
-  const mark = markOf(read);
+  const mark = marks?.at(-1)?.mark ?? markOf(read);
   const part = (one: number) => (mark === undefined ? 1 : one / mark);
   if (reason === 'minTotal') {
     if (kind === 'most') return mostBelow(value, { amount, price });

@@ -1,7 +1,13 @@
 import { leastAmount } from '../intents/targets.ts';
 import type { ReadPosition } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
-import { decimalFromNumber, formatDecimal, ONE, toDecimal, ZERO } from '../quantities/decimal.ts';
+import {
+  type DecimalString,
+  decimalFromNumber,
+  formatDecimal,
+  toDecimal,
+  ZERO,
+} from '../quantities/decimal.ts';
 import { mayAddUp, sentAgain } from './beside.ts';
 import { isKnownById } from './cancel-policy.ts';
 import { isHedged, mayRaiseNet, netExposure, netRoom } from './net-exposure.ts';
@@ -9,9 +15,9 @@ import { shapeProtect } from './order-prices.ts';
 import { isSentFor, offsetFromActivation, outstandingBase } from './outstanding.ts';
 import type { SetScene, Want } from './want.ts';
 
-/** Where a trial activates: a share of the way from the mark to liquidation. */
-const TRIAL_AT = 0.9;
-const TRIAL_SLIPPAGE = 0.01;
+/** Where a trial activates: a share of the way from the mark to liquidation, or to the edge of a price band. */
+const TRIAL = { at: 0.9, slippage: 0.01 };
+const TRIAL_IN_BAND = { at: 0.6, slippage: 0 };
 /** Without a liquidation price, or room before it, a price this far from the mark (a fraction) takes its place. */
 const FAR = 0.5;
 
@@ -71,13 +77,18 @@ function trialFor(
   const isBeyond = !hasRoom(position, scene);
   if (isBeyond && !(hasStrayReduction(position, scene) && maySurpass(position, scene))) return undefined;
   const isLong = direction === 'long';
-  const factor = isLong ? ONE.minus(decimalFromNumber(FAR)) : ONE.plus(decimalFromNumber(FAR));
-  const far = formatDecimal(toDecimal(markPrice).times(factor));
+  const far = partOfMark(markPrice, isLong ? 1 - FAR : 1 + FAR);
   const isKnown = liquidationPrice !== null && liquidationPrice !== 'none';
   const isNearer =
     isKnown && (isLong ? Number(liquidationPrice) > Number(far) : Number(liquidationPrice) < Number(far));
-  for (const end of isNearer ? [liquidationPrice, far] : [far]) {
-    const inputs = { liquidationPrice: end, anchor: markPrice, at: TRIAL_AT, slippage: TRIAL_SLIPPAGE };
+  const edge = isLong ? market.bounds?.lowestPart : market.bounds?.highestPart;
+  const places = [
+    ...(isNearer ? [{ liquidationPrice, ...TRIAL }] : []),
+    { liquidationPrice: far, ...TRIAL },
+    ...(edge === undefined ? [] : [{ liquidationPrice: partOfMark(markPrice, edge), ...TRIAL_IN_BAND }]),
+  ];
+  for (const place of places) {
+    const inputs = { ...place, anchor: markPrice };
     const shape = shapeProtect({ direction, markPrice, markError }, inputs, market);
     if (!shape.ok) continue;
     return {
@@ -85,7 +96,7 @@ function trialFor(
       position,
       amount: leastAmount(market, toDecimal(shape.prices.price)),
       prices: shape.prices,
-      slippage: TRIAL_SLIPPAGE,
+      slippage: place.slippage,
       key,
       ruleId,
       episode: 0,
@@ -100,6 +111,10 @@ function trialFor(
     };
   }
   return undefined;
+}
+
+function partOfMark(markPrice: DecimalString, part: number): DecimalString {
+  return formatDecimal(toDecimal(markPrice).times(decimalFromNumber(part)));
 }
 
 /** Whether one of our reductions may be gone, or was passed: it can neither be counted on nor sent again. */

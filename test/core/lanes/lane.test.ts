@@ -317,6 +317,14 @@ describe('both sides open', () => {
     expect(driver.events.filter(({ alarm }) => alarm)).toEqual([]);
   });
 
+  test('a reduction that its hedge blocks was unblocked by each read, and audited as blocked again', () => {
+    const driver = new Driver().read(long, short).ask(action(untilTenPercent, { subject: 'position:1' }));
+    const intents = driver.state.intents.map((intent) => ({ ...intent, blockedBy: 'netExposure' as const }));
+    driver.state = { ...driver.state, intents };
+    driver.later(1_000).read(long, short);
+    expect(driver.state.intents).toMatchObject([{ blockedBy: 'netExposure' }]);
+  });
+
   test('a side with its own margin is not closed beyond the net exposure if the other side would be larger', () => {
     const driver = new Driver()
       .read({ ...long, margin: 'own' }, { ...large, margin: 'own' })

@@ -117,6 +117,16 @@ describe('routes of a reduction for the whole account', () => {
     expect(routeRequests(known.state, inputs({ plan })).byMarket).toEqual(known.byMarket);
   });
 
+  test('say so if no size of any position helps: of a pair that hedges itself neither side may be reduced', () => {
+    const plan = () => new Map<string, DecimalString>();
+    const first = routeRequests(NO_ROUTES, inputs({ plan }));
+    expect(first.waiting).toEqual([request]);
+    const late = routeRequests(first.state, inputs({ plan, nowMs: 11_001 }));
+    expect(late.events.map(({ words }) => words)).toEqual([
+      expect.stringContaining('a reduction that helps'),
+    ]);
+  });
+
   test('forget the plan of a position that was rebuilt under its id', () => {
     const first = routeRequests(NO_ROUTES, inputs());
     const rebuilt = position({ ...btc, openDate: 2 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { OwnOrder } from '../../../src/core/lanes/own-order.ts';
 import { classifyRejection, isAlarming } from '../../../src/core/orders/rejection.ts';
 import { ERROR_CATALOGUE } from '../../exchange/error-catalogue.ts';
 import { at, Driver, failure } from './driver.ts';
@@ -280,4 +281,62 @@ describe('a question, an order sent again under its id,', () => {
       expect(driver.state.orders).toHaveLength(1);
     },
   );
+
+  test('outside of the price band was asked for ever: it is not asked again, and a trial within the band shows the way', () => {
+    const driver = asked();
+    // Within what the market may have moved since: it may stand.
+    const words = 'Price should be greater than or equal to 995.5';
+    expect(driver.refuse({ name: 'priceBand', fields: { price: [words] } }).isResend).toBe(true);
+    expect(driver.state.orders).toHaveLength(1);
+    driver.later(20_000).read(at({}));
+    const { order } = driver.place();
+    expect(order).toMatchObject({ trial: true, amount: '0.001' });
+    expect(Number(order.request.price)).toBeGreaterThanOrEqual(995.5);
+    expect(driver.cancel().why).toBe('ambiguousMove');
+    driver.answerRead(at({}));
+    const next = driver.place();
+    expect(next).toMatchObject({ isResend: false, order: { amount: '0.5' } });
+    expect(Number(next.request.price)).toBeGreaterThanOrEqual(995.5);
+  });
+
+  test('of an earlier store epoch, never confirmed and refused for its own terms, was asked for ever', () => {
+    const driver = asked();
+    const orders = driver.state.orders.map(
+      (order): OwnOrder => ({ ...order, behindCancel: true, neverConfirmed: true }),
+    );
+    driver.state = { ...driver.state, orders };
+    expect(driver.refuse(tooLarge).isResend).toBe(true);
+    expect(driver.state.orders).toEqual([]);
+  });
+
+  test('is not asked once the market has reached it: it was waited for, for as long as the market stayed there', () => {
+    const driver = asked();
+    const { activationPrice } = driver.state.orders[0]?.request ?? {};
+    const reached = () => driver.later(1_000).read(at({ mark: String(Number(activationPrice) - 0.5) }));
+    driver.ordersAreTaken();
+    reached();
+    expect(driver.next().kind).not.toBe('cancelAll');
+    for (let seconds = 0; seconds < 130; seconds++) reached();
+    driver.ordersAreTaken();
+    expect(driver.cancel().why).toBe('ambiguousMove');
+  });
+});
+
+test('a price band was learned from an old mark, and left no price on this side of the market', () => {
+  const driver = new Driver().read(at({})).ask(action(half));
+  driver.start('place');
+  driver.later(500).read(at({ mark: '1050' }));
+  const error = failure({ name: 'priceBand', fields: { price: ['Price should be at least 1020'] } });
+  driver.end({ kind: 'place', outcome: { kind: 'rejected', error } });
+  expect(driver.state.learned?.lowestPart).toBeCloseTo(1_020 / 1_050, 6);
+  // Above every mark that was seen: the market ran on before the reply.
+  const other = new Driver().read(at({})).ask(action(half));
+  other.refuse({ name: 'priceBand', fields: { price: ['Price should be at least 1020'] } });
+  expect(other.state.learned?.lowestPart).toBeUndefined();
+  expect(
+    other
+      .later(1_000)
+      .answerRead(at({ mark: '1050' }))
+      .next().kind,
+  ).toBe('place');
 });
