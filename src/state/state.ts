@@ -33,8 +33,6 @@ export interface StateOptions {
   readonly randomBelow?: (bound: number) => number;
   /** Seals what operators say, and checks what others have written; default: everything is trusted. */
   readonly operators?: OperatorTrust;
-  /** False: a chain without seals goes on without. Default: true. */
-  readonly beginsSeals?: boolean;
   /** Called with the reason when a control is not in force. */
   readonly onRefusedControl?: (words: string) => void;
 }
@@ -124,7 +122,6 @@ function assemble(backend: Backend, options: StateOptions, close: () => void): S
     randomText,
     redact,
     controls: reader,
-    beginsSeals: options.beginsSeals ?? true,
     historyEveryMs,
     remembered,
     mostAuditRecords: maxRecords * 1.1,

@@ -18,7 +18,6 @@ import {
   type TakeDueRequest,
 } from '../../core/ports/state-store.ts';
 import type { Conceal } from '../../core/redaction/conceal.ts';
-import { recordTrusts } from '../audit/seal-start.ts';
 import { type ControlsReader, readControls } from '../controls/controls-text.ts';
 import type {
   Backend,
@@ -48,8 +47,6 @@ export interface AccountStoreOptions {
   readonly randomText: (length: number) => string;
   readonly redact: Conceal;
   readonly controls: ControlsReader;
-  /** Whether the first sealed record of a chain may be written here. */
-  readonly beginsSeals: boolean;
   readonly historyEveryMs: number;
   /** Most accounts kept in the memory of this process. */
   readonly remembered: number;
@@ -341,12 +338,11 @@ export class AccountStore implements StateStore {
   ): Promise<readonly CommitResult[]> {
     const epoch = this.#epochs[bucket];
     const context = this.#context();
-    const trusts = await recordTrusts(this.#backend, group, this.#options);
-    const prepared = group.map((commit, index) => {
+    const prepared = group.map((commit) => {
       const entry = this.#entryOf.get(commit.base);
       if (entry === undefined) throw new TypeError('a commit is based on what this store has read');
       return epoch !== undefined && entry.account.epoch === epoch.epoch
-        ? prepareChange(entry, commit, { ...context, trust: trusts[index]! })
+        ? prepareChange(entry, commit, context)
         : undefined;
     });
     const sent = prepared.filter((change) => change !== undefined);

@@ -93,37 +93,6 @@ test('records from before there was a key are valid, but a chain that ends witho
   expect(await plain.open(KEY).audit.verify('a')).toMatchObject({ kind: 'broken', why: 'unproven' });
 });
 
-test('a command with a new key does not break the chain of a daemon that runs without it', async () => {
-  const place = createMemoryPlace({ clock: systemClock });
-  let daemonKey: string | undefined;
-  const daemon = () => createMemoryState({ clock: systemClock, operators: trustOf(daemonKey) }, place);
-  const command = () =>
-    createMemoryState({ clock: systemClock, operators: trustOf(KEY), beginsSeals: false }, place);
-  const pause = (state: ReturnType<typeof daemon>) =>
-    state.controls.put({ kind: 'pause', accountId: 'a', author: 'ann', reason: 'r', expiresAtMs: null });
-  await pause(daemon());
-  // Records of the command have seals all the same.
-  expect(await pause(command())).toHaveProperty('seal');
-  await pause(daemon());
-  expect(await command().audit.verify('a')).toMatchObject({ kind: 'broken', why: 'unproven', number: 4 });
-  daemonKey = KEY;
-  // Only a daemon begins.
-  await pause(daemon());
-  await pause(command());
-  await pause(daemon());
-  const records = await daemon().audit.read('a', { from: 1 });
-  expect(records.map(({ record }) => record.seal !== undefined)).toEqual([
-    false,
-    false,
-    false,
-    false,
-    true,
-    true,
-    true,
-  ]);
-  expect(await command().audit.verify('a')).toMatchObject({ kind: 'intact' });
-});
-
 test('a record that loses its seal later is found, with the number that tail and show use', async () => {
   const { open } = await openTrail(2);
   await open().controls.lift({ kind: 'pause', accountId: 'a' }, { author: 'eve', reason: 'r' });
