@@ -29,7 +29,7 @@ export function endViolations(
     const positions = exchange.model.openPositions(accountId);
     const position = positions.find((one) => one.positionId === positionId);
     if (position === undefined || target === undefined || isUnclosable(exchange, position)) return [];
-    if (isMovedSince(exchange, position, sinceMs) || isToldToWait(position, trail)) return [];
+    if (isMovedSince(exchange, position, sinceMs) || isToldToWait(position, openedMs, trail)) return [];
     const { amount, market, direction } = position;
     // Of the two sides of a market the larger one is reduced to the other at most.
     const other = positions.find((one) => one.market === market && one.direction !== direction);
@@ -69,11 +69,23 @@ function isMovedSince({ model }: SimulatedExchange, { accountId, positionId }: P
  * Behind an unanswered cancel, what may still stand of a side takes the whole room of its hedge: nothing goes beside it,
  * and no other cancel before an order was accepted. People are told.
  */
-function isToldToWait({ accountId, positionId, positionSide }: Position, { events }: AuditTrail): boolean {
+function isToldToWait(
+  { accountId, positionId, positionSide, market }: Position,
+  openedMs: number,
+  { events }: AuditTrail,
+): boolean {
   if (positionSide === 'BOTH') return false;
-  return events.some(
+  const since = events.filter((event) => event.accountId === accountId && event.atMs >= openedMs);
+  const unanswered = since.find(
     (event) =>
-      event.accountId === accountId &&
+      event.market === market &&
+      event.kind === 'doubt' &&
+      event.words.startsWith('a cancel was not answered'),
+  );
+  return since.some(
+    (event) =>
+      unanswered !== undefined &&
+      event.atMs >= unanswered.atMs &&
       event.positionId === String(positionId) &&
       event.kind === 'standingOrder' &&
       event.reason === 'exceedsNetExposure',

@@ -316,8 +316,10 @@ function sparedViolations(played: Played, trail: AuditTrail): readonly string[] 
   if (meant.length > 0 && meant.every((positionId) => hedges.has(positionId))) return [];
   // The market recovered before an order could follow.
   const lastMs = startMs + breachMs + UNTROUBLED_REACTION_MS;
-  const isCleared = (key: string | undefined): boolean =>
-    own.some((one) => one.key === key && one.reason === 'resolved:ruleResolved' && one.atMs <= lastMs);
+  const isCleared = (key: string | undefined): boolean => {
+    const last = own.findLast((one) => one.key === key);
+    return last?.reason === 'resolved:ruleResolved' && last.atMs <= lastMs;
+  };
   const hasCleared = own.every(({ kind, key }) => kind !== 'intentOpened' || isCleared(key));
   if (meant.length > 0 && hasCleared) return [];
   const first = exchange.model.ledger({ accountId: second, kinds: ['order_placed'] }).find(isOurs);

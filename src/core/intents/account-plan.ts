@@ -55,7 +55,7 @@ const USUAL_COST = 0.001;
 
 /**
  * Returns the sizes to leave so that the account reaches a target at the least cost. No reduction may by itself bring
- * liquidation nearer, such as closing a hedge first. `undefined`: an input is unknown.
+ * liquidation nearer, such as closing a hedge first. `undefined`: an input is unknown, or no reduction helps.
  */
 export function planAccount(
   target: AccountTarget,
@@ -78,8 +78,9 @@ function planApart(
   wanted: number,
   account: AccountQuantities,
   { matching, targets, tolerance }: PlanScene,
-): Sizes {
+): Sizes | undefined {
   const planned = new Map(targets);
+  let isShort = false;
   // What hedges a position may be missing from an incomplete list.
   const pool = account.isEveryPositionSeen ? account.pool : unknown('listIncomplete');
   for (const position of account.positions) {
@@ -97,6 +98,7 @@ function planApart(
       .reduce((sum, other) => sum.plus(toDecimal(other.record.amount).abs()), ZERO);
     const sizeBase = toDecimal(record.amount).abs();
     const distance = liquidationDistance.value;
+    isShort ||= distance < wanted;
     // With only its own margin behind it, a smaller position is no further from liquidation.
     const size =
       distance < wanted && marginBehind(position, pool, account.settings) === 'own'
@@ -109,12 +111,17 @@ function planApart(
       toNumber(before) - toNumber(size) <= tolerance * (position.size - toNumber(size));
     if (!isLittle) leave(planned, positionId, toNumber(size));
   }
-  return planned;
+  return isShort && planned.size === 0 ? undefined : planned;
 }
 
 type Pooled = Extract<JointPool, { kind: 'pooled' }>;
 
-function planPooled(wanted: number, pool: Pooled, account: AccountQuantities, scene: PlanScene): Sizes {
+function planPooled(
+  wanted: number,
+  pool: Pooled,
+  account: AccountQuantities,
+  scene: PlanScene,
+): Sizes | undefined {
   const sides = pool.markets.flatMap((market) => sideOf(market, account, scene) ?? []);
   const before = project(pool, account, scene);
   const worst = Math.max(Math.abs(before.pull), ...[...before.pulls.values()].map(Math.abs));
@@ -137,7 +144,8 @@ function planPooled(wanted: number, pool: Pooled, account: AccountQuantities, sc
   const missing = (Math.abs(pull) * wanted - buffer) * before.buffer;
   takeCheapest(helping, taken, missing, (side) => gainPerBase(side, wanted));
   holdHedges(taken, { ...pool, direction: Math.sign(before.pull) }, account, scene);
-  return leaveAll(taken, scene);
+  const sizes = leaveAll(taken, scene);
+  return sizes.size === 0 ? undefined : sizes;
 }
 
 /** Gain of a reduction by one base unit, in shares of the buffer. */

@@ -37,12 +37,19 @@ export function reductionsBehind({ episodeKey }: CancelTask, { intents }: LaneSt
   return intents.filter((intent) => intent.episodeKey === episodeKey);
 }
 
-/** Whether a reduction can be sent (gate open, not blocked, direction known) or has reached its target. */
+/** What blocks a reduction, and only a cancel lifts. */
+const LIFTED_BY_CANCEL: ReadonlySet<Intent['blockedBy']> = new Set([
+  null,
+  'cancelForbidden',
+  'stopNotCancellable',
+]);
+
+/** Whether a reduction can be sent, after the cancel at the latest, or has reached its target. */
 export function mayGo(intent: Intent, { latestRead }: LaneState): boolean {
   if (intent.end?.how === 'reached') return true;
   const position = findPosition(latestRead, intent.positionId);
   const hasSide = position !== undefined && (position.direction !== null || isAtMarginCall(position));
-  return isOpen(intent) && intent.refusedBy === null && intent.blockedBy === null && hasSide;
+  return isOpen(intent) && intent.refusedBy === null && LIFTED_BY_CANCEL.has(intent.blockedBy) && hasSide;
 }
 
 function settled(task: CancelTask, state: LaneState, turn: Turn): CancelTask {

@@ -29,7 +29,8 @@ export function note(state: LaneState, difference: SetDifference, read: MarketRe
     }
     const why = blocked.get(intent.key) ?? null;
     // What held an intent back when the read was settled is over with another read.
-    const isHeld = isHeldByFigures(intent) && findPosition(read, intent.positionId) !== undefined;
+    const isFollowed = intent.target.kind === 'untilDistance' && isHeldByFigures(intent);
+    const isHeld = isFollowed && findPosition(read, intent.positionId) !== undefined;
     const isSettled = isHeld || (why === null && intent.targetBase === null);
     return isSettled ? intent : withBlock(intent, why, turn, read);
   });

@@ -64,7 +64,8 @@ export function pausedBy(state: LaneState, kind: RetryKind, nowMs: number): Step
 
 /** Returns the step that sends a wanted order. `ahead`: before the fence has passed. */
 export function placeStep(state: LaneState, want: Want, turn: Turn, ahead: boolean): PlaceStep {
-  const why = want.isTrimmed || want.isTrial === true ? undefined : whyItMayAddUp(state, want, turn, ahead);
+  const isSafe = want.isTrimmed || (want.isTrial === true && want.mayAddUp !== true);
+  const why = isSafe ? undefined : whyItMayAddUp(state, want, turn, ahead);
   const isResend = want.resend !== null;
   const request = want.resend?.request ?? requestOf(state, want);
   const order: OwnOrder = {

@@ -179,7 +179,9 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
     return unsure(skipped, order, 'duplicateUnexpected', scene);
   }
   const ended = isAnswered ? withoutDoubtOf(state, order) : state;
-  const kept = asksAgain ? markUnsure(withBand(state, lesson?.learned), order) : withoutOrder(ended, order);
+  const kept = asksAgain
+    ? markUnsure(state, order, bandOf(lesson?.learned, nowMs))
+    : withoutOrder(ended, order);
   if (reason === 'side') return sideRefused(kept, order, settings, nowMs);
   if (isSecond && !passing) return withoutSecond(kept, nowMs);
   const ahead = step.ahead ? forgetAhead(kept, order.positionId) : kept;
@@ -213,11 +215,13 @@ const mayHaveStood = ({ neverConfirmed, request, ...order }: OwnOrder): boolean 
   request.inFavour === true ||
   (neverConfirmed !== true && (order.behindCancel === true || order.mayHaveVanished === true));
 
-/** What a refused question teaches of the price band: it is not asked again outside of it. */
-function withBand(state: LaneState, { lowestPart, highestPart }: Learned = {}): LaneState {
-  if (lowestPart !== undefined) return learn(state, { lowestPart });
-  return highestPart === undefined ? state : learn(state, { highestPart });
+/** The price band that refused a question; another time it may be another one. */
+function bandOf({ lowestPart, highestPart }: Learned = {}, atMs: number): OwnOrder['refusedBand'] {
+  if (lowestPart === undefined && highestPart === undefined) return undefined;
+  return { lowestPart: lowestPart ?? 0, highestPart: highestPart ?? MAX_PART, atMs };
 }
+
+const MAX_PART = 1_000_000;
 
 const SLOW_READ_MS = 1_000;
 
@@ -252,10 +256,11 @@ function forgetAhead(state: LaneState, positionId: string): LaneState {
   return { ...state, doubt: { ...state.doubt, sentAhead } };
 }
 
-function markUnsure(state: LaneState, order: OwnOrder): LaneState {
+function markUnsure(state: LaneState, order: OwnOrder, refusedBand: OwnOrder['refusedBand']): LaneState {
   return changeOrder(state, order, ({ wasOpen = false, ...known }) => ({
     ...known,
     status: wasOpen ? 'open' : 'unsure',
+    ...(refusedBand && { refusedBand }),
   }));
 }
 
@@ -265,7 +270,7 @@ function markUnsure(state: LaneState, order: OwnOrder): LaneState {
  */
 function resentIsThere(state: LaneState, order: OwnOrder): LaneState {
   return changeOrder(state, order, (resent) => {
-    const { behindCancel = false, wasOpen: _, ...known } = resent;
+    const { behindCancel = false, wasOpen: _, neverConfirmed: __, ...known } = resent;
     return { ...known, status: 'open', ambiguous: known.ambiguous || behindCancel };
   });
 }

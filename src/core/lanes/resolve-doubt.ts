@@ -1,13 +1,13 @@
 import { BLOCK_WORDS } from '../audit/audit-event.ts';
 import { leastAmount } from '../intents/targets.ts';
 import { isRacing } from '../orders/activation-gap.ts';
-import { isInBand, mayAnyAddUp } from '../orders/beside.ts';
+import { isOutOfBand, mayAnyAddUp } from '../orders/beside.ts';
 import { type CancelVerdict, isKnownById, judgeCancel } from '../orders/cancel-policy.ts';
 import { fenceEndMs, liquidationIsLikely } from '../orders/fence.ts';
 import { isHedged, mayHideSide, netRoom } from '../orders/net-exposure.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
 import { isSentFor, offsetFromActivation } from '../orders/outstanding.ts';
-import type { Admitted, Want } from '../orders/want.ts';
+import type { Admitted, SetScene, Want } from '../orders/want.ts';
 import { roundToStep, toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { withHeld } from './absence.ts';
@@ -102,10 +102,15 @@ function placeAhead(
   const { place } = orderSetDifference({ ...scene, nowMs: turn.nowMs, mayCancel: true });
   const want = place.find((candidate) => candidate.role === 'reduce');
   if (want === undefined) return undefined;
-  const chosen = withinRoom([lostOrderOf(want, state, market), want], latestRead, state, {
-    market,
-    settings,
-  });
+  const chosen = withinRoom(
+    [lostOrderOf(want, state, { market, nowMs: turn.nowMs }), want],
+    latestRead,
+    state,
+    {
+      market,
+      settings,
+    },
+  );
   return chosen && placeStep(state, chosen, turn, true);
 }
 
@@ -113,7 +118,11 @@ function placeAhead(
  * Returns the lost order to be sent again under its own id, if its price still serves: it cannot add up with itself.
  * Not an order that a cancel may have taken down: its id may be taken while nothing stands.
  */
-function lostOrderOf(want: Want, state: LaneState, market: MarketSettings): Want | undefined {
+function lostOrderOf(
+  want: Want,
+  state: LaneState,
+  { market, nowMs }: Pick<SetScene, 'market' | 'nowMs'>,
+): Want | undefined {
   const lost = state.orders.find(
     (order) =>
       order.status === 'unsure' &&
@@ -123,7 +132,7 @@ function lostOrderOf(want: Want, state: LaneState, market: MarketSettings): Want
       order.positionId === want.position.positionId &&
       isSentFor(order, want.position) &&
       toDecimal(order.amount).lte(want.amount) &&
-      isInBand(order, want.position, market),
+      !isOutOfBand(order, want.position, nowMs),
   );
   const offset = lost && offsetFromActivation(lost, want.position);
   if (lost === undefined || offset === undefined || offset.lt(toDecimal(market.priceStep))) return undefined;

@@ -214,8 +214,7 @@ function planned(
   if (action.kind !== 'reduce' || !isAccountTarget(action.target)) return refs;
   const current = refs.map((ref) => forgetOther(ref, positions));
   const sizes = positions.length > 0 ? plan(request, action.target, current) : undefined;
-  // A plan without a size: of a pair that hedges itself, say, neither side may be reduced.
-  if (sizes === undefined || sizes.size === 0)
+  if (sizes === undefined)
     return refs.some(({ plannedBase }) => plannedBase !== undefined) ? refs : undefined;
   return current.map((ref): PositionRef => {
     const { positionId, market } = ref;

@@ -1,9 +1,9 @@
 import type { ReadPosition } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import { toDecimal } from '../quantities/decimal.ts';
-import type { MarketSettings } from '../quantities/settings.ts';
 import { asLearned, inRange } from './activation-gap.ts';
 import { isKnownById, PROOF_MS } from './cancel-policy.ts';
+import { speedTowards } from './market-speed.ts';
 import { mayRaiseNet } from './net-exposure.ts';
 import { isRemovable, isSentFor, isWellPast, offsetFromActivation } from './outstanding.ts';
 import type { SetScene, Want } from './want.ts';
@@ -49,7 +49,7 @@ export function resendUnsure(
       hasArrived(candidate, scene) &&
       isSentFor(candidate, position) &&
       toDecimal(candidate.amount).lte(need.amount) &&
-      isInBand(candidate, position, market) &&
+      !isOutOfBand(candidate, position, scene.nowMs) &&
       offsetFromActivation(candidate, position)?.gte(toDecimal(market.priceStep)) === true,
   );
   if (order === undefined) return undefined;
@@ -57,25 +57,34 @@ export function resendUnsure(
 }
 
 /**
- * Whether an order in doubt cannot be asked about: its price is outside of the band at present, or the market has reached
- * it, and it has not filled since.
+ * Whether an order in doubt cannot be asked about: its price is outside of the band, or the market has reached it, and it
+ * has not filled since.
  */
 export function isBeyondAsking(order: OwnOrder, position: ReadPosition, scene: SetScene): boolean {
   const { status, reachedMs, sentMs } = order;
   if (status !== 'unsure' || !hasArrived(order, scene)) return false;
-  if (!isInBand(order, position, scene.market)) return true;
-  return reachedMs !== null && scene.nowMs - Math.max(sentMs, reachedMs) >= scene.settings.fillWithinMs;
+  if (isOutOfBand(order, position, scene.nowMs)) return true;
+  const isHeld = reachedMs !== null && scene.nowMs - Math.max(sentMs, reachedMs) >= REACHED_FOR_MS;
+  // A market that moves on soon passes it by so much that it counts as spent, and others go beside it.
+  return isHeld && position.direction !== null && speedTowards(position.direction, scene.state) === 0;
 }
 
-/** Whether an order's price lies in the band that refusals have taught. */
-export function isInBand(
-  { request }: OwnOrder,
+const REACHED_FOR_MS = 20_000;
+
+/** Whether a question about an order would be refused for its price, as one was a moment ago. */
+export function isOutOfBand(
+  { request, refusedBand }: OwnOrder,
   { markPrice }: ReadPosition,
-  { bounds: { lowestPart = 0, highestPart = Number.POSITIVE_INFINITY } = {} }: MarketSettings,
+  nowMs: number,
 ): boolean {
-  const part = markPrice === null ? 1 : Number(request.price) / Number(markPrice);
-  return markPrice === null || (part >= lowestPart && part <= highestPart);
+  if (refusedBand === undefined || markPrice === null) return false;
+  const part = Number(request.price) / Number(markPrice);
+  const isInside = part >= refusedBand.lowestPart && part <= refusedBand.highestPart;
+  return !isInside && nowMs - refusedBand.atMs < ASKED_AGAIN_AFTER_MS;
 }
+
+/** Bands follow the last price, which the mark does not show. */
+const ASKED_AGAIN_AFTER_MS = 60_000;
 
 /** What sending an order again takes from it. */
 export function sentAgain(order: OwnOrder, position: ReadPosition) {

@@ -298,7 +298,8 @@ function removalReason(
   const isFull = judged.length >= MOST_BESIDE && missing.gt(ZERO);
   if (passed.length > 0 && (!mayAdd || isFull))
     return passed.some(({ inverted }) => inverted === true) ? 'inverted' : 'notFilled';
-  if (judged.some((order) => isBeyondAsking(order, position, scene))) return 'ambiguousMove';
+  if (judged.some((order) => !passed.includes(order) && isBeyondAsking(order, position, scene)))
+    return 'ambiguousMove';
   const isAged = ({ sentMs }: OwnOrder): boolean => scene.nowMs - sentMs >= scene.settings.fillWithinMs;
   const waiting = judged.filter((order) => isAged(order) && !passed.includes(order));
   return waiting.some((order) => hasMovedAway(order, position, scene)) ? 'marketMovedAway' : undefined;

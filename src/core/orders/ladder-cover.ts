@@ -11,6 +11,7 @@ import {
   toNumber,
   ZERO,
 } from '../quantities/decimal.ts';
+import { isOutOfBand } from './beside.ts';
 import { isKnownById, REPLACED_WITHIN_MS } from './cancel-policy.ts';
 import type { DesiredLadder, DesiredRung } from './ladder.ts';
 import { speedTowards } from './market-speed.ts';
@@ -72,7 +73,7 @@ export function judgeLadder(
 /** Whether an order may be sent again under its own id: with its activation on the right side it has not filled. */
 function mayResend(order: OwnOrder, position: ReadPosition, { market, nowMs, state }: SetScene): boolean {
   const offset = offsetFromActivation(order, position);
-  if (!isKnownById(order, state)) return false;
+  if (!isKnownById(order, state) || isOutOfBand(order, position, nowMs)) return false;
   return order.arrivedByMs <= nowMs && offset !== undefined && offset.gte(toDecimal(market.priceStep));
 }
 

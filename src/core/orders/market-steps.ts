@@ -91,9 +91,10 @@ export function lessonOf(
 ): Lesson | undefined {
   for (const bound of boundsIn(error)) {
     const learned = boundLesson(bound, reason, order, state);
+    if (learned === undefined) continue;
     // A band without the mark in it: the mark is an old one.
-    const { lowestPart = 0, highestPart = Number.POSITIVE_INFINITY } = learned ?? {};
-    if (learned === undefined || lowestPart >= 1 || highestPart <= 1) continue;
+    const { lowestPart = 0, highestPart = Number.POSITIVE_INFINITY } = learned;
+    if (lowestPart >= 1 || highestPart <= 1) return { learned: {}, words: 'tried again at a newer mark' };
     if (learned.mostAmount !== undefined && isLeast(order, state, settings)) return undefined;
     const what = `${BOUND_WORDS[bound.kind]} ${formatDecimal(bound.value)}`;
     const cure = learned.mostAmount === undefined ? ' (see `markets` in the config)' : ', in parts';

@@ -15,6 +15,7 @@ import {
   ZERO,
 } from '../quantities/decimal.ts';
 import type { OwnStop } from '../quantities/snapshot.ts';
+import { isOutOfBand } from './beside.ts';
 import { isKnownById, PROOF_MS, REPLACED_WITHIN_MS } from './cancel-policy.ts';
 import { speedTowards } from './market-speed.ts';
 import { type OrderPrices, shapeProtect } from './order-prices.ts';
@@ -283,10 +284,11 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
   if (stop.mostStanding !== undefined && standing.gt(stop.mostStanding)) return all('exceedsNetExposure');
   const isUnsure = latest.status === 'unsure';
   const isKnown = isKnownById(latest, scene.state);
-  const mayHaveVanished = latest.mayHaveVanished === true || (isUnsure && !isKnown);
-  if (isUnsure && isKnown && (stop.isTrimmed || !mayHaveVanished)) return resend(stop, latest, scene);
-  // After an outage the stop was sent again and refused because its id is used: another one goes beside it. Not if
-  // stops cover only a part, as two of them could take too much.
+  const isMute = !isKnown || isOutOfBand(latest, stop.position, scene.nowMs);
+  const mayHaveVanished = latest.mayHaveVanished === true || (isUnsure && isMute);
+  if (isUnsure && !isMute && (stop.isTrimmed || !mayHaveVanished)) return resend(stop, latest, scene);
+  // After an outage the stop was sent again and refused because its id is used, or it cannot be asked about: another
+  // one goes beside it. Not if stops cover only a part, as two of them could take too much.
   if (mayHaveVanished && stop.isTrimmed) return placed(stop);
   // Nothing can be placed beside a stop that covers only a part: it is replaced when the position is at rest.
   const { liquidationPrice } = stop.basis;

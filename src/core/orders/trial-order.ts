@@ -1,3 +1,4 @@
+import { isOpen } from '../intents/intent.ts';
 import { leastAmount } from '../intents/targets.ts';
 import type { ReadPosition } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
@@ -8,7 +9,7 @@ import {
   toDecimal,
   ZERO,
 } from '../quantities/decimal.ts';
-import { mayAddUp, sentAgain } from './beside.ts';
+import { isOutOfBand, mayAddUp, sentAgain } from './beside.ts';
 import { isKnownById } from './cancel-policy.ts';
 import { isHedged, mayRaiseNet, netExposure, netRoom } from './net-exposure.ts';
 import { shapeProtect } from './order-prices.ts';
@@ -17,7 +18,7 @@ import type { SetScene, Want } from './want.ts';
 
 /** Where a trial activates: a share of the way from the mark to liquidation, or to the edge of a price band. */
 const TRIAL = { at: 0.9, slippage: 0.01 };
-const TRIAL_IN_BAND = { at: 0.6, slippage: 0 };
+const TRIAL_IN_BAND = { at: 0.6, slippage: 0.002 };
 /** Without a liquidation price, or room before it, a price this far from the mark (a fraction) takes its place. */
 const FAR = 0.5;
 
@@ -46,6 +47,7 @@ function isProbe(order: OwnOrder, position: ReadPosition, scene: TrialScene): bo
   if (order.positionId !== position.positionId || order.presumedFilled) return false;
   if (!isSentFor(order, position) || order.arrivedByMs > nowMs || !isKnownById(order, scene.state))
     return false;
+  if (isOutOfBand(order, position, nowMs)) return false;
   const isAhead = offsetFromActivation(order, position)?.gte(toDecimal(market.priceStep)) ?? false;
   if (!isAhead || order.trial === true) return isAhead;
   const isTrimmed = order.role === 'cover' && !isHedged(read);
@@ -81,7 +83,10 @@ function trialFor(
   const isKnown = liquidationPrice !== null && liquidationPrice !== 'none';
   const isNearer =
     isKnown && (isLong ? Number(liquidationPrice) > Number(far) : Number(liquidationPrice) < Number(far));
-  const edge = isLong ? market.bounds?.lowestPart : market.bounds?.highestPart;
+  const isReduced = scene.state.intents.some((one) => one.positionId === position.positionId && isOpen(one));
+  const nearest = isLong ? market.bounds?.lowestPart : market.bounds?.highestPart;
+  // So near to the market it may trigger: only where something is to be reduced anyway.
+  const edge = isReduced ? nearest : undefined;
   const places = [
     ...(isNearer ? [{ liquidationPrice, ...TRIAL }] : []),
     { liquidationPrice: far, ...TRIAL },
@@ -118,13 +123,16 @@ function partOfMark(markPrice: DecimalString, part: number): DecimalString {
 }
 
 /** Whether one of our reductions may be gone, or was passed: it can neither be counted on nor sent again. */
-function hasStrayReduction({ positionId }: ReadPosition, { state, nowMs }: TrialScene): boolean {
+function hasStrayReduction(position: ReadPosition, { state, nowMs }: TrialScene): boolean {
   return state.orders.some(
     (order) =>
       order.role === 'reduce' &&
-      order.positionId === positionId &&
+      order.positionId === position.positionId &&
       order.arrivedByMs <= nowMs &&
-      (order.status === 'unsure' || order.ambiguous || order.inverted === true),
+      (order.status === 'unsure' ||
+        order.ambiguous ||
+        order.inverted === true ||
+        isOutOfBand(order, position, nowMs)),
   );
 }
 

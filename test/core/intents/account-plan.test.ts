@@ -188,6 +188,11 @@ describe('a reduction for the account as a whole', () => {
     expect(plan(until(0.1), accountOf([{ base: 1 }], 60)).size).toBe(0);
   });
 
+  test('was silent where nothing that may be reduced helps', () => {
+    const scene = { matching: new Set<string>(), targets: new Map(), tolerance: 0.1 };
+    expect(planAccount(until(0.5), accountOf([{ base: 2 }], 16), scene)).toBeUndefined();
+  });
+
   test('waits while the pool is unknown', () => {
     const { unrealizedPnl: _pnl, ...blind } = position({ positionId: '9', market: 'C9_PERP' });
     const account = new AccountQuantities(positionsSnapshot([position(), blind], at(0)), settings(), at(0));

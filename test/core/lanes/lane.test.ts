@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { recorder } from '../../../src/core/audit/audit-event.ts';
 import { operatorIntent, withdrawOperatorIntent } from '../../../src/core/intents/intent.ts';
+import { mayGo } from '../../../src/core/lanes/due-task.ts';
 import { observeRead, observeRequests } from '../../../src/core/lanes/lane-observe.ts';
 import { type LaneState, newLane, type PlaceStep } from '../../../src/core/lanes/lane-state.ts';
 import { finish } from '../../../src/core/lanes/lane-step.ts';
@@ -323,6 +324,26 @@ describe('both sides open', () => {
     driver.state = { ...driver.state, intents };
     driver.later(1_000).read(long, short);
     expect(driver.state.intents).toMatchObject([{ blockedBy: 'netExposure' }]);
+  });
+
+  test('what only a cancel lifts held back the rule’s own cancel', () => {
+    const driver = new Driver({ cancel: 'never' }).read(long, short).ask(halfOf('1'));
+    const [intent] = driver.state.intents;
+    const blocked = (blockedBy: NonNullable<typeof intent>['blockedBy']) =>
+      intent !== undefined && mayGo({ ...intent, blockedBy }, driver.state);
+    expect(blocked('cancelForbidden')).toBe(true);
+    expect(blocked('stopNotCancellable')).toBe(true);
+    expect(blocked('markUnknown')).toBe(false);
+  });
+
+  test('a direction that was unknown for some reads blocks no longer than it was unknown', () => {
+    const unsided = { ...readPositionOf({}), direction: null };
+    const driver = new Driver().read(unsided).ask(action(half));
+    driver.next();
+    expect(driver.state.intents).toMatchObject([{ blockedBy: 'directionUnknown' }]);
+    driver.later(1_000).read(readPositionOf({}));
+    driver.place();
+    expect(driver.state.intents).toMatchObject([{ blockedBy: null }]);
   });
 
   test('a side with its own margin is not closed beyond the net exposure if the other side would be larger', () => {

@@ -289,14 +289,83 @@ describe('a question, an order sent again under its id,', () => {
     expect(driver.refuse({ name: 'priceBand', fields: { price: [words] } }).isResend).toBe(true);
     expect(driver.state.orders).toHaveLength(1);
     driver.later(20_000).read(at({}));
-    const { order } = driver.place();
-    expect(order).toMatchObject({ trial: true, amount: '0.001' });
-    expect(Number(order.request.price)).toBeGreaterThanOrEqual(995.5);
+    const far = driver.refuse({ name: 'priceBand', fields: { price: [words] } });
+    expect(far.order).toMatchObject({ trial: true, amount: '0.001', overshoot: true });
+    const near = driver.answerRead(at({})).place();
+    expect(near.order.trial).toBe(true);
+    expect(Number(near.request.price)).toBeGreaterThanOrEqual(995.5);
+    // It may fill beside the order in doubt, and people can read that.
+    expect(driver.reasons('overshoot')).toContain('besideOthers');
     expect(driver.cancel().why).toBe('ambiguousMove');
     driver.answerRead(at({}));
     const next = driver.place();
     expect(next).toMatchObject({ isResend: false, order: { amount: '0.5' } });
     expect(Number(next.request.price)).toBeGreaterThanOrEqual(995.5);
+  });
+
+  test('refused for the price band, blocked the questions and orders of the whole market for ever', () => {
+    const driver = asked();
+    // The last price lies above the mark.
+    const refused = () => driver.refuse({ name: 'priceBand', fields: { price: ['at least 999.9'] } });
+    expect(refused().isResend).toBe(true);
+    expect(driver.state.learned?.lowestPart).toBeUndefined();
+    driver.later(61_000).read(at({}));
+    expect(refused().isResend).toBe(true);
+  });
+
+  test('in a fall, an order in doubt that the market had reached took those beside it down, again and again', () => {
+    const driver = new Driver().read(at({})).ask(action(half)).lose('place');
+    let [cancels, mark] = [0, 1_000];
+    for (let seconds = 0; seconds < 100; seconds++) {
+      mark -= 0.3;
+      driver.later(1_000).read(at({ mark: String(mark) }));
+      const step = driver.next();
+      if (step.kind === 'place') driver.place();
+      if (step.kind === 'readPositions') driver.answerRead(at({ mark: String(mark) }));
+      if (step.kind === 'cancelAll') {
+        if (step.why === 'ambiguousMove') cancels += 1;
+        driver.lose('cancelAll');
+      }
+    }
+    expect(cancels).toBe(0);
+    expect(driver.state.orders.filter(({ status }) => status === 'open').length).toBeGreaterThanOrEqual(3);
+  });
+
+  test('that asks before a cancel whether orders are taken is not asked outside of the band either', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place();
+    driver.later(20_000);
+    let refusals = 0;
+    for (let seconds = 0; seconds < 100; seconds++) {
+      driver.later(1_000).read(at({ mark: '1040' }));
+      const step = driver.next();
+      if (step.kind === 'readPositions') driver.answerRead(at({ mark: '1040' }));
+      else if (step.kind === 'cancelAll') break;
+      else if (step.kind === 'place' && step.isResend) {
+        driver.refuse({ name: 'priceBand', fields: { price: ['at least 1008'] } });
+        refusals += 1;
+      } else if (step.kind === 'place') driver.place();
+    }
+    expect(refusals).toBe(1);
+    expect(driver.cancel().why).toBe('marketMovedAway');
+  });
+
+  test('about a stop that the band refuses was asked for ever: another one goes beside it', () => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    driver.lose('place').later(5_100).answerRead(at({}));
+    expect(driver.refuse({ name: 'priceBand', fields: { price: ['at least 990'] } }).isResend).toBe(true);
+    driver.later(10_000).read(at({}));
+    expect(driver.place()).toMatchObject({ isResend: false, order: { role: 'cover' } });
+  });
+
+  test('that was answered makes an order of an earlier store confirmed', () => {
+    const driver = asked();
+    const orders = driver.state.orders.map(
+      (order): OwnOrder => ({ ...order, behindCancel: true, neverConfirmed: true }),
+    );
+    driver.state = { ...driver.state, orders };
+    driver.refuse({ name: 'duplicateClientOrderId', code: 36 });
+    expect(driver.state.orders[0]).not.toHaveProperty('neverConfirmed');
   });
 
   test('of an earlier store epoch, never confirmed and refused for its own terms, was asked for ever', () => {
@@ -332,7 +401,7 @@ test('a price band was learned from an old mark, and left no price on this side 
   // Above every mark that was seen: the market ran on before the reply.
   const other = new Driver().read(at({})).ask(action(half));
   other.refuse({ name: 'priceBand', fields: { price: ['Price should be at least 1020'] } });
-  expect(other.state.learned?.lowestPart).toBeUndefined();
+  expect(other.state.learned).toEqual({});
   expect(
     other
       .later(1_000)
