@@ -2,7 +2,7 @@ import { withoutSent } from '../intents/brake.ts';
 import { taughtByPrice } from '../orders/activation-gap.ts';
 import { suspectStops, trustStops } from '../orders/after-outage.ts';
 import { isKnownById } from '../orders/cancel-policy.ts';
-import { learn, lessonOf, unlearn, wasNeverTaken } from '../orders/market-steps.ts';
+import { bandOf, learn, lessonOf, unlearn, wasNeverTaken } from '../orders/market-steps.ts';
 import { isHedged } from '../orders/net-exposure.ts';
 import { afterFill, standsAlready } from '../orders/outstanding.ts';
 import { classifyRejection, isAlarming, isPassing, retryPauseMs } from '../orders/rejection.ts';
@@ -12,7 +12,7 @@ import type { AccountSettings } from '../quantities/settings.ts';
 import { withLeft } from './absence.ts';
 import { actedOnByAnother, changeOrder, isSameId, mayHideOrders, unsure, unusedAttempt } from './doubtful.ts';
 import { about, type LaneScene } from './lane-change.ts';
-import type { LaneState, Learned, PlaceStep, RetryKind } from './lane-state.ts';
+import type { LaneState, PlaceStep, RetryKind } from './lane-state.ts';
 import { roundTripOf } from './market-read.ts';
 import type { OwnOrder } from './own-order.ts';
 
@@ -151,8 +151,7 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
   // A question whose own terms are refused is answered: the order never stood.
   const isAnswered = step.isResend && !mayHaveStood(order) && wasNeverTaken(reason, { error, order }, state);
   const asksAgain = step.isResend && !isAnswered;
-  const lesson = isSecond ? undefined : lessonOf(reason, { error, order }, state, settings);
-  const retry = asksAgain ? undefined : lesson;
+  const retry = asksAgain || isSecond ? undefined : lessonOf(reason, { error, order }, state, settings);
   const passing = isPassing(reason);
   const isUrgent = isAlarming(reason, state.refusals);
   const isExpected =
@@ -180,7 +179,7 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
   }
   const ended = isAnswered ? withoutDoubtOf(state, order) : state;
   const kept = asksAgain
-    ? markUnsure(state, order, bandOf(lesson?.learned, nowMs))
+    ? markUnsure(state, order, reason === 'priceBand' ? bandOf(error, order, state, nowMs) : undefined)
     : withoutOrder(ended, order);
   if (reason === 'side') return sideRefused(kept, order, settings, nowMs);
   if (isSecond && !passing) return withoutSecond(kept, nowMs);
@@ -214,14 +213,6 @@ const mayHaveStood = ({ neverConfirmed, request, ...order }: OwnOrder): boolean 
   order.wasOpen === true ||
   request.inFavour === true ||
   (neverConfirmed !== true && (order.behindCancel === true || order.mayHaveVanished === true));
-
-/** The price band that refused a question; another time it may be another one. */
-function bandOf({ lowestPart, highestPart }: Learned = {}, atMs: number): OwnOrder['refusedBand'] {
-  if (lowestPart === undefined && highestPart === undefined) return undefined;
-  return { lowestPart: lowestPart ?? 0, highestPart: highestPart ?? MAX_PART, atMs };
-}
-
-const MAX_PART = 1_000_000;
 
 const SLOW_READ_MS = 1_000;
 

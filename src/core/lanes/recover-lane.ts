@@ -84,7 +84,7 @@ export function rebase(state: LaneState, settings: AccountSettings, nowMs: numbe
       deadlineMs: notAfter(task.deadlineMs, settings.intentTtlMs),
     })),
     orders: state.orders.map((order) => ({
-      ...order,
+      ...withoutBand(order),
       sentMs: notAfter(order.sentMs, 0),
       ...(order.unwantedSinceMs === undefined ? {} : { unwantedSinceMs: notAfter(order.unwantedSinceMs, 0) }),
       arrivedByMs:
@@ -95,6 +95,12 @@ export function rebase(state: LaneState, settings: AccountSettings, nowMs: numbe
       reachedMs: order.reachedMs === null ? null : notAfter(order.reachedMs, 0),
     })),
   };
+}
+
+/** On another clock nobody knows how old a refusal is: the question is asked again. */
+function withoutBand(order: OwnOrder): OwnOrder {
+  const { refusedBand: _, ...rest } = order;
+  return rest;
 }
 
 function brakeOf({ brake, unclosed }: LaneState, nowMs: number): Pick<LaneState, 'brake' | 'unclosed'> {
@@ -165,7 +171,9 @@ export function startEpoch(
 /** Marks an order to be sent again under its id: it may have been taken down without this store knowing. */
 function askedAfter(order: OwnOrder): OwnOrder {
   if (order.presumedFilled) return order;
-  const isConfirmed = order.status === 'open' || order.mayHaveVanished === true;
+  const stood = order.status === 'open' || order.wasOpen === true;
+  const isConfirmed =
+    order.neverConfirmed !== true && (stood || order.mayHaveVanished === true || order.behindCancel === true);
   const asked: OwnOrder = { ...order, status: 'unsure', ...(!isConfirmed && { neverConfirmed: true }) };
   return order.role === 'cover' ? { ...asked, mayHaveVanished: true } : { ...asked, behindCancel: true };
 }

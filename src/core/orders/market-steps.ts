@@ -80,7 +80,7 @@ export interface Lesson {
   readonly words: string;
 }
 
-type Refused = Pick<OwnOrder, 'role' | 'request' | 'trial'>;
+type Refused = Pick<OwnOrder, 'role' | 'request' | 'trial' | 'sentMs'>;
 
 /** Returns what a refusal teaches, so that the order is tried again at once; `undefined`: nothing. */
 export function lessonOf(
@@ -92,9 +92,7 @@ export function lessonOf(
   for (const bound of boundsIn(error)) {
     const learned = boundLesson(bound, reason, order, state);
     if (learned === undefined) continue;
-    // A band without the mark in it: the mark is an old one.
-    const { lowestPart = 0, highestPart = Number.POSITIVE_INFINITY } = learned;
-    if (lowestPart >= 1 || highestPart <= 1) return { learned: {}, words: 'tried again at a newer mark' };
+    if (isUseless(learned, order)) return undefined;
     if (learned.mostAmount !== undefined && isLeast(order, state, settings)) return undefined;
     const what = `${BOUND_WORDS[bound.kind]} ${formatDecimal(bound.value)}`;
     const cure = learned.mostAmount === undefined ? ' (see `markets` in the config)' : ', in parts';
@@ -111,6 +109,31 @@ export function lessonOf(
     ? { learned: { mostSlippage }, words: 'tried again with half the slippage' }
     : undefined;
 }
+
+/** Whether a band leaves no price beyond the mark: it was another mark that it was for. */
+function isUseless(
+  { lowestPart = 0, highestPart = Number.POSITIVE_INFINITY }: Learned,
+  { request }: Refused,
+) {
+  return request.side === 'sell' ? lowestPart >= 1 : highestPart <= 1;
+}
+
+/** The price band that refused an order, as parts of the mark; `undefined`: the words name none. */
+export function bandOf(
+  error: RefusedOrder,
+  order: Refused,
+  state: LaneState,
+  atMs: number,
+): OwnOrder['refusedBand'] {
+  for (const bound of boundsIn(error)) {
+    const { lowestPart, highestPart } = boundLesson(bound, 'priceBand', order, state) ?? {};
+    if (lowestPart === undefined && highestPart === undefined) continue;
+    return { lowestPart: lowestPart ?? 0, highestPart: highestPart ?? MAX_PART, atMs };
+  }
+  return undefined;
+}
+
+const MAX_PART = 1_000_000;
 
 /** Whether an order could be no smaller: a largest total then teaches nothing that could be obeyed. */
 function isLeast({ request }: Refused, state: LaneState, settings: AccountSettings): boolean {
@@ -130,15 +153,15 @@ const A_STEP_LOWER = 0.999;
 function boundLesson(
   { kind, value }: Bound,
   reason: RejectionReason,
-  { request, trial }: Refused,
-  { learned: { totalAt = 1 } = {}, read, marks }: LaneState,
+  { request, trial, sentMs }: Refused,
+  { learned: { totalAt = 1 } = {}, read, marks = [] }: LaneState,
 ): Learned | undefined {
   const breaks = (asked: Decimal): boolean =>
     kind === 'step' ? !asked.mod(value).eq(ZERO) : kind === 'least' ? asked.lt(value) : asked.gt(value);
   if (value.lte(ZERO)) return undefined;
   const [amount, price] = [toDecimal(request.amount), toDecimal(request.price)];
   const text = formatDecimal(value);
-  const mark = marks?.at(-1)?.mark ?? markOf(read);
+  const mark = markOf(read);
   const part = (one: number) => (mark === undefined ? 1 : one / mark);
   if (reason === 'minTotal') {
     if (kind === 'most') return mostBelow(value, { amount, price });
@@ -153,7 +176,11 @@ function boundLesson(
   if (!isPrice || !(breaks(price) || breaks(toDecimal(request.activationPrice)))) return undefined;
   if (kind === 'step') return { priceStep: text };
   if (mark === undefined) return undefined;
-  return kind === 'least' ? { lowestPart: part(Number(text)) } : { highestPart: part(Number(text)) };
+  // Of the marks that it may have been judged at, the one that leaves the most room: a tighter band corrects itself.
+  const seen = [mark, ...marks.filter(({ atMs }) => atMs >= sentMs).map((one) => one.mark)];
+  return kind === 'least'
+    ? { lowestPart: toNumber(value) / Math.max(...seen) }
+    : { highestPart: toNumber(value) / Math.min(...seen) };
 }
 
 /**

@@ -284,12 +284,13 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
   if (stop.mostStanding !== undefined && standing.gt(stop.mostStanding)) return all('exceedsNetExposure');
   const isUnsure = latest.status === 'unsure';
   const isKnown = isKnownById(latest, scene.state);
-  const isMute = !isKnown || isOutOfBand(latest, stop.position, scene.nowMs);
+  const isOut = isOutOfBand(latest, stop.position, scene.nowMs);
+  const isMute = !isKnown || isOut;
   const mayHaveVanished = latest.mayHaveVanished === true || (isUnsure && isMute);
   if (isUnsure && !isMute && (stop.isTrimmed || !mayHaveVanished)) return resend(stop, latest, scene);
   // After an outage the stop was sent again and refused because its id is used, or it cannot be asked about: another
   // one goes beside it. Not if stops cover only a part, as two of them could take too much.
-  if (mayHaveVanished && stop.isTrimmed) return placed(stop);
+  if (mayHaveVanished && stop.isTrimmed) return isCrowded && isOut ? NOTHING : placed(stop);
   // Nothing can be placed beside a stop that covers only a part: it is replaced when the position is at rest.
   const { liquidationPrice } = stop.basis;
   if (!stop.isTrimmed && !isAtRest(stop.position, scene) && isInside(latest, liquidationPrice))

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { OwnOrder } from '../../../src/core/lanes/own-order.ts';
+import { startEpoch } from '../../../src/core/lanes/recover-lane.ts';
 import { classifyRejection, isAlarming } from '../../../src/core/orders/rejection.ts';
 import { ERROR_CATALOGUE } from '../../exchange/error-catalogue.ts';
 import { at, Driver, failure } from './driver.ts';
@@ -358,6 +359,51 @@ describe('a question, an order sent again under its id,', () => {
     expect(driver.place()).toMatchObject({ isResend: false, order: { role: 'cover' } });
   });
 
+  test('refused by a band beyond the mark is not asked until the reduction fails', () => {
+    const driver = asked();
+    driver.refuse({ name: 'priceBand', fields: { price: ['at least 1000.1'] } });
+    driver.later(20_000).read(at({}));
+    expect(driver.place().order.trial).toBe(true);
+    expect(driver.cancel().why).toBe('ambiguousMove');
+    driver.answerRead(at({}));
+    expect(driver.place()).toMatchObject({ isResend: false, order: { amount: '0.5' } });
+  });
+
+  test('forgets after a restart what a band refused: the clock may be another one', () => {
+    const driver = asked();
+    driver.refuse({ name: 'priceBand', fields: { price: ['at least 995.5'] } });
+    expect(driver.state.orders[0]).toHaveProperty('refusedBand');
+    driver.state = startEpoch(driver.state, 'second', driver.context.settings, driver.nowMs);
+    expect(driver.state.orders[0]).not.toHaveProperty('refusedBand');
+  });
+
+  test.each(['twice', 'after a lost cancel'])(
+    'about an order that had stood, in a new store %s, forgot it',
+    (how) => {
+      const driver = new Driver().read(at({})).ask(action(half));
+      driver.place();
+      const again = () => {
+        driver.state = startEpoch(
+          driver.state,
+          `epoch ${driver.nowMs}`,
+          driver.context.settings,
+          driver.nowMs,
+        );
+      };
+      if (how === 'twice') again();
+      else {
+        const orders = driver.state.orders.map(
+          (order): OwnOrder => ({ ...order, status: 'unsure', behindCancel: true }),
+        );
+        driver.state = { ...driver.state, orders };
+      }
+      driver.later(1_000);
+      again();
+      expect(driver.state.orders).toHaveLength(1);
+      expect(driver.state.orders[0]).not.toHaveProperty('neverConfirmed');
+    },
+  );
+
   test('that was answered makes an order of an earlier store confirmed', () => {
     const driver = asked();
     const orders = driver.state.orders.map(
@@ -391,6 +437,24 @@ describe('a question, an order sent again under its id,', () => {
   });
 });
 
+test('a price band told for another mark was learned too tight, and left a stop no slippage', () => {
+  const driver = new Driver().read(at({})).ask(action(half));
+  driver.start('place');
+  driver.later(1_000).read(at({ mark: '997' }));
+  const error = failure({ name: 'priceBand', fields: { price: ['Price should be at least 995'] } });
+  driver.end({ kind: 'place', outcome: { kind: 'rejected', error } });
+  expect(driver.state.learned?.lowestPart).toBeCloseTo(0.995, 6);
+});
+
+test('a last price below the activation, told as a bound, is obeyed', () => {
+  const driver = new Driver().read(at({})).ask(action(half));
+  const words = 'Activation price should be less than 992.0';
+  driver.refuse({ name: 'validationFailed', fields: { activationPrice: [words] } });
+  expect(driver.state.learned?.highestPart).toBeCloseTo(0.992, 6);
+  driver.answerRead(at({}));
+  expect(Number(driver.place().request.activationPrice)).toBeLessThanOrEqual(992);
+});
+
 test('a price band was learned from an old mark, and left no price on this side of the market', () => {
   const driver = new Driver().read(at({})).ask(action(half));
   driver.start('place');
@@ -401,11 +465,11 @@ test('a price band was learned from an old mark, and left no price on this side 
   // Above every mark that was seen: the market ran on before the reply.
   const other = new Driver().read(at({})).ask(action(half));
   other.refuse({ name: 'priceBand', fields: { price: ['Price should be at least 1020'] } });
-  expect(other.state.learned).toEqual({});
+  expect(other.state.learned).toBeUndefined();
   expect(
     other
       .later(1_000)
-      .answerRead(at({ mark: '1050' }))
+      .read(at({ mark: '1050' }))
       .next().kind,
   ).toBe('place');
 });
