@@ -151,11 +151,13 @@ test('an intent that has ended is not reopened by the record of its opening that
   const opened = event('intentOpened', 100);
   const target = event('targetSet', 100, { targetBase });
   const ended = event('intentEnded', 900, { openedMs: 100 });
-  const open = { accountId: 'desk', positionId: 3, target: decimal('0.07') };
+  const open = { accountId: 'desk', openedMs: 100, positionId: 3, target: decimal('0.07') };
   expect(openIntentsOf([opened, target])).toEqual([open]);
   expect(openIntentsOf([opened, target, ended, opened, target])).toEqual([]);
   const next = [event('intentOpened', 950), event('targetSet', 950, { targetBase })];
-  expect(openIntentsOf([opened, target, ended, opened, target, ...next])).toEqual([open]);
+  expect(openIntentsOf([opened, target, ended, opened, target, ...next])).toEqual([
+    { ...open, openedMs: 950 },
+  ]);
 });
 
 describe('the ledger check finds', () => {
