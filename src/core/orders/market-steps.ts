@@ -176,7 +176,7 @@ function boundLesson(
   if (!isPrice || !(breaks(price) || breaks(toDecimal(request.activationPrice)))) return undefined;
   if (kind === 'step') return { priceStep: text };
   if (mark === undefined) return undefined;
-  // Of the marks that it may have been judged at, the one that leaves the most room: a tighter band corrects itself.
+  // Nobody knows at which mark the exchange judged. A refusal corrects a band that is too wide, nothing one too tight.
   const seen = [mark, ...marks.filter(({ atMs }) => atMs >= sentMs).map((one) => one.mark)];
   return kind === 'least'
     ? { lowestPart: toNumber(value) / Math.max(...seen) }
