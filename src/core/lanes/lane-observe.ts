@@ -241,7 +241,7 @@ function noteInversions(state: LaneState, read: MarketRead, settings: AccountSet
     const isAfterArrival = read.sentAtMs - settings.readLagMs >= order.arrivedByMs;
     const position = findPosition(read, order.positionId);
     if (position === undefined || order.presumedFilled || !isAfterArrival) return order;
-    const range = inRange(position, isSecond(order) ? asLearnedInFavour(market, state) : learned);
+    const range = inRange(position, isSecond(order) ? asLearnedInFavour(market, state) : learned, state);
     if (order.inverted === true)
       return isBack(order, position, range) ? { ...order, inverted: false } : order;
     return isInverted(order, position, range) ? { ...order, inverted: true } : order;

@@ -56,7 +56,8 @@ function retryKindOf({ trial, role, request }: OwnOrder): RetryKind {
   return trial === true ? 'cancel' : role;
 }
 
-function withoutOrder(state: LaneState, order: OwnOrder): LaneState {
+/** Forgets an order that was never accepted, and does not count it as sent. */
+export function withoutOrder(state: LaneState, order: OwnOrder): LaneState {
   const orders = state.orders.filter((other) => !isSameId(other, order));
   return withoutSent(
     { ...state, orders },

@@ -6,13 +6,13 @@ import { type CancelVerdict, isKnownById, judgeCancel } from '../orders/cancel-p
 import { fenceEndMs, liquidationIsLikely } from '../orders/fence.ts';
 import { isHedged, mayHideSide, netRoom } from '../orders/net-exposure.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
-import { isSentFor, offsetFromActivation } from '../orders/outstanding.ts';
+import { isSentFor, leavesNoRoomFor, offsetFromActivation } from '../orders/outstanding.ts';
 import type { Admitted, SetScene, Want } from '../orders/want.ts';
 import { roundToStep, toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { withHeld } from './absence.ts';
 import { mayHideOrders } from './doubtful.ts';
-import type { Intent, LaneState, MarketRead, Step } from './lane-state.ts';
+import type { Doubt, Intent, LaneState, MarketRead, Step } from './lane-state.ts';
 import {
   isFresh,
   type MaybeStep,
@@ -23,6 +23,7 @@ import {
   trialStep,
 } from './lane-turn.ts';
 import { findPosition, isSameHolding } from './market-read.ts';
+import { withoutOrder } from './place-outcome.ts';
 
 /**
  * Resolves a doubt: wait for the fence, cancel, read, place. A cancel before the fence would miss what arrives later. A
@@ -47,8 +48,12 @@ export function resolveDoubt(
   const read = state.latestRead ?? state.read ?? NOTHING_READ;
   const isAllowedBeside = mayAnyAddUp({ settings, read: withHeld(read, state) });
   const isHidden = mayHideOrders(doubt);
-  if (verdict === 'may' && !(isHidden && isAllowedBeside))
-    return { state, step: ownCancel(state, 'doubt', []) };
+  if (verdict === 'may' && !(isHidden && isAllowedBeside)) {
+    const fitting = isHidden ? state : withoutUnfit(state, doubt);
+    return fitting.orders.some(({ status }) => status !== 'open') || fitting === state
+      ? { state, step: ownCancel(state, 'doubt', []) }
+      : { state: settleBeside(fitting, 'noRoom', fencedMs, turn), step: null };
+  }
   if (!isAllowedBeside && isHidden) {
     const about = state.orders[0] ?? admitted.intents[0] ?? admitted.covers[0];
     const trial = verdict === 'unproven' ? trialStep(state, about, turn, market) : undefined;
@@ -58,13 +63,25 @@ export function resolveDoubt(
   return { state: settleBeside(state, verdict, fencedMs, turn), step: null };
 }
 
+/** Forgets orders in doubt that cannot have been accepted, where something was refused for lack of room meanwhile. */
+function withoutUnfit(state: LaneState, { sinceMs }: Doubt): LaneState {
+  const { roomTakenMs = sinceMs, coverRoomTakenMs = sinceMs } = state;
+  if (Math.max(roomTakenMs, coverRoomTakenMs) <= sinceMs) return state;
+  const unfit = state.orders.filter((order) => order.status !== 'open' && leavesNoRoomFor(order, state));
+  return unfit.reduce(withoutOrder, state);
+}
+
 /** Ends a doubt after the fence without a cancel: orders stay counted until a read or their id shows otherwise. */
-function settleBeside(state: LaneState, verdict: CancelVerdict, fencedMs: number, turn: Turn): LaneState {
+function settleBeside(
+  state: LaneState,
+  verdict: CancelVerdict | 'noRoom',
+  fencedMs: number,
+  turn: Turn,
+): LaneState {
   const { readLagMs } = turn.settings;
   const isNever = turn.settings.cancel === 'never';
-  const reason = isNever ? 'cancelForbidden' : 'beside';
-  const waits = verdict === 'forbidden' ? 'while nothing is reduced' : 'before an order has been accepted';
-  const words = isNever ? BLOCK_WORDS.cancelForbidden : `no cancel ${waits}`;
+  const reason = isNever ? 'cancelForbidden' : verdict === 'noRoom' ? verdict : 'beside';
+  const words = isNever ? BLOCK_WORDS.cancelForbidden : BESIDE_WORDS[verdict];
   turn.audit.emit({ kind: 'doubtResolved', reason, words });
   const fromMs = fencedMs + readLagMs;
   return {
@@ -75,6 +92,14 @@ function settleBeside(state: LaneState, verdict: CancelVerdict, fencedMs: number
     ignoreReadsBeforeMs: Math.max(state.ignoreReadsBeforeMs, fromMs),
   };
 }
+
+const BESIDE_WORDS = {
+  forbidden: 'no cancel while nothing is reduced',
+  noRoom: 'what stands leaves no room for the order in doubt, so it was never accepted',
+  may: 'no cancel before an order has been accepted',
+  unproven: 'no cancel before an order has been accepted',
+  barred: 'no cancel before an order has been accepted',
+} as const;
 
 /** Returns an order that need not wait for the fence: a full close, or (audited) one before a likely liquidation. */
 function placeAhead(

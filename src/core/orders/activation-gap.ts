@@ -15,6 +15,7 @@ import type { Direction } from '../rules/subject.ts';
 import { fenceDurationMs } from './fence.ts';
 import { adverseSpeed, HORIZONS_MS, SHORT_HORIZON_MS, speedTowards } from './market-speed.ts';
 import { LARGEST_BASIS, learn } from './market-steps.ts';
+import { nearestDistance, nearestLiquidation } from './nearest-liquidation.ts';
 import { activationGap, opposite } from './order-prices.ts';
 import { isWellPast, offsetFromActivation, waitsForFall } from './outstanding.ts';
 import type { SetScene } from './want.ts';
@@ -23,17 +24,19 @@ import type { SetScene } from './want.ts';
 const SHOWN_AGE_MS = 1_000;
 /** Requests sent so closely show the market at the same time. */
 const SAME_TIME_MS = 250;
+/** Where replies are so slow that none is as close, marks of so much before and after are compared. */
+const SOON_MS = 4_000;
 
 type Taught = Pick<LaneState, 'learned' | 'marks' | 'lastPrice'>;
 
 /** How far the last price lay below the mark, a share of the mark; negative: above it. 0 if none was shown. */
-function shownBasis({ marks = [], lastPrice }: Taught): number {
+function shownBasis({ marks = [], lastPrice }: Taught, withinMs = SAME_TIME_MS): number {
   if (lastPrice === undefined) return 0;
   const { atMs, price } = lastPrice;
   const shares = marks
-    .filter((mark) => mark.atMs >= atMs - SHOWN_AGE_MS - SAME_TIME_MS && mark.atMs <= atMs + SAME_TIME_MS)
+    .filter((mark) => mark.atMs >= atMs - SHOWN_AGE_MS - withinMs && mark.atMs <= atMs + withinMs)
     .map(({ mark }) => (mark - price) / mark);
-  if (shares.length === 0) return 0;
+  if (shares.length === 0) return withinMs < SOON_MS ? shownBasis({ marks, lastPrice }, SOON_MS) : 0;
   const [least, most] = [Math.min(...shares), Math.max(...shares)];
   // A distance that not every mark of that time shows may be a move of the market.
   const basis = least > 0 ? least : Math.min(0, most);
@@ -117,7 +120,7 @@ export function placingGap(position: Priced, direction: Direction, scene: SetSce
   const run = runOf(position, travelMs(scene), adverseSpeed(marks, direction, HORIZONS_MS));
   const standing = activationGap(position, allowing(market, basis, shownBeyond(position, direction, state)));
   const gap = standing.plus(run);
-  const left = distanceOf(position, direction);
+  const left = distanceOf(position, direction, state);
   if (left === undefined) return gap;
   const part = (share: number) => left.times(decimalFromNumber(share));
   const most = maxDecimal(
@@ -125,6 +128,15 @@ export function placingGap(position: Priced, direction: Direction, scene: SetSce
     part(basis ? SUSPECTED_SHARE : GAP_SHARE),
   );
   return maxDecimal(minDecimal(gap, most), activationGap(position, market));
+}
+
+/** How far from the mark a standing stop activates at least, so that the market has not passed it when it arrives. */
+export function stopGap(position: Priced, direction: Direction, scene: SetScene): Decimal {
+  const run = runOf(position, travelMs(scene), adverseSpeed(scene.state.marks ?? [], direction, HORIZONS_MS));
+  const left = distanceOf(position, direction, scene.state);
+  const least = activationGap(position, scene.market);
+  const most = left && maxDecimal(least, left.times(decimalFromNumber(SUSPECTED_SHARE)));
+  return most === undefined ? least.plus(run) : minDecimal(least.plus(run), most);
 }
 
 /** The same on the other side of the market, where no liquidation bounds the gap: a single one. */
@@ -146,15 +158,21 @@ function runsTowards({ inFavour }: OwnOrder['request'], direction: Direction): D
 const RANGE_SHARE = 0.25;
 
 /** Returns the market with an allowance that leaves room before liquidation: half the width of the trigger's range. */
-export function inRange({ distance }: ReadPosition, market: MarketSettings): MarketSettings {
-  if (typeof distance !== 'number') return market;
+export function inRange(
+  position: ReadPosition,
+  market: MarketSettings,
+  state: Pick<LaneState, 'jointLimits'>,
+): MarketSettings {
+  const distance = nearestDistance(position, state);
+  if (distance === undefined) return market;
   const basisAllowance = Math.min(market.basisAllowance, RANGE_SHARE * Math.max(0, distance));
   return { ...market, basisAllowance };
 }
 
-function distanceOf({ liquidationPrice, markPrice }: Priced, direction: Direction): Decimal | undefined {
-  if (liquidationPrice === null || liquidationPrice === 'none') return undefined;
-  const left = toDecimal(markPrice).minus(toDecimal(liquidationPrice));
+function distanceOf(position: Priced, direction: Direction, state: LaneState): Decimal | undefined {
+  const nearest = nearestLiquidation(position, state);
+  if (nearest === null || nearest === 'none') return undefined;
+  const left = toDecimal(position.markPrice).minus(toDecimal(nearest));
   return direction === 'long' ? left : left.neg();
 }
 
@@ -243,8 +261,9 @@ const DEAR_SHARE = 0.1;
 
 /** Whether the market runs so fast that waiting for the fence, and once more after a lost reply, costs too much. */
 export function isRacing(position: ReadPosition, state: LaneState, settings: AccountSettings): boolean {
-  const { direction, distance } = position;
-  if (direction === null || typeof distance !== 'number') return false;
+  const { direction } = position;
+  const distance = nearestDistance(position, state);
+  if (direction === null || distance === undefined) return false;
   const lost = speedTowards(direction, state) * fenceDurationMs(settings);
   return lost > 0 && lost >= DEAR_SHARE * distance;
 }

@@ -24,7 +24,10 @@ export function isSpent(order: OwnOrder, position: ReadPosition, scene: SetScene
   if (order.inverted === true) return true;
   if (order.status === 'unsure' && !hasArrived(order, scene)) return false;
   const offset = offsetFromActivation(order, position);
-  if (offset === undefined || !isWellPast(offset, position, inRange(position, asLearned(market, state))))
+  if (
+    offset === undefined ||
+    !isWellPast(offset, position, inRange(position, asLearned(market, state), state))
+  )
     return false;
   return nowMs - Math.max(order.sentMs, order.reachedMs ?? 0) >= settings.fillWithinMs;
 }

@@ -6,6 +6,7 @@ import type { OrderType } from '../ports/exchange.ts';
 import { toNumber, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { speedTowards } from './market-speed.ts';
+import { nearestDistance } from './nearest-liquidation.ts';
 import { orderTypesOf } from './order-request.ts';
 import { coverOrders, offsetFromActivation, standsUnreached } from './outstanding.ts';
 
@@ -157,8 +158,9 @@ function knownRoundTripMs(state: LaneState): number {
 function isStopNeededNow(state: LaneState): boolean {
   const positions = state.latestRead?.positions ?? [];
   return positions.some((position) => {
-    const { direction, distance } = position;
-    if (direction === null || typeof distance !== 'number') return false;
+    const { direction } = position;
+    const distance = nearestDistance(position, state);
+    if (direction === null || distance === undefined) return false;
     const speed = speedTowards(direction, state);
     const run = speed * raceMs(state);
     if (run === 0 || Math.max(run, speed * REPLACED_WITHIN_MS) < distance) return false;
@@ -199,7 +201,7 @@ const MOST_ANSWER_MS = 1_000;
 const LEAST_ANSWER_MS = 250;
 /** Slower round trips get half as long again: timing out before any answer would put every cancel in doubt. */
 const SLOW_ROUND_TRIPS = 1.5;
-const LONGEST_ANSWER_MS = 3_000;
+const LONGEST_ANSWER_MS = 4_500;
 
 /** How long to wait for the answer to a cancel: two round trips, at most a second, more if one takes that long. */
 export function cancelAnswerMs(state: LaneState): number {

@@ -16,6 +16,7 @@ import {
 } from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
 import type { Rung } from '../rules/rule.ts';
+import { nearestLiquidation } from './nearest-liquidation.ts';
 import { type OrderPrices, shapeProtect } from './order-prices.ts';
 import {
   anchorOf,
@@ -23,7 +24,6 @@ import {
   CRASH_BASIS,
   type DesiredStop,
   MOST_CLEARANCE,
-  nearestLiquidation,
   stopBlock,
 } from './protective-stop.ts';
 import type { SetScene } from './want.ts';

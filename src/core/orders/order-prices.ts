@@ -108,7 +108,12 @@ export interface ProtectInputs {
 }
 
 /** Shapes a standing stop at `at` of the way from the anchor, strictly between mark and liquidation price. */
-export function shapeProtect(view: MarketView, inputs: ProtectInputs, market: MarketSettings): Shape {
+export function shapeProtect(
+  view: MarketView,
+  inputs: ProtectInputs,
+  market: MarketSettings,
+  gap: Decimal = activationGap(view, market),
+): Shape {
   const mark = toDecimal(view.markPrice);
   const liquidation = toDecimal(inputs.liquidationPrice);
   const step = toDecimal(market.priceStep);
@@ -116,7 +121,7 @@ export function shapeProtect(view: MarketView, inputs: ProtectInputs, market: Ma
   const given = toDecimal(inputs.anchor);
   const anchor = (isLong ? given.gt(liquidation) : given.lt(liquidation)) ? given : mark;
   const wished = anchor.plus(liquidation.minus(anchor).times(decimalFromNumber(inputs.at)));
-  const nearest = away(view.direction, mark, activationGap(view, market));
+  const nearest = away(view.direction, mark, gap);
   const farEnough = isLong ? minDecimal(wished, nearest) : maxDecimal(wished, nearest);
   const activation = stepAway(farEnough, view.direction, market);
   const isInside = isLong ? activation.gte(liquidation.plus(step)) : activation.lte(liquidation.minus(step));

@@ -306,6 +306,24 @@ export function standsAlready(state: LaneState, { positionId, amount }: OwnOrder
   );
 }
 
+/**
+ * Whether orders that stand for certain leave no room for this one. An exchange that refuses what does not fit has not
+ * accepted it then: neither before them, when it would have taken their room, nor after.
+ */
+export function leavesNoRoomFor(
+  { positionId, placedSizeBase, ...order }: OwnOrder,
+  state: LaneState,
+): boolean {
+  const position = findPosition(state.latestRead, positionId) ?? findPosition(state.read, positionId);
+  if (position === undefined) return false;
+  const taken = outstandingBase(
+    state.orders,
+    (other) => other.positionId === positionId && standsUnreached(other) && isSentFor(other, position),
+  );
+  const isAsked = order.behindCancel !== true && order.mayHaveVanished !== true && !order.ambiguous;
+  return isAsked && taken.gte(maxDecimal(toDecimal(placedSizeBase), toDecimal(position.sizeBase)));
+}
+
 /** Whether an order stands for certain, and the market has not been at its activation. */
 export function standsUnreached(order: OwnOrder): boolean {
   return (

@@ -15,9 +15,11 @@ import {
   ZERO,
 } from '../quantities/decimal.ts';
 import type { OwnStop } from '../quantities/snapshot.ts';
+import { stopGap } from './activation-gap.ts';
 import { isOutOfBand } from './beside.ts';
 import { isKnownById, PROOF_MS, REPLACED_WITHIN_MS } from './cancel-policy.ts';
 import { speedTowards } from './market-speed.ts';
+import { nearestDistance, nearestLiquidation } from './nearest-liquidation.ts';
 import { type OrderPrices, shapeProtect } from './order-prices.ts';
 import { offsetFromActivation, outstandingBase, standsUnreached } from './outstanding.ts';
 import type { Removal, SetScene, Want } from './want.ts';
@@ -90,7 +92,8 @@ export function desiredStop(
   const anchor = anchorOf(cover, position, markPrice, liquidationPrice);
   const at = clearShare(anchor.markPrice, liquidationPrice, cover.at);
   const inputs = { liquidationPrice, anchor: anchor.markPrice, at, slippage };
-  const shape = shapeProtect(view, inputs, scene.market);
+  const gap = stopGap({ ...position, markPrice }, direction, scene);
+  const shape = shapeProtect(view, inputs, scene.market, gap);
   if (!shape.ok) return { key: cover.key, blocked: shape.why };
   const roomBase = Math.abs(Number(markPrice) - Number(liquidationPrice));
   return {
@@ -104,21 +107,6 @@ export function desiredStop(
     basis: { liquidationPrice, roomBase },
     anchor,
   };
-}
-
-/**
- * Returns the nearer of a position's own and its joint liquidation price. The own price assumes that other markets do
- * not move: if markets fall together, a stop placed by it never triggers.
- */
-export function nearestLiquidation(
-  { positionId, liquidationPrice, direction }: ReadPosition,
-  { jointLimits = [] }: LaneState,
-): ReadPosition['liquidationPrice'] {
-  const joint = jointLimits.find((limit) => limit.positionId === positionId)?.liquidationPrice;
-  if (joint === undefined || liquidationPrice === null) return liquidationPrice;
-  if (liquidationPrice === 'none') return joint;
-  const isNearer = Number(joint) > Number(liquidationPrice) === (direction === 'long');
-  return isNearer ? joint : liquidationPrice;
 }
 
 /**
@@ -316,8 +304,9 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
  * leave the position bare. In a slower fall it is moved: it would close what the reduction has saved.
  */
 function isHeldTight(position: ReadPosition, scene: SetScene): boolean {
-  const { direction, distance } = position;
-  if (direction === null || typeof distance !== 'number' || isAtRest(position, scene)) return false;
+  const { direction } = position;
+  const distance = nearestDistance(position, scene.state);
+  if (direction === null || distance === undefined || isAtRest(position, scene)) return false;
   return speedTowards(direction, scene.state) * REPLACED_WITHIN_MS > distance;
 }
 

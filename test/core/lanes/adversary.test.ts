@@ -162,8 +162,8 @@ describe('a position that was rebuilt or reversed', () => {
     driver.place();
     driver.ask(action(protect)).cancel();
     driver.answerRead(at({ mark: '969' }));
-    // Meant for 970: now as near to the market as an activation can be.
-    expect(driver.place().request.activationPrice).toBe('967.9');
+    // Meant for 970: now as near to the falling market as an activation can be.
+    expect(driver.place().request.activationPrice).toBe('967.3');
   });
 
   test('presumed closed after a long absence, then shown again: its intent goes on', () => {

@@ -448,6 +448,34 @@ test('a last price on the other side of the mark moves no order', () => {
   expect(firstActivation({ last: '990' }, 'short')).toBe(firstActivation({ last: '1000' }, 'short'));
 });
 
+test('replies so slow that none shows both prices at once: an order was placed on the wrong side of the last price', () => {
+  expect(firstActivation({ last: '990', sentBeforeMs: 3_000 })).toBeCloseTo(988.9, 0);
+});
+
+test('with many markets in one pool an order was placed beyond the liquidation of the account', () => {
+  const far = at({ mark: '998', liquidation: null });
+  const activationWith = (joint?: string): number => {
+    const shown = { ...far, ...(joint !== undefined && { jointLiquidationPrice: joint as DecimalString }) };
+    const driver = new Driver().read({ ...shown, markPrice: '1000' as DecimalString });
+    driver.state = { ...driver.state, roundTripMs: 9_000 };
+    driver.later(990).read(shown).ask(action(half));
+    return Number(driver.place().request.activationPrice);
+  };
+  expect(activationWith()).toBeLessThan(985);
+  expect(activationWith('985')).toBeGreaterThan(991);
+});
+
+test('a standing stop lies beyond where the market will be when it arrives: passed, it took the room of all others', () => {
+  const stopAfter = (speed: number): number => {
+    const driver = new Driver().read(at({ mark: String(970 + speed) }));
+    driver.state = { ...driver.state, roundTripMs: 2_000 };
+    driver.later(990).read(at({ mark: '970' })).ask(action(protect));
+    return Number(driver.place().request.activationPrice);
+  };
+  expect(stopAfter(0)).toBeGreaterThan(953);
+  expect(stopAfter(10)).toBeLessThan(953);
+});
+
 test('a last price of another time, or of something else, moves no order', () => {
   const usual = firstActivation({ last: '1000' });
   expect(firstActivation({ last: '990', sentBeforeMs: 5_000 })).toBe(usual);

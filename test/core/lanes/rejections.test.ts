@@ -4,7 +4,7 @@ import { startEpoch } from '../../../src/core/lanes/recover-lane.ts';
 import { classifyRejection, isAlarming } from '../../../src/core/orders/rejection.ts';
 import { ERROR_CATALOGUE } from '../../exchange/error-catalogue.ts';
 import { at, Driver, failure } from './driver.ts';
-import { action, half, protect } from './fixtures.ts';
+import { action, all, half, protect } from './fixtures.ts';
 
 /** What the lane does when our order ends this way. */
 type Consequence =
@@ -472,4 +472,30 @@ test('a price band was learned from an old mark, and left no price on this side 
       .read(at({ mark: '1050' }))
       .next().kind,
   ).toBe('place');
+});
+
+describe('a question about an order that found no room beside a stop for everything', () => {
+  const asked = (first: { size?: string } = {}): Driver => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    driver.place(first.size === undefined ? {} : { adjustedFrom: '1', amount: first.size });
+    driver.later(20_000).read(at({ mark: '985' })).ask(action(all)).lose('place');
+    driver.later(100).read(at({ mark: '985' }));
+    driver.refuse({ name: 'reduceOnlyRefused', code: 116 });
+    return driver;
+  };
+
+  test('took down the stop, which alone would have saved the account', () => {
+    const driver = asked();
+    driver.later(5_100).read(at({ mark: '982' }));
+    driver.next();
+    expect(driver.reasons('doubtResolved')).toContain('noRoom');
+    expect(driver.reasons('cancelling')).toEqual([]);
+    expect(driver.state.orders.filter(({ status }) => status === 'open')).toMatchObject([{ role: 'cover' }]);
+  });
+
+  test('is not answered by it where the stop leaves room', () => {
+    const driver = asked({ size: '0.6' });
+    driver.later(5_100).read(at({ mark: '982' }));
+    expect(driver.next().kind).toBe('cancelAll');
+  });
 });
