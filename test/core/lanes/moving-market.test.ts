@@ -469,7 +469,10 @@ test('a standing stop lies beyond where the market will be when it arrives: pass
   const stopAfter = (speed: number): number => {
     const driver = new Driver().read(at({ mark: String(970 + speed) }));
     driver.state = { ...driver.state, roundTripMs: 2_000 };
-    driver.later(990).read(at({ mark: '970' })).ask(action(protect));
+    driver
+      .later(990)
+      .read(at({ mark: '970' }))
+      .ask(action(protect));
     return Number(driver.place().request.activationPrice);
   };
   expect(stopAfter(0)).toBeGreaterThan(953);

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { OwnOrder } from '../../../src/core/lanes/own-order.ts';
 import { startEpoch } from '../../../src/core/lanes/recover-lane.ts';
 import { classifyRejection, isAlarming } from '../../../src/core/orders/rejection.ts';
+import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { ERROR_CATALOGUE } from '../../exchange/error-catalogue.ts';
 import { at, Driver, failure } from './driver.ts';
 import { action, all, half, protect } from './fixtures.ts';
@@ -475,10 +476,14 @@ test('a price band was learned from an old mark, and left no price on this side 
 });
 
 describe('a question about an order that found no room beside a stop for everything', () => {
-  const asked = (first: { size?: string } = {}): Driver => {
+  const asked = (size?: DecimalString): Driver => {
     const driver = new Driver().read(at({})).ask(action(protect));
-    driver.place(first.size === undefined ? {} : { adjustedFrom: '1', amount: first.size });
-    driver.later(20_000).read(at({ mark: '985' })).ask(action(all)).lose('place');
+    driver.place(size === undefined ? {} : { adjustedFrom: '1' as DecimalString, amount: size });
+    driver
+      .later(20_000)
+      .read(at({ mark: '985' }))
+      .ask(action(all))
+      .lose('place');
     driver.later(100).read(at({ mark: '985' }));
     driver.refuse({ name: 'reduceOnlyRefused', code: 116 });
     return driver;
@@ -494,7 +499,7 @@ describe('a question about an order that found no room beside a stop for everyth
   });
 
   test('is not answered by it where the stop leaves room', () => {
-    const driver = asked({ size: '0.6' });
+    const driver = asked('0.6' as DecimalString);
     driver.later(5_100).read(at({ mark: '982' }));
     expect(driver.next().kind).toBe('cancelAll');
   });
