@@ -92,8 +92,10 @@ export function desiredStop(
   const anchor = anchorOf(cover, position, markPrice, liquidationPrice);
   const at = clearShare(anchor.markPrice, liquidationPrice, cover.at);
   const inputs = { liquidationPrice, anchor: anchor.markPrice, at, slippage };
-  const gap = stopGap({ ...position, markPrice }, direction, scene);
-  const shape = shapeProtect(view, inputs, scene.market, gap);
+  const far = shapeProtect(view, inputs, scene.market, stopGap({ ...position, markPrice }, direction, scene));
+  // Where the market may have passed every stop by then, one that it has not passed yet is sent all the same.
+  const isFull = !far.ok && far.why === 'noRoomForStop';
+  const shape = isFull ? shapeProtect(view, inputs, scene.market) : far;
   if (!shape.ok) return { key: cover.key, blocked: shape.why };
   const roomBase = Math.abs(Number(markPrice) - Number(liquidationPrice));
   return {
