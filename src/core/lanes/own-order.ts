@@ -51,7 +51,7 @@ export interface OwnOrder {
   readonly wasOpen?: boolean;
   /** An unanswered cancel, or one unknown to this store, may have taken it down. A taken id proves nothing. */
   readonly behindCancel?: boolean;
-  /** The band, as parts of the mark, that refused a question about it, and when. */
+  /** The prices, as parts of the mark, outside of which a question about it was refused, and when. */
   readonly refusedBand?: { readonly lowestPart: number; readonly highestPart: number; readonly atMs: number };
   /** Basis of a cover's stop, which changes only with it. */
   readonly coverBasis: CoverBasis | null;

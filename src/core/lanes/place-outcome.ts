@@ -180,7 +180,7 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
   }
   const ended = isAnswered ? withoutDoubtOf(state, order) : state;
   const kept = asksAgain
-    ? markUnsure(state, order, reason === 'priceBand' ? bandOf(error, order, state, nowMs) : undefined)
+    ? markUnsure(state, order, bandOf(reason, { error, order }, state, nowMs))
     : withoutOrder(ended, order);
   if (reason === 'side') return sideRefused(kept, order, settings, nowMs);
   if (isSecond && !passing) return withoutSecond(kept, nowMs);

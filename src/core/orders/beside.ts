@@ -60,13 +60,13 @@ export function resendUnsure(
 }
 
 /**
- * Whether an order in doubt cannot be asked about: its price is outside of the band, or the market has reached it, and it
- * has not filled since.
+ * Whether an order in doubt cannot be asked about: the exchange does not show its id, its price is outside of the band, or
+ * the market has reached it, and it has not filled since.
  */
 export function isBeyondAsking(order: OwnOrder, position: ReadPosition, scene: SetScene): boolean {
   const { status, reachedMs, sentMs } = order;
   if (status !== 'unsure' || !hasArrived(order, scene)) return false;
-  if (isOutOfBand(order, position, scene.nowMs)) return true;
+  if (isOutOfBand(order, position, scene.nowMs) || !isKnownById(order, scene.state)) return true;
   const isHeld = reachedMs !== null && scene.nowMs - Math.max(sentMs, reachedMs) >= REACHED_FOR_MS;
   // A market that moves on soon passes it by so much that it counts as spent, and others go beside it.
   return isHeld && position.direction !== null && speedTowards(position.direction, scene.state) === 0;

@@ -16,6 +16,7 @@ import {
 } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { adverseSpeed, SHORT_HORIZON_MS } from './market-speed.ts';
+import { waitsForFall } from './outstanding.ts';
 import { type Bound, boundsIn, isAboutStep, type RefusedOrder } from './rejection.ts';
 
 /** Returns the configured settings with what the lane has learned, where coarser, higher or narrower. */
@@ -118,19 +119,37 @@ function isUseless(
   return request.side === 'sell' ? lowestPart >= 1 : highestPart <= 1;
 }
 
-/** The price band that refused an order, as parts of the mark; `undefined`: the words name none. */
+/**
+ * The prices, as parts of the mark, at which a question about an order would not be refused as this one was: the band
+ * that the words name, or, where the last price has passed its activation, a mark that has gone back. Undefined: the
+ * refusal does not say.
+ */
 export function bandOf(
-  error: RefusedOrder,
-  order: Refused,
+  reason: RejectionReason,
+  { error, order }: { readonly error: RefusedOrder; readonly order: Refused },
   state: LaneState,
   atMs: number,
 ): OwnOrder['refusedBand'] {
+  if (reason === 'activationPassed') return bandBack(order.request, markOf(state.read), atMs);
+  if (reason !== 'priceBand') return undefined;
   for (const bound of boundsIn(error)) {
-    const { lowestPart, highestPart } = boundLesson(bound, 'priceBand', order, state) ?? {};
+    const { lowestPart, highestPart } = boundLesson(bound, reason, order, state) ?? {};
     if (lowestPart === undefined && highestPart === undefined) continue;
     return { lowestPart: lowestPart ?? 0, highestPart: highestPart ?? MAX_PART, atMs };
   }
   return undefined;
+}
+
+function bandBack(
+  request: Refused['request'],
+  mark: number | undefined,
+  atMs: number,
+): OwnOrder['refusedBand'] {
+  if (mark === undefined) return undefined;
+  const part = Number(request.price) / mark;
+  return waitsForFall(request)
+    ? { lowestPart: 0, highestPart: part * A_STEP_LOWER, atMs }
+    : { lowestPart: part / A_STEP_LOWER, highestPart: MAX_PART, atMs };
 }
 
 const MAX_PART = 1_000_000;

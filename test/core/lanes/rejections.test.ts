@@ -504,3 +504,40 @@ describe('a question about an order that found no room beside a stop for everyth
     expect(driver.next().kind).toBe('cancelAll');
   });
 });
+
+describe('an order in doubt that cannot be asked about', () => {
+  const passed = { name: 'validationFailed', fields: { activation_price: ['has been passed already'] } };
+
+  test('as the last price has passed its activation was asked about for ever: it is cancelled and replaced', () => {
+    const driver = new Driver().read(at({})).ask(action(half)).lose('place');
+    let questions = 0;
+    let cancels = 0;
+    for (let seconds = 0; seconds < 60; seconds++) {
+      driver.later(1_000).read(at({}));
+      const step = driver.next();
+      if (step.kind === 'place' && step.isResend) {
+        questions += 1;
+        driver.refuse(passed);
+      } else if (step.kind === 'place') {
+        driver.place();
+      } else if (step.kind === 'cancelAll') {
+        cancels += 1;
+        driver.cancel();
+      }
+    }
+    expect(questions).toBeLessThanOrEqual(2);
+    expect(cancels).toBe(1);
+    expect(driver.state.orders).toMatchObject([{ role: 'reduce', status: 'open' }]);
+  });
+
+  test('as the exchange does not repeat our ids was waited for: it is cancelled once orders are taken', () => {
+    const driver = new Driver().read(at({})).ask(action(half)).lose('place');
+    driver.state = { ...driver.state, unechoedMs: driver.nowMs };
+    driver.later(6_000).read(at({})).next();
+    expect(driver.reasons('doubtResolved')).toEqual(['beside']);
+    driver.later(1_000).read(at({})).ordersAreTaken();
+    driver.cancel();
+    driver.later(1_000).read(at({}));
+    expect(driver.place().isResend).toBe(false);
+  });
+});
