@@ -210,7 +210,7 @@ const ONLY = process.env['SEED'];
 
 describe('whatever is answered, a stream of requests that changes nothing is a dozen sets', () => {
   const all = Array.from({ length: 30 }, (_, chunk) => chunk * 10);
-  const chunks = ONLY === undefined ? sliceOf(all, 3, 'tens of seeds') : [Number(ONLY)];
+  const chunks = ONLY === undefined ? sliceOf(all, 5, 'tens of seeds') : [Number(ONLY)];
   let braked = 0;
   test.each(chunks)('ten seeds from %i', async (from) => {
     const seeds = ONLY === undefined ? Array.from({ length: 10 }, (_, index) => from + index) : [from];

@@ -4,6 +4,7 @@ import type { ReadPosition } from '../../../src/core/lanes/lane-state.ts';
 import { begin } from '../../../src/core/lanes/lane-step.ts';
 import { rebase, recover } from '../../../src/core/lanes/recover-lane.ts';
 import { Dice } from '../../support/dice.ts';
+import { sliceOf } from '../../support/slice.ts';
 import { at, Driver, failure } from '../lanes/driver.ts';
 import { action, all, half, MARKET, protect } from '../lanes/fixtures.ts';
 
@@ -313,7 +314,8 @@ function answer(driver: Driver, kind: 'place' | 'cancelAll', random: () => numbe
 }
 
 describe('an order flood is impossible by construction', () => {
-  test.each(Array.from({ length: 60 }, (_, seed) => seed))('over arbitrary replies, seed %i', (seed) => {
+  const seeds = sliceOf([...Array(60).keys()], 3, 'seeds of arbitrary replies');
+  test.each(seeds)('over arbitrary replies, seed %i', (seed) => {
     // Near liquidation the brake's rate is one set in 10 s, else one a minute.
     const [liquidation, most] = seed % 2 === 0 ? (['700', 12] as const) : (['950', 18] as const);
     const dice = new Dice(seed);

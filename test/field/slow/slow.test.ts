@@ -20,7 +20,7 @@ async function playAll(cases: readonly ReturnType<typeof slowCase>[]): Promise<r
 test('a set saves every account in a slow fall that its own standing stop saves alone', {
   timeout: 900_000,
 }, async () => {
-  const indexes = sliceOf([...Array(CASES).keys()], 10, 'slow falls');
+  const indexes = sliceOf([...Array(CASES).keys()], 15, 'slow falls');
   const results = await playAll(indexes.map((index) => slowCase(SEED, index)));
   expect(results.filter(({ stopSaves }) => stopSaves).length).toBeGreaterThan(0.8 * results.length);
   expect(worseThanStop(results).map(({ id }) => id)).toEqual([]);
