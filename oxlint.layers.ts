@@ -159,7 +159,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'cancel-policy',
     'fence',
     'ladder',
-    'market-speed',
+    'way-to-liquidation',
     'market-steps',
     'net-exposure',
     'order-prices',

@@ -15,10 +15,10 @@ import {
 } from '../orders/activation-gap.ts';
 import { isAfterOutage, suspectStops } from '../orders/after-outage.ts';
 import { leftBy } from '../orders/ladder.ts';
-import { withMarks } from '../orders/market-speed.ts';
 import { learn, marketOf } from '../orders/market-steps.ts';
 import { activationGap } from '../orders/order-prices.ts';
 import { absorbRead, isSentFor, isWellPast, offsetFromActivation } from '../orders/outstanding.ts';
+import { withMarks } from '../orders/way-to-liquidation.ts';
 import { type DecimalString, formatDecimal, toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import {
@@ -241,7 +241,7 @@ function noteInversions(state: LaneState, read: MarketRead, settings: AccountSet
     const isAfterArrival = read.sentAtMs - settings.readLagMs >= order.arrivedByMs;
     const position = findPosition(read, order.positionId);
     if (position === undefined || order.presumedFilled || !isAfterArrival) return order;
-    const range = inRange(position, isSecond(order) ? asLearnedInFavour(market, state) : learned, state);
+    const range = inRange(position, isSecond(order) ? asLearnedInFavour(market, state) : learned);
     if (order.inverted === true)
       return isBack(order, position, range) ? { ...order, inverted: false } : order;
     return isInverted(order, position, range) ? { ...order, inverted: true } : order;

@@ -4,6 +4,7 @@ import { isRacing } from '../orders/activation-gap.ts';
 import { isOutOfBand, mayAnyAddUp } from '../orders/beside.ts';
 import { type CancelVerdict, isKnownById, judgeCancel } from '../orders/cancel-policy.ts';
 import { fenceEndMs, liquidationIsLikely } from '../orders/fence.ts';
+import { foundNoRoom } from '../orders/market-steps.ts';
 import { isHedged, mayHideSide, netRoom } from '../orders/net-exposure.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
 import { isSentFor, leavesNoRoomFor, offsetFromActivation } from '../orders/outstanding.ts';
@@ -12,7 +13,7 @@ import { roundToStep, toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { withHeld } from './absence.ts';
 import { mayHideOrders } from './doubtful.ts';
-import type { Doubt, Intent, LaneState, MarketRead, Step } from './lane-state.ts';
+import type { Intent, LaneState, MarketRead, Step } from './lane-state.ts';
 import {
   isFresh,
   type MaybeStep,
@@ -48,12 +49,11 @@ export function resolveDoubt(
   const read = state.latestRead ?? state.read ?? NOTHING_READ;
   const isAllowedBeside = mayAnyAddUp({ settings, read: withHeld(read, state) });
   const isHidden = mayHideOrders(doubt);
-  if (verdict === 'may' && !(isHidden && isAllowedBeside)) {
-    const fitting = isHidden ? state : withoutUnfit(state, doubt);
-    return fitting.orders.some(({ status }) => status !== 'open') || fitting === state
-      ? { state, step: ownCancel(state, 'doubt', []) }
-      : { state: settleBeside(fitting, 'noRoom', fencedMs, turn), step: null };
-  }
+  const fitting = isHidden ? state : withoutUnfit(state);
+  if (fitting !== state && fitting.orders.every(({ status }) => status === 'open'))
+    return { state: settleBeside(fitting, 'noRoom', fencedMs, turn), step: null };
+  if (verdict === 'may' && !(isHidden && isAllowedBeside))
+    return { state, step: ownCancel(state, 'doubt', []) };
   if (!isAllowedBeside && isHidden) {
     const about = state.orders[0] ?? admitted.intents[0] ?? admitted.covers[0];
     const trial = verdict === 'unproven' ? trialStep(state, about, turn, market) : undefined;
@@ -63,11 +63,17 @@ export function resolveDoubt(
   return { state: settleBeside(state, verdict, fencedMs, turn), step: null };
 }
 
-/** Forgets orders in doubt that cannot have been accepted, where something was refused for lack of room meanwhile. */
-function withoutUnfit(state: LaneState, { sinceMs }: Doubt): LaneState {
-  const { roomTakenMs = sinceMs, coverRoomTakenMs = sinceMs } = state;
-  if (Math.max(roomTakenMs, coverRoomTakenMs) <= sinceMs) return state;
-  const unfit = state.orders.filter((order) => order.status !== 'open' && leavesNoRoomFor(order, state));
+/** Forgets orders in doubt that were asked about, found no room, and can never have had any. */
+function withoutUnfit(state: LaneState): LaneState {
+  const unfit = state.orders.filter(
+    (order) =>
+      order.status === 'unsure' &&
+      order.behindCancel !== true &&
+      order.mayHaveVanished !== true &&
+      !order.ambiguous &&
+      foundNoRoom(order) &&
+      leavesNoRoomFor(order, state),
+  );
   return unfit.reduce(withoutOrder, state);
 }
 

@@ -13,12 +13,18 @@ import {
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import type { Direction } from '../rules/subject.ts';
 import { fenceDurationMs } from './fence.ts';
-import { adverseSpeed, HORIZONS_MS, SHORT_HORIZON_MS, speedTowards } from './market-speed.ts';
 import { LARGEST_BASIS, learn } from './market-steps.ts';
-import { nearestDistance, nearestLiquidation } from './nearest-liquidation.ts';
 import { activationGap, opposite } from './order-prices.ts';
 import { isWellPast, offsetFromActivation, waitsForFall } from './outstanding.ts';
 import type { SetScene } from './want.ts';
+import {
+  adverseSpeed,
+  HORIZONS_MS,
+  nearestDistance,
+  nearestLiquidation,
+  SHORT_HORIZON_MS,
+  speedTowards,
+} from './way-to-liquidation.ts';
 
 /** A reply with last prices may be older than it looks by so much. */
 const SHOWN_AGE_MS = 1_000;
@@ -36,7 +42,7 @@ function shownBasis({ marks = [], lastPrice }: Taught, withinMs = SAME_TIME_MS):
   const shares = marks
     .filter((mark) => mark.atMs >= atMs - SHOWN_AGE_MS - withinMs && mark.atMs <= atMs + withinMs)
     .map(({ mark }) => (mark - price) / mark);
-  if (shares.length === 0) return withinMs < SOON_MS ? shownBasis({ marks, lastPrice }, SOON_MS) : 0;
+  if (shares.length === 0) return 0;
   const [least, most] = [Math.min(...shares), Math.max(...shares)];
   // A distance that not every mark of that time shows may be a move of the market.
   const basis = least > 0 ? least : Math.min(0, most);
@@ -101,7 +107,8 @@ type Priced = ReadPosition & { readonly markPrice: NonNullable<ReadPosition['mar
 
 /** The same distance towards an activation, without the mark's error, which every gap covers. */
 function shownBeyond({ markPrice, markError }: Priced, towards: Direction, state: Taught): number {
-  const basis = shownBasis(state);
+  // A price on the wrong side is worse than one that is a little farther away.
+  const basis = shownBasis(state) || shownBasis(state, SOON_MS);
   return (towards === 'long' ? basis : -basis) - markError / Number(markPrice);
 }
 
@@ -132,11 +139,8 @@ export function placingGap(position: Priced, direction: Direction, scene: SetSce
 
 /** How far from the mark a standing stop activates at least, so that the market has not passed it when it arrives. */
 export function stopGap(position: Priced, direction: Direction, scene: SetScene): Decimal {
-  const run = runOf(position, travelMs(scene), adverseSpeed(scene.state.marks ?? [], direction, HORIZONS_MS));
-  const left = distanceOf(position, direction, scene.state);
-  const least = activationGap(position, scene.market);
-  const most = left && maxDecimal(least, left.times(decimalFromNumber(SUSPECTED_SHARE)));
-  return most === undefined ? least.plus(run) : minDecimal(least.plus(run), most);
+  const speed = adverseSpeed(scene.state.marks ?? [], direction, HORIZONS_MS);
+  return activationGap(position, scene.market).plus(runOf(position, travelMs(scene), speed));
 }
 
 /** The same on the other side of the market, where no liquidation bounds the gap: a single one. */
@@ -158,13 +162,8 @@ function runsTowards({ inFavour }: OwnOrder['request'], direction: Direction): D
 const RANGE_SHARE = 0.25;
 
 /** Returns the market with an allowance that leaves room before liquidation: half the width of the trigger's range. */
-export function inRange(
-  position: ReadPosition,
-  market: MarketSettings,
-  state: Pick<LaneState, 'jointLimits'>,
-): MarketSettings {
-  const distance = nearestDistance(position, state);
-  if (distance === undefined) return market;
+export function inRange({ distance }: ReadPosition, market: MarketSettings): MarketSettings {
+  if (typeof distance !== 'number') return market;
   const basisAllowance = Math.min(market.basisAllowance, RANGE_SHARE * Math.max(0, distance));
   return { ...market, basisAllowance };
 }

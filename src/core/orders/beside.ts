@@ -3,10 +3,10 @@ import type { OwnOrder } from '../lanes/own-order.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import { asLearned, inRange } from './activation-gap.ts';
 import { isKnownById, PROOF_MS } from './cancel-policy.ts';
-import { speedTowards } from './market-speed.ts';
 import { mayRaiseNet } from './net-exposure.ts';
 import { isRemovable, isSentFor, isWellPast, offsetFromActivation } from './outstanding.ts';
 import type { SetScene, Want } from './want.ts';
+import { speedTowards } from './way-to-liquidation.ts';
 
 /** The need of a position, for an order placed beside others that cannot be cancelled now. */
 export interface BesideNeed {
@@ -24,10 +24,7 @@ export function isSpent(order: OwnOrder, position: ReadPosition, scene: SetScene
   if (order.inverted === true) return true;
   if (order.status === 'unsure' && !hasArrived(order, scene)) return false;
   const offset = offsetFromActivation(order, position);
-  if (
-    offset === undefined ||
-    !isWellPast(offset, position, inRange(position, asLearned(market, state), state))
-  )
+  if (offset === undefined || !isWellPast(offset, position, inRange(position, asLearned(market, state))))
     return false;
   return nowMs - Math.max(order.sentMs, order.reachedMs ?? 0) >= settings.fillWithinMs;
 }

@@ -5,10 +5,9 @@ import type { OwnOrder } from '../lanes/own-order.ts';
 import type { OrderType } from '../ports/exchange.ts';
 import { toNumber, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
-import { speedTowards } from './market-speed.ts';
-import { nearestDistance } from './nearest-liquidation.ts';
 import { orderTypesOf } from './order-request.ts';
 import { coverOrders, offsetFromActivation, standsUnreached } from './outstanding.ts';
+import { nearestDistance, speedTowards } from './way-to-liquidation.ts';
 
 /** How long an accepted order proves that orders can be placed again after a cancel. */
 export const PROOF_MS = 10_000;

@@ -14,10 +14,10 @@ import {
 import { isOutOfBand } from './beside.ts';
 import { isKnownById, REPLACED_WITHIN_MS } from './cancel-policy.ts';
 import type { DesiredLadder, DesiredRung } from './ladder.ts';
-import { speedTowards } from './market-speed.ts';
 import { offsetFromActivation, outstandingBase } from './outstanding.ts';
 import { type JudgedCovers, leavesNoRoom, NOTHING, stopWant } from './protective-stop.ts';
 import type { Removal, SetScene, Want } from './want.ts';
+import { speedTowards } from './way-to-liquidation.ts';
 
 /** Rungs are placed anew when liquidation has moved by more than this share of the remaining distance. */
 const MOVED_SHARE = 0.1;

@@ -16,7 +16,6 @@ import {
 } from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
 import type { Rung } from '../rules/rule.ts';
-import { nearestLiquidation } from './nearest-liquidation.ts';
 import { type OrderPrices, shapeProtect } from './order-prices.ts';
 import {
   anchorOf,
@@ -27,6 +26,7 @@ import {
   stopBlock,
 } from './protective-stop.ts';
 import type { SetScene } from './want.ts';
+import { nearestLiquidation } from './way-to-liquidation.ts';
 
 /** One stop of a ladder as it should stand. */
 export interface DesiredRung {

@@ -15,9 +15,9 @@ import {
   ZERO,
 } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
-import { adverseSpeed, SHORT_HORIZON_MS } from './market-speed.ts';
 import { waitsForFall } from './outstanding.ts';
-import { type Bound, boundsIn, isAboutStep, type RefusedOrder } from './rejection.ts';
+import { type Bound, boundsIn, isAboutStep, isForRoom, type RefusedOrder } from './rejection.ts';
+import { adverseSpeed, SHORT_HORIZON_MS } from './way-to-liquidation.ts';
 
 /** Returns the configured settings with what the lane has learned, where coarser, higher or narrower. */
 export function marketOf(
@@ -121,8 +121,8 @@ function isUseless(
 
 /**
  * The prices, as parts of the mark, at which a question about an order would not be refused as this one was: the band
- * that the words name, or, where the last price has passed its activation, a mark that has gone back. Undefined: the
- * refusal does not say.
+ * that the words name, where the last price has passed its activation, a mark that has gone back, and none where other
+ * orders leave no room. Undefined: the refusal does not say.
  */
 export function bandOf(
   reason: RejectionReason,
@@ -130,6 +130,7 @@ export function bandOf(
   state: LaneState,
   atMs: number,
 ): OwnOrder['refusedBand'] {
+  if (reason === 'side' && isForRoom(error)) return { ...NOWHERE, atMs };
   if (reason === 'activationPassed') return bandBack(order.request, markOf(state.read), atMs);
   if (reason !== 'priceBand') return undefined;
   for (const bound of boundsIn(error)) {
@@ -138,6 +139,15 @@ export function bandOf(
     return { lowestPart: lowestPart ?? 0, highestPart: highestPart ?? MAX_PART, atMs };
   }
   return undefined;
+}
+
+const MAX_PART = 1_000_000;
+/** No price at all. */
+const NOWHERE = { lowestPart: MAX_PART, highestPart: 0 };
+
+/** Whether a question was refused as other orders left no room for the order. */
+export function foundNoRoom({ refusedBand }: OwnOrder): boolean {
+  return refusedBand !== undefined && refusedBand.lowestPart > refusedBand.highestPart;
 }
 
 function bandBack(
@@ -151,8 +161,6 @@ function bandBack(
     ? { lowestPart: 0, highestPart: part * A_STEP_LOWER, atMs }
     : { lowestPart: part / A_STEP_LOWER, highestPart: MAX_PART, atMs };
 }
-
-const MAX_PART = 1_000_000;
 
 /** Whether an order could be no smaller: a largest total then teaches nothing that could be obeyed. */
 function isLeast({ request }: Refused, state: LaneState, settings: AccountSettings): boolean {

@@ -307,21 +307,17 @@ export function standsAlready(state: LaneState, { positionId, amount }: OwnOrder
 }
 
 /**
- * Whether orders that stand for certain leave no room for this one. An exchange that refuses what does not fit has not
- * accepted it then: neither before them, when it would have taken their room, nor after.
+ * Whether orders that stand for certain are as large as the position. An exchange that refuses what does not fit has not
+ * accepted another one then: neither before them, when it would have taken their room, nor after. Larger ones show that
+ * it accepts what does not fit.
  */
-export function leavesNoRoomFor(
-  { positionId, placedSizeBase, ...order }: OwnOrder,
-  state: LaneState,
-): boolean {
+export function leavesNoRoomFor({ positionId, placedSizeBase }: OwnOrder, state: LaneState): boolean {
   const position = findPosition(state.latestRead, positionId) ?? findPosition(state.read, positionId);
   if (position === undefined) return false;
-  const taken = outstandingBase(
-    state.orders,
-    (other) => other.positionId === positionId && standsUnreached(other) && isSentFor(other, position),
-  );
-  const isAsked = order.behindCancel !== true && order.mayHaveVanished !== true && !order.ambiguous;
-  return isAsked && taken.gte(maxDecimal(toDecimal(placedSizeBase), toDecimal(position.sizeBase)));
+  const isCertain = (other: OwnOrder): boolean =>
+    standsUnreached(other) && !other.presumedFilled && isSentFor(other, position);
+  const taken = outstandingBase(state.orders, (other) => other.positionId === positionId && isCertain(other));
+  return taken.eq(maxDecimal(toDecimal(placedSizeBase), toDecimal(position.sizeBase)));
 }
 
 /** Whether an order stands for certain, and the market has not been at its activation. */

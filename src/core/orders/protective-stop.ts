@@ -18,11 +18,10 @@ import type { OwnStop } from '../quantities/snapshot.ts';
 import { stopGap } from './activation-gap.ts';
 import { isOutOfBand } from './beside.ts';
 import { isKnownById, PROOF_MS, REPLACED_WITHIN_MS } from './cancel-policy.ts';
-import { speedTowards } from './market-speed.ts';
-import { nearestDistance, nearestLiquidation } from './nearest-liquidation.ts';
-import { type OrderPrices, shapeProtect } from './order-prices.ts';
-import { offsetFromActivation, outstandingBase, standsUnreached } from './outstanding.ts';
+import { activationGap, type MarketView, type OrderPrices, shapeProtect } from './order-prices.ts';
+import { coverOrders, offsetFromActivation, outstandingBase, standsUnreached } from './outstanding.ts';
 import type { Removal, SetScene, Want } from './want.ts';
+import { nearestDistance, nearestLiquidation, speedTowards } from './way-to-liquidation.ts';
 
 /** The one standing stop that a position should have, all its `protect` actions taken together. */
 export interface DesiredStop extends Pick<Want, 'position' | 'amount' | 'prices' | 'slippage' | 'isTrimmed'> {
@@ -92,10 +91,10 @@ export function desiredStop(
   const anchor = anchorOf(cover, position, markPrice, liquidationPrice);
   const at = clearShare(anchor.markPrice, liquidationPrice, cover.at);
   const inputs = { liquidationPrice, anchor: anchor.markPrice, at, slippage };
-  const far = shapeProtect(view, inputs, scene.market, stopGap({ ...position, markPrice }, direction, scene));
-  // Where the market may have passed every stop by then, one that it has not passed yet is sent all the same.
-  const isFull = !far.ok && far.why === 'noRoomForStop';
-  const shape = isFull ? shapeProtect(view, inputs, scene.market) : far;
+  const usual = shapeProtect(view, inputs, scene.market);
+  const far = shapeProtect(view, inputs, scene.market, arrivalGap(position, view, liquidationPrice, scene));
+  const isFirst = coverOrders(scene.state, position).length === 0;
+  const shape = isFirst && far.ok ? far : usual;
   if (!shape.ok) return { key: cover.key, blocked: shape.why };
   const roomBase = Math.abs(Number(markPrice) - Number(liquidationPrice));
   return {
@@ -109,6 +108,20 @@ export function desiredStop(
     basis: { liquidationPrice, roomBase },
     anchor,
   };
+}
+
+/** How far from the mark a stop activates at least, so that it is not passed on arrival; clear of the liquidation. */
+function arrivalGap(
+  position: ReadPosition,
+  view: MarketView,
+  liquidationPrice: DecimalString,
+  scene: SetScene,
+): Decimal {
+  const { direction, markPrice } = view;
+  const left = toDecimal(markPrice).minus(toDecimal(liquidationPrice)).abs();
+  const most = left.times(decimalFromNumber(clearShare(markPrice, liquidationPrice, 1)));
+  const gap = minDecimal(stopGap({ ...position, markPrice }, direction, scene), most);
+  return maxDecimal(gap, activationGap(view, scene.market));
 }
 
 /**

@@ -65,6 +65,11 @@ const BOUND_WORDS =
 const PASSED_WORDS =
   /\balready\b|\bbeen passed\b|\bimmediately\b|\bwrong side\b|\b(last|mark|market|current) price\b/i;
 
+const ROOM_WORDS = /\b(open|existing|other) reduce.?only orders\b|\bcovers?\b|\bexceeds?\b/i;
+
+/** Whether the words of code 116 say that orders leave no room, not that the position is gone or the side is wrong. */
+export const isForRoom = (error: RefusedOrder): boolean => ROOM_WORDS.test(wordsOf(error));
+
 /** The exchange has one code for every fault (30), and one for several faults of a value (32, 33). */
 function reasonInWords({ name, fields = {}, message = '' }: RefusedOrder): RejectionReason | undefined {
   const [named, ...others] = Object.keys(fields);

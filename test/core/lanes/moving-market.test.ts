@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { observeRead } from '../../../src/core/lanes/lane-observe.ts';
 import type { ReadPosition } from '../../../src/core/lanes/lane-state.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
@@ -465,18 +465,67 @@ test('with many markets in one pool an order was placed beyond the liquidation o
   expect(activationWith('985')).toBeGreaterThan(991);
 });
 
-test('a standing stop lies beyond where the market will be when it arrives: passed, it took the room of all others', () => {
-  const stopAfter = (speed: number): number => {
-    const driver = new Driver().read(at({ mark: String(970 + speed) }));
+describe('a standing stop', () => {
+  const room = { liquidation: '800' };
+  const stopAt = (speed: number, before = (driver: Driver): Driver => driver): number => {
+    const driver = new Driver().read(at(room)).ask(action(protect));
+    driver.refuse({ name: 'rateLimited' });
+    before(driver.later(8_990)).read(at({ ...room, mark: String(885 + speed) }));
+    driver.state = { ...driver.state, roundTripMs: 2_000 };
+    driver.later(990).read(at({ ...room, mark: '885' }));
+    return Number(driver.place().request.activationPrice);
+  };
+  const still = (driver: Driver): Driver => {
+    for (let seconds = 0; seconds < 120; seconds++) driver.later(1_000).read(at({ ...room, mark: '885' }));
+    return driver;
+  };
+
+  test('lies beyond where the market will be when it arrives: passed, it took the room of all others', () => {
+    expect(stopAt(0, still)).toBe(880);
+    expect(stopAt(10)).toBeLessThan(865);
+  });
+
+  test('keeps its distance from the liquidation, however fast the market runs', () => {
+    expect(stopAt(40)).toBeGreaterThan(809);
+    expect(stopAt(40)).toBeLessThan(811);
+  });
+
+  test('got none in a run where a price band was known: one nearer to the market is sent all the same', () => {
+    const driver = new Driver().read(at({ mark: '1030' }));
+    driver.state = { ...driver.state, roundTripMs: 2_000, learned: { lowestPart: 0.958 } };
+    driver.later(990).read(at({})).ask(action(protect));
+    expect(Number(driver.place().request.activationPrice)).toBe(970);
+  });
+
+  test('that stands is not taken down for one farther away because the market runs', () => {
+    const driver = new Driver().read(at(room)).ask(action(protect));
+    driver.place();
+    driver.state = { ...driver.state, roundTripMs: 2_000 };
+    for (const mark of ['950', '920', '895', '885']) {
+      driver
+        .later(990)
+        .read(at({ ...room, mark, liquidation: mark === '885' ? '810' : '800' }))
+        .ordersAreTaken();
+    }
+    expect(driver.next().kind).not.toBe('cancelAll');
+  });
+});
+
+test('a joint price that the market has passed is out of date, and neither hurries nor places an order', () => {
+  const stale = new Driver().read({
+    ...at({ liquidation: '700' }),
+    jointLiquidationPrice: '990' as DecimalString,
+  });
+  const usual = new Driver().read(at({ liquidation: '700' }));
+  const activations = [stale, usual].map((driver) => {
     driver.state = { ...driver.state, roundTripMs: 2_000 };
     driver
       .later(990)
-      .read(at({ mark: '970' }))
-      .ask(action(protect));
-    return Number(driver.place().request.activationPrice);
-  };
-  expect(stopAfter(0)).toBeGreaterThan(953);
-  expect(stopAfter(10)).toBeLessThan(953);
+      .read(at({ mark: '985', liquidation: '700' }))
+      .ask(action(half));
+    return driver.place().request.activationPrice;
+  });
+  expect(activations[0]).toBe(activations[1]);
 });
 
 test('a last price of another time, or of something else, moves no order', () => {

@@ -476,7 +476,7 @@ test('a price band was learned from an old mark, and left no price on this side 
 });
 
 describe('a question about an order that found no room beside a stop for everything', () => {
-  const asked = (size?: DecimalString): Driver => {
+  const asked = (size?: DecimalString, words = 'Open reduce-only orders cover the position'): Driver => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place(size === undefined ? {} : { adjustedFrom: '1' as DecimalString, amount: size });
     driver
@@ -485,7 +485,7 @@ describe('a question about an order that found no room beside a stop for everyth
       .ask(action(all))
       .lose('place');
     driver.later(100).read(at({ mark: '985' }));
-    driver.refuse({ name: 'reduceOnlyRefused', code: 116 });
+    driver.refuse({ name: 'reduceOnlyRefused', code: 116, message: words });
     return driver;
   };
 
@@ -498,8 +498,11 @@ describe('a question about an order that found no room beside a stop for everyth
     expect(driver.state.orders.filter(({ status }) => status === 'open')).toMatchObject([{ role: 'cover' }]);
   });
 
-  test('is not answered by it where the stop leaves room', () => {
-    const driver = asked('0.6' as DecimalString);
+  test.each([
+    ['the stop leaves room', '0.6', undefined],
+    ['the words say nothing of room', undefined, 'Reduce-only order with no open position'],
+  ] as const)('is not answered by it where %s', (_what, size, words) => {
+    const driver = asked(size as DecimalString | undefined, words);
     driver.later(5_100).read(at({ mark: '982' }));
     expect(driver.next().kind).toBe('cancelAll');
   });
