@@ -157,7 +157,8 @@ export class PositionQuantities {
   }
 
   /**
-   * `dir * (markPrice - liquidationPrice) / markPrice`; `none` without a liquidation price, unknown in disagreement.
+   * `dir * (markPrice - liquidationPrice) / markPrice`; `none` without a liquidation price, unknown in disagreement,
+   * and for a short whose price is not positive.
    */
   get liquidationDistance(): Quantity<number> {
     const isPassed = this.disagreement;
@@ -174,7 +175,10 @@ export class PositionQuantities {
     if (liquidation.kind !== 'value') return liquidation;
     const mark = this.markPrice;
     if (mark.kind !== 'value') return mark;
-    return known((signOf(this.direction) * (mark.value - liquidation.value)) / mark.value);
+    const dir = signOf(this.direction);
+    // No rise ends at nothing: some replies write 0 for no price, or for none known.
+    if (dir < 0 && liquidation.value <= 0) return unknown('notPositive');
+    return known((dir * (mark.value - liquidation.value)) / mark.value);
   }
 
   /** As reported: null is `none`, an undocumented value `unrecognised`, absent is unknown. */

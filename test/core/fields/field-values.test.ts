@@ -168,6 +168,16 @@ const POSITION_ROWS: readonly PositionRow[] = [
     record: position({ liquidationPrice: d(price) }),
     gives: NONE,
   })),
+  {
+    field: 'liquidationDistance',
+    record: position({
+      positionSide: { known: true, value: 'SHORT' },
+      liquidationPrice: d('0'),
+      liquidationState: { known: true, value: 'liquidation' },
+    }),
+    gives: unknown('notPositive'),
+    because: 'no rise ends at nothing: it was read as -100 %, and fired',
+  },
   { field: 'disagreement', gives: known(false) },
   { field: 'disagreement', record: position({ unrealizedPnl: d('-40') }), gives: known(true) },
   {
