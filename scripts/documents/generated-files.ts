@@ -3,7 +3,7 @@ import { RULE_SET_NAMES, readRuleSet } from '../../src/config/rules/rule-sets.ts
 import { fieldTables, keyTable, ruleKeyTable, withGenerated } from './config-tables.ts';
 import { errorTable } from './error-table.ts';
 import { configJsonSchema } from './json-schema.ts';
-import { jsonShapeTables } from './json-shapes.ts';
+import { jsonShapeTables } from './json-tables.ts';
 import { measuredSetsFile } from './measured-sets.ts';
 import { prometheusRules } from './prometheus-rules.ts';
 import { withExampleOutput } from './worked-examples.ts';

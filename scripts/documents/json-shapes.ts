@@ -1,9 +1,35 @@
 import { z } from 'zod';
+import { recomputationSchema } from '../../src/app/recompute-decisions.ts';
 import { acknowledgementSchema, pauseSchema, silenceSchema } from '../../src/core/controls/controls.ts';
+import { operatorOrderSchema } from '../../src/core/controls/operator-schemas.ts';
+import {
+  costRowSchema,
+  costTotalSchema,
+  otherClosingSchema,
+  pricedActionSchema,
+} from '../../src/core/costs/cost-report.ts';
+import { digestSchema } from '../../src/core/digest/digest.ts';
 import { quietHoursSchema } from '../../src/core/lines/quiet-hours.ts';
+import { chainBroken, chainIntact } from '../../src/core/ports/audit-reader.ts';
+import { deliverySchema } from '../../src/core/ports/delivery.ts';
+import { modeSchema, severitySchema } from '../../src/core/rules/rule.ts';
 import { timeMs } from '../../src/core/schema/parts.ts';
 import { accountSchema } from '../../src/core/view/account-view.ts';
+import { doctorReportSchema } from '../../src/doctor/doctor-report.ts';
+import { fileIntact } from '../../src/state/audit/audit-file.ts';
+import { orderOutcome } from '../../src/web/api/order-routes.ts';
 import { acknowledgedReply, liftedReply, processLine, prunedReply } from '../../src/web/api/schemas.ts';
+import { auditRecord } from './audit-shape.ts';
+import {
+  demonstrated,
+  judged,
+  replayed,
+  scenarios,
+  simulating,
+  stressed,
+  vocabulary,
+} from './play-shapes.ts';
+import { callable, called, initialised } from './set-up-shapes.ts';
 
 const processes = z.array(processLine).describe('Who has confirmed it.');
 const reached = {
@@ -18,12 +44,50 @@ const event = z.strictObject({
   words: z.string(),
   alarm: z.boolean(),
 });
-const statusAccount = z.strictObject({
-  ...accountSchema.shape,
-  calmMs: z.number().nullable(),
-  events: z.array(event),
-  alarms: z.array(event),
+const statusAccount = z
+  .strictObject({
+    ...accountSchema.shape,
+    calmMs: z.number().nullable().describe('Longest time between two polls, milliseconds; null: not known.'),
+    events: z.array(event).describe('The newest actions and outcomes.'),
+    alarms: z.array(event).describe('Of the last 10 minutes.'),
+  })
+  .meta({ more: 'Account' });
+
+const question = accountSchema.shape.questions.element;
+const notice = accountSchema.shape.notices.element;
+const [reduceOrder, withdrawOrder, answerOrder] = operatorOrderSchema.options;
+
+const outcome = z
+  .strictObject({
+    kind: z.enum([...orderOutcome.shape.kind.options, 'ordered']),
+    why: z.string().optional(),
+  })
+  .describe(`${orderOutcome.shape.kind.description} \`ordered\`: the command did not wait, or cannot know.`);
+
+const verified = {
+  of: z.string().describe('The chain or file.'),
+  recomputed: recomputationSchema
+    .optional()
+    .describe('Decisions that were judged once more; absent: the chain is broken, or `--decisions 0`.'),
+};
+
+const problem = z.strictObject({
+  severity: z.enum(['error', 'warning']),
+  code: z.string().describe('Stable, for scripts: `unknown-key`.'),
+  file: z.string(),
+  line: z.number().int().describe('Counts from 1.'),
+  column: z.number().int().describe('Counts from 1.'),
+  path: z.string().describe('`accounts[0].cadence.calm`; empty for the file as a whole.'),
+  message: z.string().describe('Never has the value of a secret.'),
+  text: z.string().describe('All of it in one line, as people read it.'),
 });
+
+const [delivered, duplicate, superseded, held, failed] = deliverySchema.options;
+const tested = <K extends string, S extends z.ZodRawShape>({
+  kind,
+  ...rest
+}: { kind: z.ZodLiteral<K> } & S) =>
+  z.strictObject({ channel: z.string(), type: z.string(), outcome: kind, ...rest });
 
 /** What commands print with `--json`, by command. `test/cli/json-shapes.test.ts` holds them to it. */
 export const JSON_SHAPES = {
@@ -36,54 +100,121 @@ export const JSON_SHAPES = {
     pausedQueues: z.array(z.string()).describe('Queues that somebody has paused as a whole.'),
     troubles: z.array(z.string()).describe('What does not work in the daemon that was asked.'),
     quietHours: quietHoursSchema.nullable().describe('null: they are off, and no notice waits.'),
-    accounts: z
-      .array(statusAccount)
-      .describe(
-        'Each an `Account`, plus `calmMs` (longest time between polls; null: not known), `events` (the newest ' +
-          'actions and outcomes) and `alarms` (of the last 10 minutes), each with `seq`, `atMs`, `kind`, `market`, ' +
-          '`reason`, `words` and `alarm`.',
-      ),
+    accounts: z.array(statusAccount),
   }),
-  pause: z.strictObject({ ...pauseSchema.shape, processes }),
-  silence: z.strictObject({ ...silenceSchema.shape, processes }),
-  acknowledge: z.strictObject({ ...acknowledgedReply.shape, ...reached }),
-  'resume`, `silence --lift`, `acknowledge --lift': z.strictObject({ ...liftedReply.shape, ...reached }),
+  doctor: doctorReportSchema,
+  check: z.strictObject({
+    file: z.string(),
+    ok: z.boolean().describe('It can be used: there are no errors.'),
+    errors: z.number().int(),
+    warnings: z.number().int(),
+    problems: z.array(problem),
+    heartbeat: z.string().optional().describe('Only with `--print`: in words; absent: there is none.'),
+    accounts: z
+      .array(
+        z.strictObject({
+          id: z.string(),
+          mode: modeSchema,
+          rules: z.array(
+            z.strictObject({
+              id: z.string(),
+              mode: modeSchema,
+              severity: severitySchema,
+              words: z.string().describe('What it does.'),
+            }),
+          ),
+        }),
+      )
+      .optional()
+      .describe('Only with `--print`; empty if there is an error.'),
+  }),
+  'notify test': z.union([
+    tested(delivered.shape),
+    tested(duplicate.shape),
+    tested(superseded.shape),
+    tested(held.shape),
+    tested(failed.shape),
+  ]),
+  report: z.strictObject({
+    event: z.literal('report'),
+    accountId: z.string(),
+    fromMs: timeMs(),
+    toMs: timeMs(),
+    totals: z.array(costTotalSchema).describe('By money currency.'),
+    rules: z.array(costRowSchema).describe('By rule and market.'),
+    actions: z.array(pricedActionSchema).describe('Orders that closed something, oldest first.'),
+    others: z.array(otherClosingSchema).describe('What others closed, or nobody knows who, oldest first.'),
+  }),
+  digest: z.strictObject({ event: z.literal('digest'), ...digestSchema.shape }),
+  'audit tail`, `audit show': auditRecord,
+  'audit verify': z.union([
+    z.strictObject({ ...verified, ...chainIntact.shape }),
+    z.strictObject({ ...verified, ...chainBroken.shape }),
+  ]),
+  'audit verify --file': z.union([
+    z.strictObject({ ...verified, ...fileIntact.shape }),
+    z.strictObject({ ...verified, ...chainBroken.shape }),
+  ]),
+  'audit export': z.strictObject({
+    accountId: z.string(),
+    file: z.string(),
+    records: z.number().int(),
+    firstNumber: z.number().int().describe('0: there were no records.'),
+    lastNumber: z.number().int(),
+    headHash: z.string().describe('Of the last record.'),
+  }),
   'audit prune': z.strictObject({
     accountId: z.string(),
     file: z.string().nullable().describe('null: there was nothing to prune.'),
     ...prunedReply.shape,
   }),
+  pause: z.strictObject({ ...pauseSchema.shape, processes }),
+  'pause --list': pauseSchema,
+  silence: z.strictObject({ ...silenceSchema.shape, processes }),
+  'silence --list': silenceSchema,
+  acknowledge: z.strictObject({ accountId: z.string(), ...notice.shape }).meta({ more: 'Notice' }),
+  'resume`, `silence --lift`, `acknowledge --lift': z.strictObject({ ...liftedReply.shape, ...reached }),
+  'acknowledge --all`, `acknowledge --account`, `acknowledge --rule`, `acknowledge --subject': z.strictObject(
+    {
+      ...acknowledgedReply.shape,
+      ...reached,
+    },
+  ),
+  'reduce`, `flatten': z.strictObject({
+    accountId: z.string(),
+    key: z.string().describe('Said again with it, the order is not done twice.'),
+    order: reduceOrder,
+    obstacles: z.array(z.string()).describe('Why nothing may happen, as far as it could be seen.'),
+    outcome,
+  }),
+  'reduce --withdraw': z.strictObject({
+    accountId: z.string(),
+    order: withdrawOrder,
+    isSeen: z.boolean().describe('It was open; false: nobody can tell.'),
+    outcome,
+  }),
+  'approve ACCOUNT REFERENCE`, `veto ACCOUNT REFERENCE': answerOrder,
+  'approve`, `veto': z.strictObject({ accountId: z.string(), ...question.shape }).meta({ more: 'Question' }),
+  init: initialised,
+  replay: replayed,
+  'replay --history': judged,
+  stress: stressed,
+  'stress --list': scenarios,
+  demo: demonstrated,
+  simulate: simulating,
+  'simulate --list': vocabulary,
+  call: called,
+  'call --list': callable,
+  token: z.strictObject({
+    name: z.string(),
+    scopes: z.array(z.string()),
+    token: z.string().describe('Shown only once.'),
+    tokenHash: z.string().describe('For `web.users` of the config.'),
+  }),
+  version: z.strictObject({
+    version: z.string(),
+    node: z.string(),
+    platform: z.string(),
+    arch: z.string(),
+  }),
 } as const;
-
-interface Node {
-  readonly $ref?: string;
-  readonly const?: unknown;
-  readonly enum?: readonly unknown[];
-  readonly anyOf?: readonly Node[];
-  readonly type?: string | readonly string[];
-  readonly items?: Node;
-  readonly description?: string;
-}
-
-function typeOf({ $ref, const: only, enum: some, anyOf, type, items }: Node): string {
-  if ($ref?.startsWith('#/$defs/__') === false) return `\`${$ref.replace('#/$defs/', '')}\``;
-  if (only !== undefined) return `\`${JSON.stringify(only)}\``;
-  if (some !== undefined) return some.map((one) => `\`${JSON.stringify(one)}\``).join(', ');
-  if (anyOf !== undefined) return anyOf.map(typeOf).join(' or ');
-  if (items !== undefined) return `list of ${typeOf(items)}`;
-  return typeof type === 'string' ? type : (type?.join(' or ') ?? 'any');
-}
-
-/** Tables of the fields of each shape. */
-export function jsonShapeTables(): string {
-  return Object.entries(JSON_SHAPES)
-    .map(([command, shape]) => {
-      const { properties = {}, required = [] } = z.toJSONSchema(shape, { unrepresentable: 'any' });
-      const rows = Object.entries(properties as Record<string, Node>).map(([name, node]) => {
-        const absent = required.includes(name) ? '' : ', may be absent';
-        return `| \`${name}\` | ${typeOf(node)}${absent} | ${(node.description ?? '').replaceAll('|', '\\|')} |`;
-      });
-      return [`### \`${command}\``, '', '| Field | Type | Meaning |', '|---|---|---|', ...rows].join('\n');
-    })
-    .join('\n\n');
-}

@@ -1,27 +1,34 @@
+import { z } from 'zod';
 import {
   AuditInputsError,
   type ChainedRecord,
   type DecisionInputs,
   type StoredDecision,
 } from '../core/audit/audit-record.ts';
-import { type Recomputed, recompute } from '../core/audit/recompute.ts';
+import { differenceSchema, recompute } from '../core/audit/recompute.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { CompiledRules } from '../core/rules/compiled-rules.ts';
+import type { OutputOf } from '../core/schema/parts.ts';
 import { decisionsOfAuditFile } from '../state/audit/audit-file.ts';
 
 /** Result of judging decisions again. */
-export interface Recomputation {
-  /** Decisions in the trail, and how many of them were judged again: an evenly spread sample if there are more. */
-  readonly decisions: number;
-  readonly computed: number;
-  /** Oldest first; records of stored trails by number, those of exports by their place in the chain. */
-  readonly differing: readonly Differing[];
-}
-
-export interface Differing {
-  readonly record: number;
-  readonly found: Exclude<Recomputed, { kind: 'same' }>;
-}
+export const recomputationSchema = z.strictObject({
+  decisions: z.number().int().describe('In the trail.'),
+  computed: z
+    .number()
+    .int()
+    .describe('How many of them were judged again: an evenly spread sample if there are more.'),
+  differing: z
+    .array(
+      z.strictObject({
+        record: z.number().int().describe('Of stored trails its number, of exports its place in the chain.'),
+        found: differenceSchema,
+      }),
+    )
+    .describe('Oldest first.'),
+});
+export type Recomputation = OutputOf<typeof recomputationSchema>;
+type Differing = Recomputation['differing'][number];
 
 export interface RecomputeOptions {
   readonly most: number;

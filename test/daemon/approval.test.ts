@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { EXIT } from '../../src/cli/exit-codes.ts';
-import { expectOk, json, jsonLines, type OperatorWorld, openOperatorWorld } from '../cli/operator.ts';
+import { json, jsonLines, type OperatorWorld, openOperatorWorld } from '../cli/operator.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { startReceiver } from '../notify/receiver.ts';
 import { hasFilled, move, ours, sizeOf } from './scene.ts';
@@ -70,7 +70,9 @@ test('asked over a channel and approved at a shell it acts; nothing was sent bef
   expect(listed.stdout).toContain('sell 0.25 BTC_PERP');
   const status = await world.cli(['status']);
   expect(status.stdout).toContain('waiting for approval until');
-  expectOk(await world.cli(['approve', 'long', reference, '--author', 'ann', '--reason', 'seen', '--yes']));
+  const by = ['--author', 'ann', '--reason', 'seen', '--yes', '--json'];
+  const { decision } = json(await world.cli(['approve', 'long', reference, ...by]));
+  expect(decision).toBe('approve');
   await eventually(
     () => ours(world.simulator, 'long').length > 0,
     'an order',

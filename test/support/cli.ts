@@ -38,7 +38,19 @@ export async function runCommandLine(args: readonly string[], options: CliRunOpt
     },
     options.commands,
   );
-  return { exitCode, stdout: drained(stdout), stderr: drained(stderr) };
+  const printed = drained(stdout);
+  if (args.includes('--json') && options.commands === undefined) await requireShape(args, printed);
+  return { exitCode, stdout: printed, stderr: drained(stderr) };
+}
+
+/** Whatever a test is about: each line that a command prints with `--json` is as docs/json.md says. */
+async function requireShape(args: readonly string[], printed: string): Promise<void> {
+  const { shapeFault } = await import('./json-shapes.ts');
+  for (const line of printed.split('\n').filter((text) => text !== '')) {
+    const fault = shapeFault(args, line);
+    if (fault !== undefined)
+      throw new Error(`breakwater ${args.join(' ')}: ${fault}: ${line.slice(0, 2_000)}`);
+  }
 }
 
 /** The abort reason of a command after Ctrl-C. */

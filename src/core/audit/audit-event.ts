@@ -1,6 +1,7 @@
-import type { ActionCost } from '../costs/action-cost.ts';
-import type { CancelAllRequest, ReduceOnlyStopRequest } from '../ports/exchange.ts';
-import type { DecimalString } from '../quantities/decimal.ts';
+import { z } from 'zod';
+import { actionCostSchema } from '../costs/action-cost.ts';
+import { cancelRequestSchema, stopRequestSchema } from '../ports/exchange.ts';
+import { decimal, named, type OutputOf, timeMs } from '../schema/parts.ts';
 
 /** Why the gate holds an action back (design: gate). Closed list, also a metric label. */
 export type GateReason = keyof typeof GATE_WORDS;
@@ -123,80 +124,79 @@ export type RejectionReason =
   | 'hedgeSide'
   | 'other';
 
-/** A decision or outcome of a lane, for audit, metrics and notices. `words` are for people, who must see an `alarm`. */
-export interface AuditEvent {
-  readonly kind: AuditKind;
-  readonly atMs: number;
-  readonly accountId: string;
-  /** Absent if it concerns the whole account. */
-  readonly market?: string;
-  readonly positionId?: string;
-  /** Key of the intent, cover, cancel or question. */
-  readonly key?: string;
-  readonly ruleId?: string;
-  readonly reason: string;
-  readonly words: string;
-  readonly alarm: boolean;
-  readonly order?: ReduceOnlyStopRequest;
-  readonly cancel?: CancelAllRequest;
-  readonly targetBase?: DecimalString;
-  readonly sizeBase?: DecimalString;
-  /** For `priced`: the known cost of the order. */
-  readonly cost?: ActionCost;
-  /** For `intentEnded`: when the intent was opened. */
-  readonly openedMs?: number;
-}
-
-export type AuditKind =
-  | 'intentOpened'
-  | 'targetSet'
-  | 'intentEnded'
-  | 'intentRenewed'
-  | 'intentReopened'
-  | 'refused'
-  | 'blocked'
-  | 'doubt'
-  | 'doubtResolved'
-  | 'setChanged'
-  | 'placing'
-  | 'accepted'
-  | 'adjusted'
-  | 'rejected'
-  | 'unknown'
-  | 'cancelling'
-  | 'cancelAccepted'
-  | 'cancelRejected'
-  | 'filled'
+const AUDIT_KINDS = [
+  'intentOpened',
+  'targetSet',
+  'intentEnded',
+  'intentRenewed',
+  'intentReopened',
+  'refused',
+  'blocked',
+  'doubt',
+  'doubtResolved',
+  'setChanged',
+  'placing',
+  'accepted',
+  'adjusted',
+  'rejected',
+  'unknown',
+  'cancelling',
+  'cancelAccepted',
+  'cancelRejected',
+  'filled',
   /** Cost of an order that closed something, and later what it kept. */
-  | 'priced'
-  | 'ambiguousMove'
-  | 'coverTriggered'
-  | 'coverChanged'
-  | 'overshoot'
-  | 'standingOrder'
+  'priced',
+  'ambiguousMove',
+  'coverTriggered',
+  'coverChanged',
+  'overshoot',
+  'standingOrder',
   /** Requests change nothing that can be seen: the lane holds back. */
-  | 'braked'
+  'braked',
   /** A position left the list, came back, or is taken to be closed. */
-  | 'positionAbsent'
+  'positionAbsent',
   /** The market's maintenance margin differs from the configured one. */
-  | 'maintenanceDiffers'
+  'maintenanceDiffers',
   /** A position was found to have its own margin, or no longer so; its targets change accordingly. */
-  | 'marginLearned'
+  'marginLearned',
   /** Two configured accounts are the same account of the exchange. */
-  | 'sharedAccount'
+  'sharedAccount',
   /** An operator order without a valid seal of `operators.key`. */
-  | 'operatorOrderRefused'
+  'operatorOrderRefused',
   /** Our orders do not explain how far a position fell while a rule reduced it. */
-  | 'reducedByOthers'
+  'reducedByOthers',
   /** None of our orders certainly closed it; `reason`: who did, `sizeBase`: the amount. */
-  | 'closedByOthers'
-  | 'wouldPlace'
+  'closedByOthers',
+  'wouldPlace',
   /** People are asked about a stage; the question is settled; an answer is ignored. */
-  | 'approvalAsked'
-  | 'approvalSettled'
-  | 'approvalIgnored'
-  | 'wouldCancel'
-  | 'readIgnored';
+  'approvalAsked',
+  'approvalSettled',
+  'approvalIgnored',
+  'wouldCancel',
+  'readIgnored',
+] as const;
+
+/** A decision or outcome of a lane, for audit, metrics and notices. `words` are for people, who must see an `alarm`. */
+export const auditEventSchema = named('AuditEvent', () => ({
+  kind: z.enum(AUDIT_KINDS),
+  atMs: timeMs(),
+  accountId: z.string(),
+  market: z.string().exactOptional().describe('Absent: it concerns the whole account.'),
+  positionId: z.string().exactOptional(),
+  key: z.string().exactOptional().describe('Of the intent, cover, cancel or question.'),
+  ruleId: z.string().exactOptional(),
+  reason: z.string(),
+  words: z.string(),
+  alarm: z.boolean().describe('People must see it.'),
+  order: stopRequestSchema.exactOptional(),
+  cancel: cancelRequestSchema.exactOptional(),
+  targetBase: decimal().exactOptional(),
+  sizeBase: decimal().exactOptional(),
+  cost: actionCostSchema.exactOptional().describe('For `priced`: the known cost of the order.'),
+  openedMs: z.number().exactOptional().describe('For `intentEnded`: when it was opened, Unix milliseconds.'),
+}));
+export type AuditEvent = OutputOf<typeof auditEventSchema>;
+export type AuditKind = AuditEvent['kind'];
 
 /** Collects events of one reducer call; the market and account are filled in once. */
 export interface Recorder {

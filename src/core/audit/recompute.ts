@@ -1,8 +1,10 @@
+import { z } from 'zod';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { type CompiledRules, compileRules } from '../rules/compiled-rules.ts';
 import { evaluate } from '../rules/evaluate.ts';
 import { marketLookup } from '../rules/filter.ts';
 import type { RuleSpec } from '../rules/rule.ts';
+import type { OutputOf } from '../schema/parts.ts';
 import { canonicalJson, orderedJson } from '../text/canonical-json.ts';
 import type { DecisionInputs, StoredDecision } from './audit-record.ts';
 
@@ -15,18 +17,19 @@ export interface RulesSource {
   readonly markets: Readonly<Record<string, MarketSettings>>;
 }
 
-/** Compares an evaluation of the recorded inputs with the recorded result. */
-export type Recomputed =
-  | { readonly kind: 'same' }
-  | {
-      readonly kind: 'different';
-      readonly part: 'transitions' | 'decisions' | 'active';
-      /** Canonical JSON of that part. */
-      readonly recorded: string;
-      readonly computed: string;
-    }
+export const differenceSchema = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('different'),
+    part: z.enum(['transitions', 'decisions', 'active']),
+    recorded: z.string().describe('Canonical JSON of that part.'),
+    computed: z.string().describe('The same, as its inputs give it.'),
+  }),
   /** This program cannot evaluate the inputs. */
-  | { readonly kind: 'impossible'; readonly why: string };
+  z.strictObject({ kind: z.literal('impossible'), why: z.string() }),
+]);
+
+/** Compares an evaluation of the recorded inputs with the recorded result. */
+export type Recomputed = { readonly kind: 'same' } | OutputOf<typeof differenceSchema>;
 
 const PARTS = ['transitions', 'decisions', 'active'] as const;
 

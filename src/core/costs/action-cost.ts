@@ -1,49 +1,60 @@
+import { z } from 'zod';
 import type { DecimalString } from '../quantities/decimal.ts';
-import type { Direction } from '../rules/subject.ts';
+import { decimal, named, type OutputOf } from '../schema/parts.ts';
 
 /**
  * Facts about one of our orders that closed something; `costFigures` computes from them. Plain JSON. The audit has up
  * to three records with the same `id`, each with everything known by then; the last one counts.
  */
-export interface ActionCost {
-  readonly id: string;
-  readonly clientOrderId: string;
-  readonly role: 'reduce' | 'cover';
-  readonly direction: Direction;
-  /** Amount it closed, base currency. */
-  readonly amountBase: DecimalString;
-  /** Currency of all figures. */
-  readonly money: string;
-  /** Time of the read that first showed it. */
-  readonly filledMs: number;
-  /** Price of the decision: the mark when the rule fired, or the activation of a standing stop. Null: unknown. */
-  readonly decidedPrice: DecimalString | null;
-  /** No fill is worse than the order's limit price. */
-  readonly limitPrice: DecimalString;
-  readonly fill: FillPrice | null;
-  /** A rate (a fraction of the traded value) or the amount the exchange charged. Null: neither is known. */
-  readonly fee:
-    | { readonly from: 'config'; readonly rate: number }
-    | { readonly from: 'orderHistory'; readonly paid: DecimalString }
-    | null;
-  /** Liquidation price of the position in the last read before the fill; null: none, or unknown. */
-  readonly liquidationPrice: DecimalString | null;
-  /** What the market did in the following hour; absent: the hour is not over. */
-  readonly nextHour?: NextHour;
-}
-
-/** Average price, from the realized profit of a partial close or from the exchange's order history. */
-export interface FillPrice {
-  readonly price: DecimalString;
-  readonly from: 'realizedPnl' | 'orderHistory';
-}
-
-export interface NextHour {
-  /** One hour after the fill; null: no read showed it. */
-  readonly markPrice: DecimalString | null;
-  /** Whether a mark within the hour passed the liquidation price of before the fill; null: unknown. */
-  readonly passedLiquidation: boolean | null;
-}
+export const actionCostSchema = named('ActionCost', () => ({
+  id: z.string(),
+  clientOrderId: z.string(),
+  role: z.enum(['reduce', 'cover']).describe('`cover`: a standing stop.'),
+  direction: z.enum(['long', 'short']).describe('Of the position.'),
+  amountBase: decimal().describe('What it closed, base currency.'),
+  money: z.string().describe('Currency of all figures.'),
+  filledMs: z.number().describe('Time of the read that first showed it, Unix milliseconds.'),
+  decidedPrice: decimal()
+    .nullable()
+    .describe('The mark when the rule fired, or the activation of a standing stop; null: unknown.'),
+  limitPrice: decimal().describe('No fill is worse.'),
+  fill: z
+    .strictObject({ price: decimal(), from: z.enum(['realizedPnl', 'orderHistory']) })
+    .nullable()
+    .describe(
+      'Average price, from the realized profit of a partial close or from the order history; null: unknown.',
+    ),
+  fee: z
+    .union([
+      z.strictObject({
+        from: z.literal('config'),
+        rate: z.number().describe('A fraction of the traded value.'),
+      }),
+      z.strictObject({
+        from: z.literal('orderHistory'),
+        paid: decimal().describe('What the exchange charged.'),
+      }),
+    ])
+    .nullable()
+    .describe('null: unknown.'),
+  liquidationPrice: decimal()
+    .nullable()
+    .describe('Of the position in the last read before the fill; null: none, or unknown.'),
+  nextHour: z
+    .strictObject({
+      markPrice: decimal().nullable().describe('One hour after the fill; null: no read showed it.'),
+      passedLiquidation: z
+        .boolean()
+        .nullable()
+        .describe(
+          'Whether a mark within the hour passed the liquidation price of before the fill; null: unknown.',
+        ),
+    })
+    .exactOptional()
+    .describe('What the market did in the following hour; absent: it is not over.'),
+}));
+export type ActionCost = OutputOf<typeof actionCostSchema>;
+export type FillPrice = NonNullable<ActionCost['fill']>;
 
 /** Kept by the lane until the hour after the fill is over. */
 export interface PendingCost {

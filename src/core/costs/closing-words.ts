@@ -1,14 +1,10 @@
 import type { LaneState } from '../lanes/lane-state.ts';
 import { type ActionCost, costFigures } from './action-cost.ts';
+import type { PricedAction } from './cost-report.ts';
 import { moneyText } from './cost-words.ts';
 
 /** One of our orders that closed something. */
-export interface Closing {
-  readonly market: string;
-  readonly positionId: string;
-  readonly ruleId: string;
-  readonly cost: ActionCost;
-}
+export type Closing = Omit<PricedAction, 'atMs'>;
 
 /** Closings of the last hour, oldest first. */
 export function closingsOf(lanes: Iterable<LaneState>): readonly Closing[] {

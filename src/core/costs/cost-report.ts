@@ -1,14 +1,17 @@
 import { z } from 'zod';
 import type { AuditRecord } from '../audit/audit-record.ts';
-import type { DecimalString } from '../quantities/decimal.ts';
-import { named, type OutputOf } from '../schema/parts.ts';
-import { costFigures } from './action-cost.ts';
-import type { Closing } from './closing-words.ts';
+import { decimal, named, type OutputOf, timeMs } from '../schema/parts.ts';
+import { actionCostSchema, costFigures } from './action-cost.ts';
 
 /** An order that closed something, with the newest cost that the audit has of it. */
-export interface PricedAction extends Closing {
-  readonly atMs: number;
-}
+export const pricedActionSchema = named('PricedAction', () => ({
+  atMs: timeMs(),
+  ruleId: z.string(),
+  market: z.string(),
+  positionId: z.string(),
+  cost: actionCostSchema,
+}));
+export type PricedAction = OutputOf<typeof pricedActionSchema>;
 
 /** Sum of the known figures. */
 const knownSumSchema = named('KnownSum', () => ({
@@ -30,10 +33,12 @@ export const costTotalSchema = named('CostTotal', () => ({
 export type CostTotal = OutputOf<typeof costTotalSchema>;
 type Sums = Omit<CostTotal, 'money'>;
 
-export interface CostRow extends CostTotal {
-  readonly ruleId: string;
-  readonly market: string;
-}
+export const costRowSchema = named('CostRow', () => ({
+  ruleId: z.string(),
+  market: z.string(),
+  ...costTotalSchema.shape,
+}));
+export type CostRow = OutputOf<typeof costRowSchema>;
 
 /** Fills from `fromMs` up to `toMs`; records oldest first, as the audit reads them. */
 export function pricedActions(
@@ -51,14 +56,14 @@ export function pricedActions(
 }
 
 /** What others closed, or nobody knows who, oldest first. */
-export interface OtherClosing {
-  readonly atMs: number;
-  readonly market: string;
-  readonly by: string;
-  /** Base currency. */
-  readonly amountBase: DecimalString;
-  readonly words: string;
-}
+export const otherClosingSchema = named('OtherClosing', () => ({
+  atMs: timeMs(),
+  market: z.string(),
+  by: z.string(),
+  amountBase: decimal().describe('Base currency.'),
+  words: z.string(),
+}));
+export type OtherClosing = OutputOf<typeof otherClosingSchema>;
 
 export function otherClosings(
   records: readonly Pick<AuditRecord, 'content'>[],

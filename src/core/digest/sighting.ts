@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { DecisionInputs } from '../audit/audit-record.ts';
 import type { HistoryMoment, HistorySample } from '../ports/history-reader.ts';
 import { valueOf } from '../quantities/quantity.ts';
@@ -5,20 +6,24 @@ import type { AccountSettings } from '../quantities/settings.ts';
 import { creditLineKey, creditLineParts } from '../rules/memory.ts';
 import type { SubjectKey } from '../rules/subject.ts';
 import { evaluatedAccount, positionKey } from '../rules/subjects.ts';
+import { named, type OutputOf, timeMs } from '../schema/parts.ts';
 
 /** How near something was to liquidation, or a credit line to its margin call, at one moment. Plain JSON. */
-export interface Sighting {
-  readonly subject: SubjectKey;
-  readonly of: 'market' | 'allMarkets' | 'creditLine';
-  /** The market, or the asset of the credit line; empty for `allMarkets`. */
-  readonly name: string;
-  /** Unix milliseconds. */
-  readonly atMs: number;
-  /** How far the price may move, or the collateral fall, a fraction; null: unknown. */
-  readonly distance: number | null;
-  /** The exchange's call at that time; null: none. */
-  readonly called: 'marginCall' | 'liquidation' | null;
-}
+export const sightingSchema = named('Sighting', () => ({
+  subject: z.string(),
+  of: z.enum(['market', 'allMarkets', 'creditLine']),
+  name: z.string().describe('The market, or the asset of the credit line; empty for `allMarkets`.'),
+  atMs: timeMs(),
+  distance: z
+    .number()
+    .nullable()
+    .describe('How far the price may move, or the collateral fall, a fraction; null: unknown.'),
+  called: z
+    .enum(['marginCall', 'liquidation'])
+    .nullable()
+    .describe("The exchange's call at that time; null: none."),
+}));
+export type Sighting = OutputOf<typeof sightingSchema>;
 
 /** Subject of the account as a whole in the history: how far all markets may move together. */
 export const ALL_MARKETS: SubjectKey = 'account';

@@ -1,49 +1,58 @@
+import { z } from 'zod';
 import type { AuditRecord, ChainedRecord, ChainHead, DecisionInputs } from '../audit/audit-record.ts';
-import type { Kinds } from '../schema/parts.ts';
+import { named, type OutputOf } from '../schema/parts.ts';
+
+const laneSchema = named('LaneChain', () => ({
+  market: z.string(),
+  firstSeq: z.number().int().describe('0: all its records were pruned.'),
+  lastSeq: z.number().int(),
+  headHash: z.string(),
+}));
+export type LaneChain = OutputOf<typeof laneSchema>;
 
 /** `intact` describes the account's own chain; its `firstSeq` is 0 if that is empty. */
-export type ChainVerdict = Kinds<{
-  intact: Omit<LaneChain, 'market'> & {
-    /** Records before `firstSeq` were pruned, and a checkpoint says so. */
-    prunedTo: number;
-    /** Chains of the lanes, by market. */
-    lanes: readonly LaneChain[];
-  };
-  broken: {
-    /** The first wrong record of its chain. */
-    seq: number;
-    /** `ChainedRecord.number` of that record; absent: it is missing, or in an export. */
-    number?: number;
-    /** The lane whose chain it is; absent: the account's own. */
-    market?: string;
-    why:
-      | 'hash'
-      | 'link'
-      | 'gap'
-      | 'form'
-      | 'account'
-      /** Records are missing at the start, and no checkpoint says so. */
-      | 'beginning'
-      /** The chain does not end where the account's state says. */
-      | 'head'
-      /** A lane's chain contradicts what the account's chain says of it. */
-      | 'fold'
-      /** The seal of `operators.key` is missing although earlier records have it, or it was made with another key. */
-      | 'seal'
-      /** No record of the chain has a seal, although there is a key: a forged chain would look the same. */
-      | 'unproven'
-      | 'attachment';
-    words: string;
-  };
-}>;
+export const chainIntact = named('ChainIntact', () => ({
+  kind: z.literal('intact'),
+  ...laneSchema.omit({ market: true }).shape,
+  prunedTo: z
+    .number()
+    .int()
+    .describe('Records before `firstSeq` were pruned, and a checkpoint says so; 0: none were.'),
+  lanes: z.array(laneSchema).describe('Chains of the markets.'),
+}));
 
-export interface LaneChain {
-  readonly market: string;
-  /** 0 if all its records were pruned. */
-  readonly firstSeq: number;
-  readonly lastSeq: number;
-  readonly headHash: string;
-}
+export const chainBroken = named('ChainBroken', () => ({
+  kind: z.literal('broken'),
+  seq: z.number().int().describe('The first wrong record of its chain.'),
+  number: z
+    .number()
+    .int()
+    .exactOptional()
+    .describe('Of that record among all of the account; absent: it is missing, or in an export.'),
+  market: z.string().exactOptional().describe("Whose chain it is; absent: the account's own."),
+  why: z
+    .enum([
+      'hash',
+      'link',
+      'gap',
+      'form',
+      'account',
+      'beginning',
+      'head',
+      'fold',
+      'seal',
+      'unproven',
+      'attachment',
+    ])
+    .describe(
+      '`beginning`: records are missing at the start, and no checkpoint says so. `head`: it does not end where the ' +
+        "state of the account says. `fold`: a market's chain contradicts what the account's says of it. `seal`: that of " +
+        '`operators.key` is missing although earlier records have it, or was made with another key. `unproven`: no record ' +
+        'has a seal, although there is a key; a forged chain would look the same.',
+    ),
+  words: z.string(),
+}));
+export type ChainVerdict = OutputOf<typeof chainIntact | typeof chainBroken>;
 
 /** Range of record numbers, both inclusive. */
 export interface AuditQuery {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Kinds, OutputOf } from '../schema/parts.ts';
+import { type OutputOf, timeMs } from '../schema/parts.ts';
 import type { Notice } from './notifier.ts';
 
 /** A notice on its way to the channels. Deliveries are recorded so that any process delivers it once and in order. */
@@ -36,17 +36,26 @@ export const DELIVERY_FAILURES = [
 
 export type DeliveryFailure = (typeof DELIVERY_FAILURES)[number];
 
-export type Delivery = Kinds<{
-  delivered: { atMs: number; attempts: number; durationMs: number };
+const tried = {
+  attempts: z.number().int(),
+  durationMs: z.number().describe('Until the receiver answered, or the sender gave up, milliseconds.'),
+};
+export const deliverySchema = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('delivered'), atMs: timeMs(), ...tried }),
   /** Delivered before; nothing was sent. */
-  duplicate: { atMs: number };
+  z.strictObject({ kind: z.literal('duplicate'), atMs: timeMs() }),
   /** A later message of the same episode was sent first; nothing was sent. */
-  superseded: object;
+  z.strictObject({ kind: z.literal('superseded') }),
   /** Held back until the end of quiet hours; nothing was sent. */
-  held: object;
-  /** `words` are for people and contain no address and no secret. */
-  failed: { reason: DeliveryFailure; words: string; attempts: number; durationMs: number };
-}>;
+  z.strictObject({ kind: z.literal('held') }),
+  z.strictObject({
+    kind: z.literal('failed'),
+    reason: z.enum(DELIVERY_FAILURES),
+    words: z.string().describe('For people; contains no address and no secret.'),
+    ...tried,
+  }),
+]);
+export type Delivery = OutputOf<typeof deliverySchema>;
 
 export interface ChannelReport {
   readonly channel: string;

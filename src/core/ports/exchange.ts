@@ -1,5 +1,6 @@
+import { z } from 'zod';
 import type { DecimalString } from '../quantities/decimal.ts';
-import type { OutputOf } from '../schema/parts.ts';
+import { decimal, named, type OutputOf } from '../schema/parts.ts';
 import type { Enumerated } from './exchange-fields.ts';
 import type {
   creditLineReader,
@@ -171,26 +172,31 @@ export interface SpotOrderQuery {
   readonly maxRecords?: number;
 }
 
-export interface CancelAllRequest {
-  readonly market?: string;
-  readonly types?: readonly OrderType[];
-}
+export const cancelRequestSchema = named('CancelAllRequest', () => ({
+  market: z.string().exactOptional().describe('Absent: all markets.'),
+  types: z
+    .array(z.enum(['spot', 'margin', 'futures']))
+    .exactOptional()
+    .describe('Absent: all.'),
+}));
+export type CancelAllRequest = OutputOf<typeof cancelRequestSchema>;
 
 /** The only order the daemon can send: it can reduce or close a position, never open or grow one. */
-export interface ReduceOnlyStopRequest {
-  readonly market: string;
-  readonly side: OrderSide;
-  readonly amount: DecimalString;
-  readonly price: DecimalString;
-  readonly activationPrice: DecimalString;
-  readonly clientOrderId: string;
-  readonly positionSide: PositionSide;
-  /**
-   * Activates when the market moves in the position's favour. Never sent: the exchange infers it from the side of the
-   * market on which the activation lies.
-   */
-  readonly inFavour?: true;
-}
+export const stopRequestSchema = named('StopRequest', () => ({
+  market: z.string(),
+  side: z.enum(['buy', 'sell']),
+  amount: decimal(),
+  price: decimal(),
+  activationPrice: decimal(),
+  clientOrderId: z.string(),
+  positionSide: z.enum(['LONG', 'SHORT', 'BOTH']),
+  /** Never sent: the exchange infers it from the side of the market on which the activation lies. */
+  inFavour: z
+    .literal(true)
+    .exactOptional()
+    .describe("Activates when the market moves in the position's favour."),
+}));
+export type ReduceOnlyStopRequest = OutputOf<typeof stopRequestSchema>;
 
 export interface ExchangeReads {
   ping(options?: CallOptions): Promise<ReadOutcome<true>>;

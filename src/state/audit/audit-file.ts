@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type {
   AuditRecord,
   ChainHead,
@@ -5,25 +6,31 @@ import type {
   StoredDecision,
 } from '../../core/audit/audit-record.ts';
 import { sha256Hex } from '../../core/audit/sha256.ts';
-import type { ChainVerdict, LaneChain } from '../../core/ports/audit-reader.ts';
+import { type ChainVerdict, type chainBroken, chainIntact } from '../../core/ports/audit-reader.ts';
 import { type OperatorTrust, TRUSTING } from '../../core/ports/operator-trust.ts';
+import { named, type OutputOf } from '../../core/schema/parts.ts';
 import { parsedJson } from '../../core/text/parsed-json.ts';
 import { restoreInputs } from './audit-chain.ts';
 import { broken, TrailVerifier } from './audit-verify.ts';
 
 /** Verdict on an exported part of a chain by itself; the next part must follow `headHash`. */
-export type FileVerdict =
-  | (Omit<Extract<ChainVerdict, { kind: 'intact' }>, 'prunedTo' | 'lanes'> & {
-      /** Empty for a file without records. */
-      readonly accountId: string;
-      /** Hash of the record before the first one. */
-      readonly previousHash: string;
-      /** Whether its last records have the seal of `operators.key`; absent: there is no key here. */
-      readonly isSealed?: boolean;
-      /** The same for each lane's chain with records in it; the members above are of the account's own chain. */
-      readonly lanes: readonly (LaneChain & { readonly previousHash: string })[];
-    })
-  | Extract<ChainVerdict, { kind: 'broken' }>;
+export const fileIntact = named('FileIntact', () => {
+  const { lanes, prunedTo: _unknown, ...intact } = chainIntact.shape;
+  const previousHash = z.string().describe('Of the record before the first one.');
+  return {
+    ...intact,
+    accountId: z.string().describe('Empty for a file without records.'),
+    previousHash,
+    isSealed: z
+      .boolean()
+      .exactOptional()
+      .describe('Whether its last records have the seal of `operators.key`; absent: there is no key here.'),
+    lanes: z
+      .array(lanes.element.extend({ previousHash }))
+      .describe('Chains of the markets with records in it.'),
+  };
+});
+export type FileVerdict = OutputOf<typeof fileIntact | typeof chainBroken>;
 
 /** The contents of an export, for callers that need more than the verdict. */
 interface KeptRecords {

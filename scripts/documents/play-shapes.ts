@@ -1,0 +1,187 @@
+import { z } from 'zod';
+import { costRowSchema } from '../../src/core/costs/cost-report.ts';
+import { severitySchema } from '../../src/core/rules/rule.ts';
+import { timeMs } from '../../src/core/schema/parts.ts';
+
+// What commands print that play something: replay, stress, simulate, demo.
+
+const count = z.number().int();
+const durationMs = (meaning: string) => z.number().describe(`${meaning}, milliseconds.`);
+const money = z.number().describe('Money currency of the account.');
+
+const played = z.strictObject({
+  id: z.string(),
+  liquidated: z.boolean(),
+  closedFraction: z.number().describe('Share of the holdings that orders closed.'),
+  equityStart: money,
+  equityEnd: money,
+  orders: count,
+  price: z
+    .strictObject({ fees: money, slippage: money, nextHour: costRowSchema.shape.kept })
+    .describe('Of closing; of several paths that of the most expensive.'),
+  breachToFillMs: z
+    .strictObject({ p50: z.number().nullable(), max: z.number().nullable() })
+    .describe('From crossing the threshold to the first fill, milliseconds; null: there was none.'),
+});
+
+export const replayed = z.strictObject({
+  event: z.literal('replay'),
+  seed: count,
+  wallMs: durationMs('Real time'),
+  variants: z.array(
+    z.strictObject({
+      name: z.string().describe('`unprotected`, `config` or the name of a file.'),
+      accounts: z
+        .array(played)
+        .describe('The worst of several paths: liquidated in any, most closed, least left.'),
+      paths: z.array(
+        z.strictObject({
+          path: z.string().describe('A path model, or `trades` if the file has those.'),
+          accounts: z.array(played),
+        }),
+      ),
+    }),
+  ),
+});
+
+export const judged = z.discriminatedUnion('event', [
+  z.strictObject({
+    event: z.literal('episode'),
+    account: z.string(),
+    rule: z.string(),
+    severity: severitySchema,
+    subject: z.string().describe('The position, loan or account, in words.'),
+    firedMs: timeMs(),
+    endedMs: timeMs().nullable().describe('Unix milliseconds; null: it fired until the end.'),
+    words: z.string().describe('The figures when it fired.'),
+    endWords: z.string().nullable().describe('Why it ended; null: it did not.'),
+    stages: z
+      .array(z.strictObject({ stage: count, atMs: timeMs(), words: z.string() }))
+      .describe('Of the escalation, that were reached.'),
+  }),
+  z.strictObject({
+    event: z.literal('history'),
+    source: z.string(),
+    accounts: z.array(
+      z.strictObject({
+        id: z.string(),
+        moments: count.describe('That were judged.'),
+        fromMs: timeMs(),
+        toMs: timeMs(),
+        everyMs: durationMs('Usual time between two; 0: only changes are recorded'),
+        gaps: z
+          .array(z.strictObject({ fromMs: timeMs(), toMs: timeMs() }))
+          .describe('Times without records.'),
+        rules: z.array(
+          z.strictObject({
+            id: z.string(),
+            fired: count.describe('How often.'),
+            firingMs: durationMs('For how long together'),
+            undecided: count.describe('Moments at which the data could not decide.'),
+            notJudged: z
+              .string()
+              .nullable()
+              .describe('Why the record does not suffice; null: it was judged.'),
+          }),
+        ),
+      }),
+    ),
+  }),
+]);
+
+const scenario = z.strictObject({
+  id: z.string().describe('Stable, for `--scenario`.'),
+  title: z.string(),
+  about: z.string(),
+  kind: z.enum(['shock', 'history', 'shape', 'grid']),
+});
+export const scenarios = z.array(scenario);
+
+const outcome = z.strictObject({
+  liquidated: z.boolean(),
+  equityEnd: money,
+  closedFraction: z.number().describe('Share of the holdings that orders closed.'),
+  orders: count,
+});
+export const stressed = z.strictObject({
+  event: z.literal('stress'),
+  seed: count,
+  wallMs: durationMs('Real time'),
+  stopped: z.boolean().describe('Stopped early: cases are missing.'),
+  notes: z.array(z.string()).describe('Whole sentences.'),
+  cases: z.array(
+    z.strictObject({
+      scenario,
+      conditions: z.string(),
+      accounts: z.array(
+        z.strictObject({ id: z.string(), equityStart: money, without: outcome, withRules: outcome }),
+      ),
+    }),
+  ),
+});
+
+export const simulating = z.strictObject({
+  event: z.literal('listening'),
+  baseUrl: z.string().describe('The first of `baseUrls`.'),
+  baseUrls: z.array(z.string()),
+  controlUrl: z.string(),
+  controlToken: z.string().optional().describe('Absent: the control API needs none.'),
+  accounts: z.array(z.strictObject({ id: z.string(), apiKey: z.string(), apiSecret: z.string() })),
+});
+const notes = z.record(z.string(), z.string()).describe('What each means.');
+export const vocabulary = z.strictObject({
+  scenarios: notes,
+  faults: notes,
+  conditions: notes,
+  readings: notes,
+});
+
+const amount = z.string().describe('BTC.');
+const usdt = z.string().describe('USDT.');
+const side = z.strictObject({
+  id: z.string(),
+  amountBefore: amount,
+  amount,
+  distance: z
+    .number()
+    .nullable()
+    .describe('To liquidation, a fraction of the mark price; null: no position, or no such price.'),
+  state: z.string(),
+  wasLiquidated: z.boolean(),
+  takenByExchange: amount,
+  closedByOrders: amount,
+  ordersPlaced: count,
+  requests: count.describe('Orders and cancels that the exchange received.'),
+  openOrders: z.array(z.string()).describe('In words.'),
+  equityBefore: usdt,
+  equity: usdt,
+  change: usdt,
+});
+export const demonstrated = z.discriminatedUnion('event', [
+  z.strictObject({
+    event: z.literal('frame'),
+    elapsedMs: durationMs('Real time'),
+    durationMs: durationMs('Real time of the whole demo'),
+    speed: z.number(),
+    price: z.number(),
+    startPrice: z.number(),
+    protectedSide: side,
+    twin: side,
+  }),
+  z.strictObject({
+    event: z.literal('remark'),
+    atMs: durationMs('Real time since the beginning'),
+    tone: z.enum(['info', 'good', 'warning', 'danger']),
+    text: z.string(),
+  }),
+  z.strictObject({ event: z.literal('failure'), text: z.string().describe('Why it failed.') }),
+  z.strictObject({ event: z.literal('stopped'), afterMs: durationMs('Real time') }),
+  z.strictObject({
+    event: z.literal('demo'),
+    currency: z.string(),
+    protected: side,
+    unprotected: side,
+    keptMore: z.string().describe('By how much the protected account kept more; USDT.'),
+    alerts: count.describe('Delivered for the protected account.'),
+  }),
+]);
