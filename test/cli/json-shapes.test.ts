@@ -83,11 +83,19 @@ test('every command prints what docs/json.md says, and no more', async () => {
   expect(known.toSorted()).toEqual(Object.keys(JSON_SHAPES).toSorted());
 });
 
-test('a field more, a field less and an unknown command are faults', () => {
+test('a field more, a field less, a long figure and an unknown command are faults', () => {
   const printed = { version: '1', node: 'v24', platform: 'linux', arch: 'x64' };
   const faultOf = (value: object, command = 'version') => shapeFault([command], JSON.stringify(value));
   expect(faultOf(printed)).toBeUndefined();
   expect(faultOf({ ...printed, more: 1 })).toContain('more');
   expect(faultOf({ ...printed, arch: undefined })).toContain('arch');
+  const account = { id: 'a', moments: 1, fromMs: 0, toMs: 1, gaps: [], rules: [] };
+  const judged = (everyMs: number) =>
+    shapeFault(
+      ['replay', '--history', 'redis'],
+      JSON.stringify({ event: 'history', source: 's', accounts: [{ ...account, everyMs }] }),
+    );
+  expect(judged(25.74)).toBeUndefined();
+  expect(judged(25.740000000000002)).toBe('25.740000000000002 has more than 15 digits');
   expect(faultOf(printed, 'new-command')).toContain('does not have this command');
 });

@@ -13,8 +13,23 @@ export function shapeFault(args: readonly string[], line: string): string | unde
   if (shape === undefined) {
     return args[0] === NOT_WRITTEN_DOWN ? undefined : 'docs/json.md does not have this command';
   }
-  const { error } = shape.safeParse(JSON.parse(line));
-  return error === undefined ? undefined : JSON.stringify(error.issues);
+  const value: unknown = JSON.parse(line);
+  const { error } = shape.safeParse(value);
+  if (error !== undefined) return JSON.stringify(error.issues);
+  const long = EXACT.has(args.slice(0, 2).join(' ')) || args[0] === 'call' ? undefined : longFigure(value);
+  return long === undefined ? undefined : `${long} has more than 15 digits`;
+}
+
+/** Their records are those of the audit, digit by digit. */
+const EXACT: ReadonlySet<string> = new Set(['audit tail', 'audit show']);
+
+/** A figure with what a sum of fractions leaves behind its last digit: 25.740000000000002. */
+function longFigure(value: unknown): number | undefined {
+  if (typeof value === 'number') return Number(value.toPrecision(15)) === value ? undefined : value;
+  if (typeof value !== 'object' || value === null) return undefined;
+  return Object.values(value)
+    .map(longFigure)
+    .find((long) => long !== undefined);
 }
 
 /** The name in docs/json.md with the most words that a command line has. */
