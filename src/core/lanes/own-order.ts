@@ -51,11 +51,21 @@ export interface OwnOrder {
   readonly wasOpen?: boolean;
   /** An unanswered cancel, or one unknown to this store, may have taken it down. A taken id proves nothing. */
   readonly behindCancel?: boolean;
-  /** The prices, as parts of the mark, outside of which a question about it was refused, and when. */
-  readonly refusedBand?: { readonly lowestPart: number; readonly highestPart: number; readonly atMs: number };
+  /** Why a question about it was refused, last. */
+  readonly refusedQuestion?: RefusedQuestion;
   /** Basis of a cover's stop, which changes only with it. */
   readonly coverBasis: CoverBasis | null;
 }
+
+/** For its price: with the prices, as parts of the mark, at which it would not be refused. */
+export type RefusedQuestion =
+  | {
+      readonly why: 'priceBand' | 'activationPassed';
+      readonly lowestPart: number;
+      readonly highestPart: number;
+      readonly atMs: number;
+    }
+  | { readonly why: 'noRoom' };
 
 export interface CoverBasis {
   readonly liquidationPrice: DecimalString;

@@ -2,7 +2,7 @@ import { withoutSent } from '../intents/brake.ts';
 import { taughtByPrice } from '../orders/activation-gap.ts';
 import { suspectStops, trustStops } from '../orders/after-outage.ts';
 import { isKnownById } from '../orders/cancel-policy.ts';
-import { bandOf, learn, lessonOf, unlearn, wasNeverTaken } from '../orders/market-steps.ts';
+import { learn, lessonOf, refusedQuestion, unlearn, wasNeverTaken } from '../orders/market-steps.ts';
 import { isHedged } from '../orders/net-exposure.ts';
 import { afterFill, standsAlready } from '../orders/outstanding.ts';
 import { classifyRejection, isAlarming, isPassing, retryPauseMs } from '../orders/rejection.ts';
@@ -14,7 +14,7 @@ import { actedOnByAnother, changeOrder, isSameId, mayHideOrders, unsure, unusedA
 import { about, type LaneScene } from './lane-change.ts';
 import type { LaneState, PlaceStep, RetryKind } from './lane-state.ts';
 import { roundTripOf } from './market-read.ts';
-import type { OwnOrder } from './own-order.ts';
+import type { OwnOrder, RefusedQuestion } from './own-order.ts';
 
 export function aboutOrder(order: OwnOrder) {
   return { ...about(order), order: order.request };
@@ -180,14 +180,16 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
   }
   const ended = isAnswered ? withoutDoubtOf(state, order) : state;
   const kept = asksAgain
-    ? markUnsure(state, order, bandOf(reason, { error, order }, state, nowMs))
+    ? markUnsure(state, order, refusedQuestion(reason, { error, order }, state, nowMs))
     : withoutOrder(ended, order);
   if (reason === 'side') return sideRefused(kept, order, settings, nowMs);
   if (isSecond && !passing) return withoutSecond(kept, nowMs);
   const ahead = step.ahead ? forgetAhead(kept, order.positionId) : kept;
   const unsent = { ...ahead, ...(reason === 'noRoom' ? roomTaken(order, nowMs) : { orderRefusedMs: nowMs }) };
-  // The market may also have passed the price, so the next price is taken from a new read.
-  const taught = taughtByPrice(unsent, order, { reason, isGivenUp: retry === undefined }, settings);
+  // The market may also have passed the price, so the next price is taken from a new read. A question is about an old
+  // price, and teaches nothing.
+  const isGivenUp = retry === undefined;
+  const taught = asksAgain ? unsent : taughtByPrice(unsent, order, { reason, isGivenUp }, settings);
   if (retry !== undefined) {
     // Nothing was placed, and the wider gap covers the move: a slow read would only let the market run on.
     const isReread = reason !== 'activationPassed' || !readsSlowly(state);
@@ -248,11 +250,11 @@ function forgetAhead(state: LaneState, positionId: string): LaneState {
   return { ...state, doubt: { ...state.doubt, sentAhead } };
 }
 
-function markUnsure(state: LaneState, order: OwnOrder, refusedBand: OwnOrder['refusedBand']): LaneState {
+function markUnsure(state: LaneState, order: OwnOrder, refused: RefusedQuestion | undefined): LaneState {
   return changeOrder(state, order, ({ wasOpen = false, ...known }) => ({
     ...known,
     status: wasOpen ? 'open' : 'unsure',
-    ...(refusedBand && { refusedBand }),
+    ...(refused && { refusedQuestion: refused }),
   }));
 }
 

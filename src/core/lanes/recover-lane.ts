@@ -84,7 +84,7 @@ export function rebase(state: LaneState, settings: AccountSettings, nowMs: numbe
       deadlineMs: notAfter(task.deadlineMs, settings.intentTtlMs),
     })),
     orders: state.orders.map((order) => ({
-      ...withoutBand(order),
+      ...withoutRefusal(order),
       sentMs: notAfter(order.sentMs, 0),
       ...(order.unwantedSinceMs === undefined ? {} : { unwantedSinceMs: notAfter(order.unwantedSinceMs, 0) }),
       arrivedByMs:
@@ -98,8 +98,8 @@ export function rebase(state: LaneState, settings: AccountSettings, nowMs: numbe
 }
 
 /** On another clock nobody knows how old a refusal is: the question is asked again. */
-function withoutBand(order: OwnOrder): OwnOrder {
-  const { refusedBand: _, ...rest } = order;
+function withoutRefusal(order: OwnOrder): OwnOrder {
+  const { refusedQuestion: _, ...rest } = order;
   return rest;
 }
 

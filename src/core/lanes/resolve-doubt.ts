@@ -4,7 +4,6 @@ import { isRacing } from '../orders/activation-gap.ts';
 import { isOutOfBand, mayAnyAddUp } from '../orders/beside.ts';
 import { type CancelVerdict, isKnownById, judgeCancel } from '../orders/cancel-policy.ts';
 import { fenceEndMs, liquidationIsLikely } from '../orders/fence.ts';
-import { foundNoRoom } from '../orders/market-steps.ts';
 import { isHedged, mayHideSide, netRoom } from '../orders/net-exposure.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
 import { isSentFor, leavesNoRoomFor, offsetFromActivation } from '../orders/outstanding.ts';
@@ -71,7 +70,7 @@ function withoutUnfit(state: LaneState): LaneState {
       order.behindCancel !== true &&
       order.mayHaveVanished !== true &&
       !order.ambiguous &&
-      foundNoRoom(order) &&
+      order.refusedQuestion?.why === 'noRoom' &&
       leavesNoRoomFor(order, state),
   );
   return unfit.reduce(withoutOrder, state);

@@ -23,6 +23,8 @@ export function isSpent(order: OwnOrder, position: ReadPosition, scene: SetScene
   const { settings, market, nowMs, state } = scene;
   if (order.inverted === true) return true;
   if (order.status === 'unsure' && !hasArrived(order, scene)) return false;
+  // Had it stood, it would have triggered.
+  if (isLastPricePast(order, position, scene)) return true;
   const offset = offsetFromActivation(order, position);
   if (offset === undefined || !isWellPast(offset, position, inRange(position, asLearned(market, state))))
     return false;
@@ -71,16 +73,22 @@ export function isBeyondAsking(order: OwnOrder, position: ReadPosition, scene: S
 
 const REACHED_FOR_MS = 20_000;
 
-/** Whether a question about an order would be refused for its price, as one was a moment ago. */
+function isLastPricePast(order: OwnOrder, position: ReadPosition, { nowMs }: SetScene): boolean {
+  const { status, refusedQuestion } = order;
+  const isPast = status === 'unsure' && refusedQuestion?.why === 'activationPassed';
+  return isPast && isOutOfBand(order, position, nowMs);
+}
+
+/** Whether a question about an order would be refused for its price, as one was before. */
 export function isOutOfBand(
-  { request, refusedBand }: OwnOrder,
+  { request, refusedQuestion: refused }: OwnOrder,
   { markPrice }: ReadPosition,
   nowMs: number,
 ): boolean {
-  if (refusedBand === undefined || markPrice === null) return false;
+  if (refused === undefined || refused.why === 'noRoom' || markPrice === null) return false;
   const part = Number(request.price) / Number(markPrice);
-  const isInside = part >= refusedBand.lowestPart && part <= refusedBand.highestPart;
-  return !isInside && nowMs - refusedBand.atMs < ASKED_AGAIN_AFTER_MS;
+  const isInside = part >= refused.lowestPart && part <= refused.highestPart;
+  return !isInside && (refused.why !== 'priceBand' || nowMs - refused.atMs < ASKED_AGAIN_AFTER_MS);
 }
 
 /** Bands follow the last price, which the mark does not show. */

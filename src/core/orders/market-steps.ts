@@ -1,7 +1,7 @@
 import type { RejectionReason } from '../audit/audit-event.ts';
 import { leastAmount } from '../intents/targets.ts';
 import type { LaneState, Learned, MarketRead } from '../lanes/lane-state.ts';
-import type { OwnOrder } from '../lanes/own-order.ts';
+import type { OwnOrder, RefusedQuestion } from '../lanes/own-order.ts';
 import type { ReduceOnlyStopRequest } from '../ports/exchange.ts';
 import {
   type Decimal,
@@ -120,47 +120,40 @@ function isUseless(
 }
 
 /**
- * The prices, as parts of the mark, at which a question about an order would not be refused as this one was: the band
- * that the words name, where the last price has passed its activation, a mark that has gone back, and none where other
- * orders leave no room. Undefined: the refusal does not say.
+ * Returns what the refusal of a question says: the price band that its words name; if the last price has passed the
+ * activation, that the mark has to go back; or that other orders leave no room. Undefined: nothing of these.
  */
-export function bandOf(
+export function refusedQuestion(
   reason: RejectionReason,
   { error, order }: { readonly error: RefusedOrder; readonly order: Refused },
   state: LaneState,
   atMs: number,
-): OwnOrder['refusedBand'] {
-  if (reason === 'side' && isForRoom(error)) return { ...NOWHERE, atMs };
+): RefusedQuestion | undefined {
+  if (reason === 'side') return isForRoom(error) ? { why: 'noRoom' } : undefined;
   if (reason === 'activationPassed') return bandBack(order.request, markOf(state.read), atMs);
   if (reason !== 'priceBand') return undefined;
   for (const bound of boundsIn(error)) {
     const { lowestPart, highestPart } = boundLesson(bound, reason, order, state) ?? {};
     if (lowestPart === undefined && highestPart === undefined) continue;
-    return { lowestPart: lowestPart ?? 0, highestPart: highestPart ?? MAX_PART, atMs };
+    return { why: reason, lowestPart: lowestPart ?? 0, highestPart: highestPart ?? MAX_PART, atMs };
   }
   return undefined;
-}
-
-const MAX_PART = 1_000_000;
-/** No price at all. */
-const NOWHERE = { lowestPart: MAX_PART, highestPart: 0 };
-
-/** Whether a question was refused as other orders left no room for the order. */
-export function foundNoRoom({ refusedBand }: OwnOrder): boolean {
-  return refusedBand !== undefined && refusedBand.lowestPart > refusedBand.highestPart;
 }
 
 function bandBack(
   request: Refused['request'],
   mark: number | undefined,
   atMs: number,
-): OwnOrder['refusedBand'] {
+): RefusedQuestion | undefined {
   if (mark === undefined) return undefined;
   const part = Number(request.price) / mark;
+  const why = 'activationPassed';
   return waitsForFall(request)
-    ? { lowestPart: 0, highestPart: part * A_STEP_LOWER, atMs }
-    : { lowestPart: part / A_STEP_LOWER, highestPart: MAX_PART, atMs };
+    ? { why, lowestPart: 0, highestPart: part * A_STEP_LOWER, atMs }
+    : { why, lowestPart: part / A_STEP_LOWER, highestPart: MAX_PART, atMs };
 }
+
+const MAX_PART = 1_000_000;
 
 /** Whether an order could be no smaller: a largest total then teaches nothing that could be obeyed. */
 function isLeast({ request }: Refused, state: LaneState, settings: AccountSettings): boolean {

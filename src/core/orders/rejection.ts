@@ -65,7 +65,7 @@ const BOUND_WORDS =
 const PASSED_WORDS =
   /\balready\b|\bbeen passed\b|\bimmediately\b|\bwrong side\b|\b(last|mark|market|current) price\b/i;
 
-const ROOM_WORDS = /\b(open|existing|other) reduce.?only orders\b|\bcovers?\b|\bexceeds?\b/i;
+const ROOM_WORDS = /(?<!\bno )\b(open|existing|other) (reduce.?only )?orders\b/i;
 
 /** Whether the words of code 116 say that orders leave no room, not that the position is gone or the side is wrong. */
 export const isForRoom = (error: RefusedOrder): boolean => ROOM_WORDS.test(wordsOf(error));

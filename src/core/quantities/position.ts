@@ -157,8 +157,7 @@ export class PositionQuantities {
   }
 
   /**
-   * `dir * (markPrice - liquidationPrice) / markPrice`; `none` without a liquidation price, unknown in disagreement,
-   * and for a short whose price is not positive.
+   * `dir * (markPrice - liquidationPrice) / markPrice`; `none` without a liquidation price, unknown in disagreement.
    */
   get liquidationDistance(): Quantity<number> {
     const isPassed = this.disagreement;
@@ -175,10 +174,7 @@ export class PositionQuantities {
     if (liquidation.kind !== 'value') return liquidation;
     const mark = this.markPrice;
     if (mark.kind !== 'value') return mark;
-    const dir = signOf(this.direction);
-    // No rise ends at nothing: some replies write 0 for no price, or for none known.
-    if (dir < 0 && liquidation.value <= 0) return unknown('notPositive');
-    return known((dir * (mark.value - liquidation.value)) / mark.value);
+    return known((signOf(this.direction) * (mark.value - liquidation.value)) / mark.value);
   }
 
   /** As reported: null is `none`, an undocumented value `unrecognised`, absent is unknown. */
@@ -189,13 +185,18 @@ export class PositionQuantities {
     return known(state.known ? state.value : 'unrecognised');
   }
 
-  /** True if the liquidation price is passed without liquidation, as in hedged accounts; unfit for sizing orders. */
+  /**
+   * True if the liquidation price is passed without liquidation, as in hedged accounts, or is none that a short can reach
+   * (0 or less); unfit for sizing orders.
+   */
   get disagreement(): Quantity<boolean> {
     const distance = this.#reportedDistance;
     if (distance.kind === 'unknown') return distance;
     if (distance.kind === 'none' || distance.value >= 0) return known(false);
     const state = this.record.liquidationState;
-    return known(!(state?.known === true && state.value === 'liquidation'));
+    const isLiquidated = state?.known === true && state.value === 'liquidation';
+    const isReachable = this.liquidationPrice.kind === 'value' && this.liquidationPrice.value > 0;
+    return known(!(isLiquidated && isReachable));
   }
 
   /** `size * markPrice`, money currency. */

@@ -175,7 +175,7 @@ const POSITION_ROWS: readonly PositionRow[] = [
       liquidationPrice: d('0'),
       liquidationState: { known: true, value: 'liquidation' },
     }),
-    gives: unknown('notPositive'),
+    gives: unknown('disagreement'),
     because: 'no rise ends at nothing: it was read as -100 %, and fired',
   },
   { field: 'disagreement', gives: known(false) },

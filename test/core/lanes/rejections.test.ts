@@ -373,9 +373,9 @@ describe('a question, an order sent again under its id,', () => {
   test('forgets after a restart what a band refused: the clock may be another one', () => {
     const driver = asked();
     driver.refuse({ name: 'priceBand', fields: { price: ['at least 995.5'] } });
-    expect(driver.state.orders[0]).toHaveProperty('refusedBand');
+    expect(driver.state.orders[0]).toHaveProperty('refusedQuestion');
     driver.state = startEpoch(driver.state, 'second', driver.context.settings, driver.nowMs);
-    expect(driver.state.orders[0]).not.toHaveProperty('refusedBand');
+    expect(driver.state.orders[0]).not.toHaveProperty('refusedQuestion');
   });
 
   test.each(['twice', 'after a lost cancel'])(
@@ -501,6 +501,8 @@ describe('a question about an order that found no room beside a stop for everyth
   test.each([
     ['the stop leaves room', '0.6', undefined],
     ['the words say nothing of room', undefined, 'Reduce-only order with no open position'],
+    ['the words name no other orders', undefined, 'No open position to cover'],
+    ['the words speak of its own amount', undefined, 'Reduce-only amount exceeds position'],
   ] as const)('is not answered by it where %s', (_what, size, words) => {
     const driver = asked(size as DecimalString | undefined, words);
     driver.later(5_100).read(at({ mark: '982' }));
@@ -511,26 +513,31 @@ describe('a question about an order that found no room beside a stop for everyth
 describe('an order in doubt that cannot be asked about', () => {
   const passed = { name: 'validationFailed', fields: { activation_price: ['has been passed already'] } };
 
-  test('as the last price has passed its activation was asked about for ever: it is cancelled and replaced', () => {
-    const driver = new Driver().read(at({})).ask(action(half)).lose('place');
-    let questions = 0;
-    let cancels = 0;
-    for (let seconds = 0; seconds < 60; seconds++) {
+  test('as the last price has passed its activation was asked about for ever: another one goes beside it', () => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    driver.place();
+    driver.ask(action(protect), action(half, { ruleId: 'other' })).lose('place');
+    const steps: string[] = [];
+    for (let seconds = 0; seconds < 150; seconds++) {
       driver.later(1_000).read(at({}));
       const step = driver.next();
-      if (step.kind === 'place' && step.isResend) {
-        questions += 1;
-        driver.refuse(passed);
-      } else if (step.kind === 'place') {
-        driver.place();
-      } else if (step.kind === 'cancelAll') {
-        cancels += 1;
-        driver.cancel();
-      }
+      if (step.kind === 'idle' || step.kind === 'wait') continue;
+      steps.push(step.kind === 'place' && step.isResend ? `${step.order.role} again` : step.kind);
+      if (step.kind === 'place' && step.isResend && step.order.role === 'reduce') driver.refuse(passed);
+      else if (step.kind === 'place') driver.place();
+      else if (step.kind === 'readPositions') driver.answerRead(at({}));
+      else driver.cancel();
     }
-    expect(questions).toBeLessThanOrEqual(2);
-    expect(cancels).toBe(1);
-    expect(driver.state.orders).toMatchObject([{ role: 'reduce', status: 'open' }]);
+    expect(steps.filter((step) => step === 'reduce again')).toHaveLength(1);
+    // The stop for everything is not taken down for it, and the question teaches no gap.
+    expect(steps).not.toContain('cancelAll');
+    expect(driver.state.learned?.basis).toBeUndefined();
+    expect(driver.state.orders).toMatchObject([
+      { role: 'cover', status: 'open' },
+      { role: 'reduce', status: 'unsure' },
+      { role: 'reduce', status: 'open', amount: '0.5' },
+    ]);
+    expect(driver.reasons('overshoot')).toContain('besideOthers');
   });
 
   test('as the exchange does not repeat our ids was waited for: it is cancelled once orders are taken', () => {
