@@ -14,7 +14,7 @@ interface Node {
   readonly properties?: Readonly<Record<string, Node>>;
   readonly required?: readonly string[];
   readonly additionalProperties?: Node | boolean;
-  /** The type of the API whose fields it has besides its own. */
+  /** A type of the API: the output has its fields and some of its own. */
   readonly more?: string;
 }
 

@@ -84,10 +84,7 @@ function settleBeside(
   turn: Turn,
 ): LaneState {
   const { readLagMs } = turn.settings;
-  const isNever = turn.settings.cancel === 'never';
-  const reason = isNever ? 'cancelForbidden' : verdict === 'noRoom' ? verdict : 'beside';
-  const words = isNever ? BLOCK_WORDS.cancelForbidden : BESIDE_WORDS[verdict];
-  turn.audit.emit({ kind: 'doubtResolved', reason, words });
+  turn.audit.emit({ kind: 'doubtResolved', ...whyBeside(verdict, turn) });
   const fromMs = fencedMs + readLagMs;
   return {
     ...state,
@@ -98,13 +95,14 @@ function settleBeside(
   };
 }
 
-const BESIDE_WORDS = {
-  forbidden: 'no cancel while nothing is reduced',
-  noRoom: 'what stands leaves no room for the order in doubt, so it was never accepted',
-  may: 'no cancel before an order has been accepted',
-  unproven: 'no cancel before an order has been accepted',
-  barred: 'no cancel before an order has been accepted',
-} as const;
+function whyBeside(verdict: CancelVerdict | 'noRoom', { settings }: Turn) {
+  if (verdict === 'noRoom') return { reason: verdict, words: NO_ROOM_WORDS };
+  if (settings.cancel === 'never') return { reason: 'cancelForbidden', words: BLOCK_WORDS.cancelForbidden };
+  const waits = verdict === 'forbidden' ? 'while nothing is reduced' : 'before an order has been accepted';
+  return { reason: 'beside', words: `no cancel ${waits}` };
+}
+
+const NO_ROOM_WORDS = 'what stands leaves no room for the order in doubt, so it was never accepted';
 
 /** Returns an order that need not wait for the fence: a full close, or (audited) one before a likely liquidation. */
 function placeAhead(

@@ -91,10 +91,10 @@ export function desiredStop(
   const anchor = anchorOf(cover, position, markPrice, liquidationPrice);
   const at = clearShare(anchor.markPrice, liquidationPrice, cover.at);
   const inputs = { liquidationPrice, anchor: anchor.markPrice, at, slippage };
-  const usual = shapeProtect(view, inputs, scene.market);
-  const far = shapeProtect(view, inputs, scene.market, arrivalGap(position, view, liquidationPrice, scene));
   const isFirst = coverOrders(scene.state, position).length === 0;
-  const shape = isFirst && far.ok ? far : usual;
+  const gap = isFirst ? arrivalGap(position, view, liquidationPrice, scene) : undefined;
+  const onArrival = shapeProtect(view, inputs, scene.market, gap);
+  const shape = onArrival.ok ? onArrival : shapeProtect(view, inputs, scene.market);
   if (!shape.ok) return { key: cover.key, blocked: shape.why };
   const roomBase = Math.abs(Number(markPrice) - Number(liquidationPrice));
   return {

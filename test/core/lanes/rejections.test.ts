@@ -3,6 +3,7 @@ import type { OwnOrder } from '../../../src/core/lanes/own-order.ts';
 import { startEpoch } from '../../../src/core/lanes/recover-lane.ts';
 import { classifyRejection, isAlarming } from '../../../src/core/orders/rejection.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
+import type { AccountSettings } from '../../../src/core/quantities/settings.ts';
 import { ERROR_CATALOGUE } from '../../exchange/error-catalogue.ts';
 import { at, Driver, failure } from './driver.ts';
 import { action, all, half, protect } from './fixtures.ts';
@@ -476,8 +477,12 @@ test('a price band was learned from an old mark, and left no price on this side 
 });
 
 describe('a question about an order that found no room beside a stop for everything', () => {
-  const asked = (size?: DecimalString, words = 'Open reduce-only orders cover the position'): Driver => {
-    const driver = new Driver().read(at({})).ask(action(protect));
+  const asked = (
+    size?: DecimalString,
+    words = 'Open reduce-only orders cover the position',
+    settings: Partial<AccountSettings> = {},
+  ): Driver => {
+    const driver = new Driver(settings).read(at({})).ask(action(protect));
     driver.place(size === undefined ? {} : { adjustedFrom: '1' as DecimalString, amount: size });
     driver
       .later(20_000)
@@ -496,6 +501,15 @@ describe('a question about an order that found no room beside a stop for everyth
     expect(driver.reasons('doubtResolved')).toContain('noRoom');
     expect(driver.reasons('cancelling')).toEqual([]);
     expect(driver.state.orders.filter(({ status }) => status === 'open')).toMatchObject([{ role: 'cover' }]);
+  });
+
+  test('said, under `cancel: never`, that the forgotten order may still stand', () => {
+    const driver = asked(undefined, undefined, { cancel: 'never' });
+    driver
+      .later(5_100)
+      .read(at({ mark: '982' }))
+      .next();
+    expect(driver.reasons('doubtResolved')).toEqual(['noRoom']);
   });
 
   test.each([
