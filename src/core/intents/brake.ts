@@ -1,9 +1,13 @@
 import type { Recorder } from '../audit/audit-event.ts';
 import { lastSeen } from '../lanes/absence.ts';
+import type { LaneScene } from '../lanes/lane-change.ts';
 import type { LaneState, MarketRead, ReadPosition, RequestStep } from '../lanes/lane-state.ts';
 import { findPosition, isSameHolding } from '../lanes/market-read.ts';
+import type { OwnOrder } from '../lanes/own-order.ts';
 import { marketOf } from '../orders/market-steps.ts';
 import { activationGap } from '../orders/order-prices.ts';
+import { isRemovable } from '../orders/outstanding.ts';
+import type { Want } from '../orders/want.ts';
 import { speedTowards } from '../orders/way-to-liquidation.ts';
 import { type Decimal, formatDecimal, maxDecimal, toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
@@ -32,6 +36,29 @@ export function brakedUntilMs(
   const sent = exceeded(state, step).map(({ sentMs }) => sentMs);
   const untilMs = Math.max(...spent, ...sent) + paceMs(state);
   return nowMs < untilMs ? untilMs : undefined;
+}
+
+/**
+ * An order in doubt that holds back all that is wanted: the sum of amounts counts it until a cancel takes it down. What
+ * was accepted is left out: an accepted cancel would prove as little as those replies.
+ */
+export function heldByDoubt(
+  state: LaneState,
+  wants: readonly Want[],
+  { settings, nowMs }: Pick<LaneScene, 'settings' | 'nowMs'>,
+): OwnOrder | undefined {
+  const isHeld = ({ role, resend, position, amount }: Want): boolean => {
+    if (role !== 'reduce' || resend !== null) return false;
+    const sent = beyondSum(state, position, amount).map(({ sentMs }) => sentMs);
+    return nowMs < Math.max(...sent) + paceMs(state);
+  };
+  if (!wants.every(isHeld)) return undefined;
+  return state.orders.find(
+    (order) =>
+      order.status === 'unsure' &&
+      wants.some(({ position }) => position.positionId === order.positionId) &&
+      isRemovable(order, settings, nowMs),
+  );
 }
 
 /** How many sets are not forgotten yet. */
@@ -94,18 +121,26 @@ export function told(count: BrakeCount, what: 'sets of orders' | 'cancels', audi
   return { ...count, isTold: true };
 }
 
+function exceeded(state: LaneState, step: SendingStep): readonly UnclosedOrder[] {
+  if (step.kind !== 'place' || step.isResend || step.order.role !== 'reduce') return [];
+  const { positionId, amount, placedSizeBase: sizeBase } = step.order;
+  return beyondSum(state, { positionId, sizeBase }, toDecimal(amount));
+}
+
 /**
  * What may still fill for the position of a reduction that would let it exceed what is to be closed by more than one
  * order; else nothing. The exchange trims a full close.
  */
-function exceeded({ unclosed = [], intents }: LaneState, step: SendingStep): readonly UnclosedOrder[] {
-  if (step.kind !== 'place' || step.isResend || step.order.role !== 'reduce') return [];
-  const { positionId, amount, placedSizeBase } = step.order;
+function beyondSum(
+  { unclosed = [], intents }: LaneState,
+  { positionId, sizeBase }: Pick<ReadPosition, 'positionId' | 'sizeBase'>,
+  amount: Decimal,
+): readonly UnclosedOrder[] {
   const target = leastTarget(intents, positionId);
   if (target === undefined || target.eq(ZERO)) return [];
   const sent = unclosed.filter((one) => one.positionId === positionId);
-  const toClose = toDecimal(placedSizeBase).minus(target);
-  return sumOf(sent).plus(toDecimal(amount)).gt(toClose.plus(toClose)) ? sent : [];
+  const toClose = toDecimal(sizeBase).minus(target);
+  return sumOf(sent).plus(amount).gt(toClose.plus(toClose)) ? sent : [];
 }
 
 function sumOf(orders: readonly UnclosedOrder[]): Decimal {

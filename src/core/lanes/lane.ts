@@ -8,7 +8,7 @@ import {
   mayCarryOut,
   mayRemove,
 } from '../intents/admission.ts';
-import { brakedUntilMs, held } from '../intents/brake.ts';
+import { brakedUntilMs, held, heldByDoubt } from '../intents/brake.ts';
 import { isOpen } from '../intents/intent.ts';
 import { expireIntents } from '../intents/renew.ts';
 import { settleIntents } from '../intents/settle-intents.ts';
@@ -167,8 +167,10 @@ function pursue(state: LaneState, admitted: Admitted, turn: Turn, market: Market
   // A reduction refused because of orders of an earlier store epoch, where a cancel would clear those orders.
   const mayClear = state.priorOrdersPossible && settings.cancelCoversStops && settings.cancel !== 'never';
   const heldUp = mayClear ? refused[0] : undefined;
-  const stuck = isNeeded ? ideal.remove[0]?.order : heldUp;
-  if (verdict === 'may' && stuck !== undefined && refused.length > 0) {
+  const lost = heldByDoubt(state, difference.place, turn);
+  const stuck = isNeeded ? ideal.remove[0]?.order : (heldUp ?? lost);
+  const isCleared = refused.length > 0 || (lost !== undefined && !isNeeded);
+  if (verdict === 'may' && stuck !== undefined && isCleared) {
     return { state, step: ownCancel(state, 'doubt', []) };
   }
   const room = ownCancel(state, 'noRoom', []);
@@ -176,7 +178,8 @@ function pursue(state: LaneState, admitted: Admitted, turn: Turn, market: Market
   if (isDue && brakedUntilMs(state, room, settings, turn.nowMs) === undefined) return { state, step: room };
   const standIn = standInStep(state, { wants: difference.place, read, verdict }, turn, market);
   if (standIn !== undefined) return standIn;
-  if (verdict === 'unproven' && stuck !== undefined && difference.place.length === 0) {
+  const goesNothing = difference.place.length === 0 || lost !== undefined;
+  if (verdict === 'unproven' && stuck !== undefined && goesNothing) {
     const trial = trialStep(state, stuck, turn, market);
     if (trial !== undefined) return { state, step: trial };
   }
