@@ -139,7 +139,9 @@ function hasStrayReduction(position: ReadPosition, { state, nowMs }: TrialScene)
 /** Whether a trial may take more than is wanted: it never raises a net exposure, however what stands may fill. */
 function maySurpass(position: ReadPosition, scene: TrialScene): boolean {
   if (mayAddUp(position, scene)) return true;
-  const room = netRoom(position, scene.read, scene.state.orders, false);
+  // What has filled, as the position shows, only waits for a cancel to prove it.
+  const unfilled = scene.state.orders.filter(({ presumedFilled }) => !presumedFilled);
+  const room = netRoom(position, scene.read, unfilled, false);
   const hasNetRoom = room === undefined || room.gte(leastAmount(scene.market));
   return scene.settings.overshoot !== 'never' && hasNetRoom;
 }

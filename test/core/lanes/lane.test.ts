@@ -192,6 +192,26 @@ describe('both sides open', () => {
     expect(driver.cancel().why).toBe('notFilled');
   });
 
+  test('a filled reduction that only lacks its proof took the room of the trial that shows the way', () => {
+    const other = { ...short, sizeBase: '0.6' as DecimalString };
+    const driver = new Driver().read(long, other).ask(halfOf('1'));
+    driver.place();
+    // 0.2 filled, as the position shows; 0.2 is in doubt, before the market. The net exposure is 0.2.
+    const orders = driver.state.orders.flatMap((order) => {
+      const known = { amount: '0.2' as DecimalString, baseSizeBase: '0.8' as DecimalString };
+      const unsure = { ...order, ...known, status: 'unsure' as const };
+      const request = { ...order.request, clientOrderId: 'bw1.r.later', amount: unsure.amount };
+      return [
+        { ...unsure, presumedFilled: true },
+        { ...unsure, request, behindCancel: true },
+      ];
+    });
+    driver.state = { ...driver.state, orders };
+    driver.later(60_000).read({ ...long, sizeBase: '0.8' as DecimalString }, other);
+    expect(driver.place().order).toMatchObject({ amount: '0.001', trial: true });
+    expect(driver.cancel().why).toBe('fillUnproven');
+  });
+
   test('a side that may not be reduced fails as hedged, with an alarm', () => {
     const driver = new Driver().read(long, short).ask(halfOf('2'));
     expect(driver.next().kind).toBe('idle');
