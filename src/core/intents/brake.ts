@@ -40,7 +40,8 @@ export function brakedUntilMs(
 
 /**
  * An order in doubt that holds back all that is wanted: the sum of amounts counts it until a cancel takes it down. What
- * was accepted is left out: an accepted cancel would prove as little as those replies.
+ * was accepted is left out: an accepted cancel would prove as little as those replies. Near liquidation the next order
+ * goes in a moment anyway, and a cancel must not come before it.
  */
 export function heldByDoubt(
   state: LaneState,
@@ -50,9 +51,9 @@ export function heldByDoubt(
   const isHeld = ({ role, resend, position, amount }: Want): boolean => {
     if (role !== 'reduce' || resend !== null) return false;
     const sent = beyondSum(state, position, amount).map(({ sentMs }) => sentMs);
-    return nowMs < Math.max(...sent) + paceMs(state);
+    return nowMs < Math.max(...sent) + REFILL_MS;
   };
-  if (!wants.every(isHeld)) return undefined;
+  if (paceMs(state) < REFILL_MS || !wants.every(isHeld)) return undefined;
   return state.orders.find(
     (order) =>
       order.status === 'unsure' &&

@@ -313,25 +313,39 @@ function answer(driver: Driver, kind: 'place' | 'cancelAll', random: () => numbe
   else driver.place({ status: { known: true, value: 'FILLED' } });
 }
 
-test.each([[true], [false]])(
-  'orders in doubt held the next one back, though a cancel could take them down; orders taken: %s',
-  (areTaken) => {
+describe('two halves in doubt that the market has passed', () => {
+  const inDoubt = (liquidation: string): Driver => {
     const driver = new Driver({ maxAttempts: 1_000, intentTtlMs: 3_600_000 });
-    driver.read(at({ mark: '1000', liquidation: '700' })).ask(action(half));
+    driver.read(at({ mark: '1000', liquidation })).ask(action(half));
     for (const mark of ['980', '960']) {
-      const seen = at({ mark, liquidation: '700' });
+      const seen = at({ mark, liquidation });
       driver.lose('place').later(5_000).next();
       driver.later(10).read(seen).later(3_000).read(seen).ask(action(half));
     }
     expect(driver.state.orders.map(({ status }) => status)).toEqual(['unsure', 'unsure']);
-    if (areTaken) driver.ordersAreTaken();
-    else expect(driver.place().order).toMatchObject({ role: 'cover', trial: true });
-    expect(driver.cancel().why).toBe(areTaken ? 'doubt' : 'resolved');
-    driver.later(10).answerRead(at({ mark: '960', liquidation: '700' }));
+    return driver;
+  };
+
+  test.each([[true], [false]])(
+    'held the next one back, though a cancel could take them down; orders are taken: %s',
+    (areTaken) => {
+      const driver = inDoubt('100');
+      if (areTaken) driver.ordersAreTaken();
+      else expect(driver.place().order).toMatchObject({ role: 'cover', trial: true });
+      expect(driver.cancel().why).toBe(areTaken ? 'doubt' : 'resolved');
+      driver.later(10).answerRead(at({ mark: '960', liquidation: '100' }));
+      expect(driver.place().order).toMatchObject({ role: 'reduce', amount: '0.5' });
+      expect(driver.reasons('braked')).toEqual([]);
+    },
+  );
+
+  test('hold it back for a moment only near liquidation, and no cancel goes before it', () => {
+    const driver = inDoubt('700').ordersAreTaken();
+    expect(driver.next()).toMatchObject({ kind: 'wait', why: 'braked' });
+    driver.later(2_000).read(at({ mark: '959', liquidation: '700' }));
     expect(driver.place().order).toMatchObject({ role: 'reduce', amount: '0.5' });
-    expect(driver.reasons('braked')).toEqual([]);
-  },
-);
+  });
+});
 
 describe('an order flood is impossible by construction', () => {
   const seeds = sliceOf([...Array(60).keys()], 3, 'seeds of arbitrary replies');
