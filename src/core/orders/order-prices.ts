@@ -156,9 +156,12 @@ function inBand(
   const { lowestPart, highestPart } = market.bounds ?? {};
   const edge = (part: number, rounding: 'up' | 'down'): Decimal =>
     roundToStep(toDecimal(markPrice).times(decimalFromNumber(part)), toDecimal(market.priceStep), rounding);
-  const raised = lowestPart === undefined ? price : maxDecimal(price, edge(lowestPart, 'up'));
-  return highestPart === undefined ? raised : minDecimal(raised, edge(highestPart, 'down'));
+  const raised = lowestPart === undefined ? price : maxDecimal(price, edge(lowestPart * (1 - NOISE), 'up'));
+  return highestPart === undefined ? raised : minDecimal(raised, edge(highestPart * (1 + NOISE), 'down'));
 }
+
+/** A part is a double: times the mark it may miss the very price that it came from, which costs a whole step. */
+const NOISE = 1e-12;
 
 function withLimit(
   view: Pick<MarketView, 'direction'> & Partial<MarketView>,

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { shapeProtect, shapeReduce } from '../../../src/core/orders/order-prices.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
+import type { TaughtBounds } from '../../../src/core/quantities/settings.ts';
 import type { Direction } from '../../../src/core/rules/subject.ts';
 import { market } from '../lanes/fixtures.ts';
 
@@ -121,4 +122,16 @@ test('a standing stop that the band leaves next to no slippage waits for a neare
     );
   expect(shapeAt('990')).toEqual({ ok: false, why: 'priceBand' });
   expect(shapeAt('950')).toMatchObject({ ok: true });
+});
+
+test('the edge of a band that a refusal named was missed by a whole step for the noise of its double', () => {
+  const coarse = { ...market, priceStep: '0.01' as DecimalString };
+  const shapeAt = (mark: string, direction: 'long' | 'short', bounds: TaughtBounds) =>
+    shapeReduce({ direction, markPrice: mark as DecimalString, markError: 0 }, 0.03, { ...coarse, bounds });
+  expect(shapeAt('1.14', 'long', { lowestPart: 1.13 / 1.14 })).toMatchObject({
+    prices: { activationPrice: '1.13', price: '1.13' },
+  });
+  expect(shapeAt('1.02', 'short', { highestPart: 1.03 / 1.02 })).toMatchObject({
+    prices: { activationPrice: '1.03', price: '1.03' },
+  });
 });
