@@ -1,8 +1,9 @@
 import process from 'node:process';
 import { expect, inject, test } from 'vitest';
 import { decimal, formatDecimal, toDecimal } from '../../src/core/quantities/decimal.ts';
+import { Dice } from '../support/dice.ts';
 import { FULL } from '../support/slice.ts';
-import { generateAccount } from './generate.ts';
+import { type AccountCase, generateAccount } from './generate.ts';
 import { judgeAccount, type Planted } from './judge.ts';
 
 /** What Breakwater computes of generated accounts, against the figures of the simulated exchange that holds them. */
@@ -27,6 +28,55 @@ test(`${COUNT} accounts: direction, mark, distance, joint distance and LTV as th
   expect(total.get('distance')).toBeGreaterThan(2 * COUNT);
   expect(total.get('joint')).toBeGreaterThan(COUNT / 2);
   expect(total.get('currentLtv')).toBeGreaterThan(COUNT / 2);
+}, 600_000);
+
+/** Longs, each too small to use up the pool alone, which is about as large as the margin in use. */
+function manySmall(seed: number): AccountCase {
+  const dice = new Dice(seed);
+  const leverage = dice.of(3, 5, 10, 20, 25);
+  const maintenanceMargin = dice.of('0.005', '0.01', '0.03');
+  const markets = Array.from({ length: Math.round(dice.between(30, 60)) }, (_, index) => ({
+    coin: `C${index}`,
+    price: '100',
+    priceStep: '0.01',
+    amountStep: '0.001',
+    minAmount: '0.001',
+    maintenanceMargin,
+    basis: '0',
+  }));
+  const positions = markets.map(({ coin }) => ({
+    market: `${coin}_PERP`,
+    side: 'long' as const,
+    amount: dice.between(0.5, 1.5).toFixed(3),
+    entry: dice.between(97, 110).toFixed(2),
+  }));
+  const lost = positions.reduce((sum, { amount, entry }) => sum + Number(amount) * (Number(entry) - 100), 0);
+  const worth = positions.reduce((sum, { amount }) => sum + 100 * Number(amount), 0);
+  const equity = worth * dice.between(1.2 * Number(maintenanceMargin), 1.1 / leverage);
+  return {
+    ...generateAccount(seed),
+    hedgeMode: false,
+    marginModel: 'cross',
+    shortAmount: 'signed',
+    leverage,
+    markets,
+    positions,
+    loans: [],
+    collateral: { [generateAccount(seed).money]: Math.max(0.01, equity + lost).toFixed(6) },
+    deeds: [{ kind: 'price', coin: null, by: dice.between(-0.02, 0.02) }],
+  };
+}
+
+test('accounts of many small positions: where nothing tells the joint distance, it is at most what the margin in use allows', async () => {
+  const found: string[] = [];
+  let bounded = 0;
+  for (let seed = FIRST; seed < FIRST + SLICE / 5; seed++) {
+    const { findings, tally } = await judgeAccount(manySmall(seed));
+    found.push(...findings.map((words) => `${seed}: ${words}`));
+    bounded += tally['joint: at most'] ?? 0;
+  }
+  expect(found).toEqual([]);
+  expect(bounded).toBeGreaterThan(SLICE / 20);
 }, 600_000);
 
 const SIDES = { LONG: 'SHORT', SHORT: 'LONG', BOTH: 'BOTH' } as const;

@@ -7,7 +7,7 @@ import {
   toNumber,
   ZERO,
 } from '../quantities/decimal.ts';
-import { type JointPool, marginBehind, type PoolMarket } from '../quantities/joint-pool.ts';
+import { type JointPool, marginBehind, type Pooled, type PoolMarket } from '../quantities/joint-pool.ts';
 import type { PositionQuantities } from '../quantities/position.ts';
 import { unknown } from '../quantities/quantity.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
@@ -113,8 +113,6 @@ function planApart(
   }
   return isShort && planned.size === 0 ? undefined : planned;
 }
-
-type Pooled = Extract<JointPool, { kind: 'pooled' }>;
 
 function planPooled(
   wanted: number,

@@ -26,6 +26,9 @@ export interface UnseenPosition {
   readonly direction?: Direction;
 }
 
+/** In a set of assets: the free margin of the positions. */
+export const FREE_MARGIN = 'freeMargin';
+
 type SeenPosition = UnseenPosition & { readonly positionId: string };
 
 /** An account's quantities at one moment. A source older than `maxSnapshotAgeMs` only counts for `dataAge`. */
@@ -92,7 +95,7 @@ export class AccountQuantities {
     });
   }
 
-  /** Records positions and assets that were there, are missing from the reads, and are not certainly gone. */
+  /** Records positions, assets and `FREE_MARGIN` that were there, are missing from the reads, and may not be gone. */
   noteUncertain(positions: readonly UnseenPosition[], assets: ReadonlySet<string>): void {
     this.#unseen = positions;
     this.#missedAssets = assets;
@@ -212,7 +215,9 @@ export class AccountQuantities {
     const list = this.positionList;
     if (list.kind !== 'value') return list;
     if (this.positions.length === 0 && !this.isEveryPositionSeen) return unknown('listIncomplete');
-    const pool = jointPool(hedgedAtBest(this.positions, this.settings), this.settings);
+    const isSpent =
+      this.isEveryPositionSeen && !list.value.notOpenYet && !this.#missedAssets.has(FREE_MARGIN);
+    const pool = jointPool(hedgedAtBest(this.positions, this.settings), this.settings, isSpent);
     if (pool.kind !== 'value' || pool.value.kind === 'apart') return pool;
     const harmful: Direction = pool.value.pull < 0 ? 'short' : 'long';
     const mayHedge = this.#unseen.some(
@@ -232,16 +237,10 @@ export class AccountQuantities {
     const list = this.positionList;
     if (list.kind !== 'value') return list;
     const { pool } = this;
-    const joint: Quantity<number> =
-      pool.kind !== 'value' ? pool : pool.value.kind === 'apart' ? NONE : uniformDistance(pool.value);
-    const hidden = this.isEveryPositionSeen ? [] : [unknown('listIncomplete')];
-    const sideless = this.positions.flatMap(({ direction }) =>
-      direction.kind === 'unknown' ? [direction] : [],
-    );
     return leastOf([
-      joint,
-      ...hidden,
-      ...sideless,
+      pool.kind !== 'value' ? pool : pool.value.kind === 'apart' ? NONE : uniformDistance(pool.value),
+      ...(this.isEveryPositionSeen ? [] : [unknown('listIncomplete')]),
+      ...this.positions.flatMap(({ direction }) => (direction.kind === 'unknown' ? [direction] : [])),
       ...this.positions.flatMap((position) => this.#distancesOf(position)),
     ]);
   }

@@ -1,11 +1,11 @@
 import { toNumber } from './decimal.ts';
 import type { PositionQuantities } from './position.ts';
-import { known, NONE, type Quantity, unknown } from './quantity.ts';
+import { type AtMost, known, NONE, type Quantity, unknown } from './quantity.ts';
 import type { AccountSettings } from './settings.ts';
 import { moneyOf, reported, stockOf } from './units.ts';
 
 /** The settings that describe the account's shared collateral. */
-export type PoolSettings = Pick<AccountSettings, 'marginModel' | 'holdings' | 'marketSettings'>;
+export type PoolSettings = Pick<AccountSettings, 'marginModel' | 'holdings' | 'marketSettings' | 'ownOrders'>;
 
 /** The share of one market, or of one coin held as collateral, in the pool of a cross-margin account. */
 export interface PoolMarket {
@@ -21,9 +21,15 @@ export interface PoolMarket {
 }
 
 /** `pooled`: all positions share one buffer. `apart`: each position has its own. */
-export type JointPool =
-  | { readonly kind: 'pooled'; readonly markets: readonly PoolMarket[]; readonly pull: number }
-  | { readonly kind: 'apart' };
+export type JointPool = Pooled | { readonly kind: 'apart' };
+
+export interface Pooled {
+  readonly kind: 'pooled';
+  readonly markets: readonly PoolMarket[];
+  readonly pull: number;
+  /** The buffer may be smaller, and all pulls then larger by one factor. Absent: it is told. */
+  readonly isAtMost?: true;
+}
 
 /** Liquidation prices of one market count as equal if they differ by less than this fraction of its price. */
 const SAME_PRICE = 0.001;
@@ -34,11 +40,13 @@ export const SAME_BUFFER = 0.2;
 
 /**
  * The pool of a complete list. A liquidation price assumes that all other prices stay, so every market implies the same
- * buffer, `notional * distance`. Unknown if any market is unknown: it could add to either side.
+ * buffer, `notional * distance`. Unknown if any market is unknown: it could add to either side. `isSpent`: free funds of
+ * 0 are certain, and no position is missing.
  */
 export function jointPool(
   positions: readonly PositionQuantities[],
   settings: PoolSettings,
+  isSpent = false,
 ): Quantity<JointPool> {
   if (settings.marginModel === 'isolated') return known(APART);
   const sides: MarketSide[] = [];
@@ -55,7 +63,10 @@ export function jointPool(
   }
   if (settings.marginModel === 'auto' && !isOnePool(sides, settings)) return known(APART);
   if (sides.length === 0) return known({ kind: 'pooled', markets: [], pull: 0 });
-  const buffer = bufferOf(sides, funds);
+  const exact = bufferOf(sides, funds);
+  const isAtMost =
+    exact.kind === 'unknown' && exact.why === 'notPositive' && isSpent && settings.ownOrders === 'none';
+  const buffer = isAtMost ? mostBuffer(sides, fundsOf(positions, settings, true)) : exact;
   const markets: PoolMarket[] = [];
   for (const side of sides) {
     const market = poolMarket(side, buffer);
@@ -69,16 +80,17 @@ export function jointPool(
     markets.push({ market: asset, positions: [], pull, pullPerBase: 0, distance: NONE });
   }
   const pull = markets.reduce((sum, market) => sum + market.pull, 0);
-  return known({ kind: 'pooled', markets, pull });
+  return known({ kind: 'pooled', markets, pull, ...(isAtMost && { isAtMost }) });
 }
 
 const APART: JointPool = { kind: 'apart' };
 
 /** The uniform move of all prices that exhausts the pool, `1 / |sum of pulls|`; `none` if there is none. */
-export function uniformDistance({ markets, pull }: Extract<JointPool, { kind: 'pooled' }>): Quantity<number> {
+export function uniformDistance({ markets, pull, isAtMost }: Pooled): Quantity<number> | AtMost {
   const [first] = markets;
   if (first !== undefined && markets.length === 1 && first.distance.kind === 'value') return first.distance;
-  return pull === 0 ? NONE : known(1 / Math.abs(pull));
+  if (pull === 0) return NONE;
+  return { kind: isAtMost ? 'atMost' : 'value', value: 1 / Math.abs(pull) };
 }
 
 /**
@@ -329,11 +341,27 @@ function bufferOf(sides: readonly MarketSide[], funds: Quantity<number>): Quanti
   return told.length > 0 ? positive(Math.min(...told)) : funds;
 }
 
-/** `margin + freeMargin` less maintenance margin. */
-function fundsOf(positions: readonly PositionQuantities[], settings: PoolSettings): Quantity<number> {
+/**
+ * The most that the buffer of an account without free funds and without orders of the owner can be, as its margin in use
+ * is at least its equity. Unknown if a market would then show a liquidation price: the figures contradict each other. So
+ * too if it is worth as much as all markets: each may have its own margin then, and no price that liquidates it.
+ */
+function mostBuffer(sides: readonly MarketSide[], most: Quantity<number>): Quantity<number> {
+  if (most.kind !== 'value' || sides.some(({ liquidation }) => liquidation)) return unknown('notPositive');
+  const worths = sides.map(({ slopeBase, markPrice }) => Math.abs(slopeBase * markPrice));
+  const all = worths.reduce((sum, worth) => sum + worth, 0);
+  return most.value < Math.max(...worths) || most.value >= all ? unknown('notPositive') : most;
+}
+
+/** `margin + freeMargin` less maintenance margin. `isMost`: an upper bound, also if `freeMargin` leaves profits out. */
+function fundsOf(
+  positions: readonly PositionQuantities[],
+  settings: PoolSettings,
+  isMost = false,
+): Quantity<number> {
   let free = Number.POSITIVE_INFINITY;
   let funds = 0;
-  for (const { record, market, size, markPrice } of positions) {
+  for (const { record, market, size, markPrice, unrealizedPnl } of positions) {
     const margin = reported(record.margin);
     const freeMargin = reported(record.freeMargin);
     if (margin.kind !== 'value') return margin;
@@ -342,10 +370,11 @@ function fundsOf(positions: readonly PositionQuantities[], settings: PoolSetting
     const terms = settings.marketSettings(market);
     if (terms === undefined) return unknown('marketNotConfigured');
     funds += margin.value - size * markPrice.value * terms.maintenanceMargin;
+    if (isMost && unrealizedPnl.kind === 'value') funds += Math.max(0, unrealizedPnl.value);
     free = Math.min(free, freeMargin.value);
   }
   // Without free funds, margin in use may exceed the equity by an unknown amount: the buffer would be too large.
-  return free > 0 ? positive(funds + free) : unknown('notPositive');
+  return free > 0 || isMost ? positive(funds + free) : unknown('notPositive');
 }
 
 function positive(buffer: number): Quantity<number> {

@@ -60,13 +60,13 @@ export function atLeast(value: number): AtLeast {
   return { kind: 'atLeast', value };
 }
 
-/** The least quantity, `none` counting as infinite; an upper bound if any is unknown. */
-export function leastOf(quantities: readonly Quantity<number>[]): Quantity<number> | AtMost {
+/** The least quantity, `none` counting as infinite; an upper bound if any is one, or is unknown. */
+export function leastOf(quantities: readonly (Quantity<number> | AtMost)[]): Quantity<number> | AtMost {
   let least: number | undefined;
-  let undecided: Quantity<number> | undefined;
+  let undecided: Quantity<number> | AtMost | undefined;
   for (const one of quantities) {
-    if (one.kind === 'unknown') undecided ??= one;
-    else if (one.kind === 'value' && (least === undefined || one.value < least)) least = one.value;
+    if (one.kind === 'unknown' || one.kind === 'atMost') undecided ??= one;
+    if ('value' in one && (least === undefined || one.value < least)) least = one.value;
   }
   if (undecided === undefined) return least === undefined ? NONE : known(least);
   return least === undefined ? undecided : { kind: 'atMost', value: least };

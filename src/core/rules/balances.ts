@@ -1,4 +1,4 @@
-import type { AccountQuantities } from '../quantities/account.ts';
+import { type AccountQuantities, FREE_MARGIN } from '../quantities/account.ts';
 import { isConfirmedClosed, stillUnseen } from '../quantities/closure.ts';
 import { toNumber } from '../quantities/decimal.ts';
 import type { AccountState, BalanceMemory } from './account-state.ts';
@@ -38,8 +38,28 @@ function stepMissed({ asset, unseen }: BalanceMemory, isNewRead: boolean, timerM
   return isNewRead && isConfirmedClosed(next) ? [] : [{ asset, unseen: next }];
 }
 
-/** Assets shown as 0 whose absence is not confirmed yet. */
-export function unconfirmedZeros({ balances }: Pick<AccountState, 'balances'>): ReadonlySet<string> {
+/** The same for the free margin of positions that show no liquidation price: else those tell what is left. */
+export function rememberFreeMargin(
+  before: AccountState['freeMargin'],
+  { positions, positionList }: AccountQuantities,
+  timerMs: number,
+  isNewRead: boolean,
+): AccountState['freeMargin'] {
+  const isTold = positions.some(({ liquidationPrice }) => liquidationPrice.kind !== 'none');
+  if (positionList.kind !== 'value' || positions.length === 0 || isTold) return before;
+  const isThere = positions.some(({ record }) => Number(record.freeMargin) > 0);
+  if (isThere) return before !== undefined && before.unseen === undefined ? before : {};
+  if (before === undefined) return undefined;
+  const next = stillUnseen(before.unseen, isNewRead, timerMs);
+  return isNewRead && isConfirmedClosed(next) ? undefined : { unseen: next };
+}
+
+/** Assets shown as 0 whose absence is not confirmed yet, and `FREE_MARGIN`. */
+export function unconfirmedZeros({
+  balances,
+  freeMargin,
+}: Pick<AccountState, 'balances' | 'freeMargin'>): ReadonlySet<string> {
   const assets = balances?.assets ?? [];
-  return new Set(assets.flatMap(({ asset, unseen }) => (unseen === undefined ? [] : [asset])));
+  const unseen = assets.flatMap((one) => (one.unseen === undefined ? [] : [one.asset]));
+  return new Set(freeMargin?.unseen === undefined ? unseen : [...unseen, FREE_MARGIN]);
 }

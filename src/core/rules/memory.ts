@@ -6,12 +6,15 @@ import type { SourceReading } from '../quantities/snapshot.ts';
 import { MS_PER_HOUR, MS_PER_SECOND } from '../quantities/units.ts';
 import { observe } from '../risk/forecast.ts';
 import type { AccountState, CreditLineMemory, MarketMemory, PositionMemory } from './account-state.ts';
-import { rememberBalances } from './balances.ts';
+import { rememberBalances, rememberFreeMargin } from './balances.ts';
 import type { Elapsed } from './elapsed.ts';
 import type { SubjectKey } from './subject.ts';
 
 /** Memory between evaluations, apart from the rules. */
-export type Memory = Pick<AccountState, 'markets' | 'creditLines' | 'positions' | 'ages' | 'balances'>;
+export type Memory = Pick<
+  AccountState,
+  'markets' | 'creditLines' | 'positions' | 'ages' | 'balances' | 'freeMargin'
+>;
 
 /** Coarser mark prices are no samples: their rounding would look like volatility. */
 const COARSEST_SAMPLE = 0.001;
@@ -27,6 +30,8 @@ export function remember(memory: Memory, account: AccountQuantities, passage: El
   const balances = rememberBalances(memory.balances, account, passage.timerMs, (ageMs) =>
     sincePreviousRead(ageMs, account.ageMs('mainBalance'), passage),
   );
+  const isNewList = sincePreviousRead(memory.ages.positions, positionsAgeMs, passage) !== 0;
+  const freeMargin = rememberFreeMargin(memory.freeMargin, account, passage.timerMs, isNewList);
   return {
     markets: rememberMarkets(memory, account, passage),
     creditLines: rememberCreditLines(memory, account, passage),
@@ -36,6 +41,7 @@ export function remember(memory: Memory, account: AccountQuantities, passage: El
       ...(creditLineAgeMs !== undefined && { creditLine: creditLineAgeMs }),
     },
     ...(balances !== undefined && { balances }),
+    ...(freeMargin !== undefined && { freeMargin }),
   };
 }
 

@@ -15,7 +15,7 @@ type RestingPosition = Omit<AccountState['positions'][number], 'unprotectedMs'>;
 
 /** The resting part: the document itself. */
 export interface RestingEvaluation
-  extends Pick<AccountState, 'accountId' | 'nextEpisode' | 'rules' | 'balances'> {
+  extends Pick<AccountState, 'accountId' | 'nextEpisode' | 'rules' | 'balances' | 'freeMargin'> {
   readonly version: typeof EVALUATION_VERSION;
   readonly markets: readonly string[];
   /** Subjects of the credit lines; the stored name is that of the first version. */
@@ -42,7 +42,7 @@ const LONG_FIGURES = 6;
 const ALL_FIGURES = 11;
 
 export function restingText(state: AccountState): string {
-  const { accountId, nextEpisode, rules, markets, creditLines, positions, balances } = state;
+  const { accountId, nextEpisode, rules, markets, creditLines, positions, balances, freeMargin } = state;
   const loansUnseen = creditLines.flatMap(({ subject, unseen }) =>
     unseen === undefined ? [] : [{ subject, unseen }],
   );
@@ -56,6 +56,7 @@ export function restingText(state: AccountState): string {
     loans: creditLines.filter(isMeasured).map(({ subject }) => subject),
     positions: positions.map(({ unprotectedMs: _moves, ...rests }) => rests),
     ...(balances === undefined ? {} : { balances }),
+    ...(freeMargin === undefined ? {} : { freeMargin }),
     ...(loansUnseen.length === 0 ? {} : { loansUnseen }),
     ...(silent.length === 0 ? {} : { loansSilent: silent.map(({ subject }) => subject) }),
   };
@@ -111,6 +112,7 @@ export function restsAlike(a: AccountState, b: AccountState): boolean {
   return (
     a.nextEpisode === b.nextEpisode &&
     a.balances === b.balances &&
+    a.freeMargin === b.freeMargin &&
     isAlike(a.rules, b.rules, (one, other) => one === other) &&
     isAlike(a.markets, b.markets, (one, other) => one.market === other.market) &&
     isAlike(
@@ -162,7 +164,7 @@ export function joinEvaluation(resting: RestingEvaluation, text: string | undefi
   const positionsReadMs = moving[6];
   if (version !== EVALUATION_VERSION) throw new Error('the part of it that moves is of another version');
   const [positionsMs, creditLineMs] = listOf(ages, 2);
-  const { accountId, nextEpisode, rules, balances } = resting;
+  const { accountId, nextEpisode, rules, balances, freeMargin } = resting;
   return {
     version: STATE_VERSION,
     accountId,
@@ -188,6 +190,7 @@ export function joinEvaluation(resting: RestingEvaluation, text: string | undefi
       ...(creditLineMs !== null && { creditLine: numberOf(creditLineMs) }),
     },
     ...(balances !== undefined && { balances }),
+    ...(freeMargin !== undefined && { freeMargin }),
     ...(positionsReadMs !== undefined && { positionsReadMs: numberOf(positionsReadMs) }),
   };
 }

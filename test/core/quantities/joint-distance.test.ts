@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { PositionRecord } from '../../../src/core/ports/exchange.ts';
-import { AccountQuantities } from '../../../src/core/quantities/account.ts';
+import { AccountQuantities, FREE_MARGIN } from '../../../src/core/quantities/account.ts';
 import { jointLiquidationPrice, marginBehind } from '../../../src/core/quantities/joint-pool.ts';
+import { leastJointDistance } from '../../../src/core/quantities/least-joint-distance.ts';
 import { known, NONE, unknown } from '../../../src/core/quantities/quantity.ts';
 import type { AccountSettings, MarketSettings } from '../../../src/core/quantities/settings.ts';
-import { at, d, PERP, position, positionsSnapshot, settings } from '../rules/fixtures.ts';
+import { at, d, PERP, position, positionsSnapshot, read, settings } from '../rules/fixtures.ts';
 
 /** A long of 1 at 100 with its liquidation price at this distance; the mark is the entry. */
 const long = (index: number, distance: number, changes: Partial<PositionRecord> = {}): PositionRecord =>
@@ -191,9 +192,50 @@ describe('jointDistance', () => {
     // 60 * 20 + 300 of 6000.
     for (const price of jointPricesOf(accountOf(records, { ownOrders: 'none' })))
       expect(price).toBeCloseTo(75, 6);
-    const used = records.map((record) => ({ ...record, freeMargin: d('0') }));
-    const untold = [accountOf(records, { ownOrders: 'possible' }), accountOf(used, { ownOrders: 'none' })];
-    for (const price of untold.flatMap(jointPricesOf)) expect(price).toBeUndefined();
+    const untold = accountOf(records, { ownOrders: 'possible' });
+    for (const price of jointPricesOf(untold)) expect(price).toBeUndefined();
+  });
+
+  const spent = (count: number, changes: Partial<PositionRecord> = {}): readonly PositionRecord[] =>
+    Array.from({ length: count }, (_, index) =>
+      long(index, 0, { liquidationPrice: null, margin: d('20'), freeMargin: d('0'), ...changes }),
+    );
+
+  test('with nothing free and no orders of the owner the margin in use is the most that the equity can be', () => {
+    const account = accountOf(spent(60));
+    expect(account.jointDistance).toMatchObject({ kind: 'atMost', value: expect.closeTo(0.2, 9) });
+    for (const price of jointPricesOf(account)) expect(price).toBeCloseTo(80, 6);
+    // Liquidation may be as near as one market alone allows: that decides when to look again.
+    expect(leastJointDistance(account)).toBeCloseTo(1 / 60, 9);
+  });
+
+  test('margin in use bounds nothing where more may be in use, or less, or the figures contradict each other', () => {
+    const opening = positionsSnapshot(spent(60), at(0));
+    const { positions } = opening.sources;
+    const value = { ...(positions?.kind === 'read' && positions.value), notOpenYet: [{}] } as never;
+    const mayOpen = { ...opening, sources: { positions: read(value) } };
+    const uncertain = accountOf(spent(60));
+    uncertain.noteUncertain([], new Set([FREE_MARGIN]));
+    const missing = accountOf(spent(60));
+    missing.noteUncertain([{ market: 'XRP_PERP', direction: 'long' }], new Set());
+    const accounts = {
+      'orders of the owner': accountOf(spent(60), { ownOrders: 'possible' }),
+      'a record set aside': accountOf(spent(60), {}, false),
+      'a position being opened': new AccountQuantities(mayOpen, accountOf([]).settings, at(0)),
+      'a position that is missing': missing,
+      'free margin that was there a moment ago': uncertain,
+      'four markets that would show a liquidation price': accountOf(spent(4)),
+      'margin for all that is held': accountOf(spent(60, { margin: d('100') })),
+      'profits that free margin may leave out': accountOf(
+        spent(60, { basePrice: d('19'), unrealizedPnl: d('81') }),
+      ),
+    };
+    const told = Object.entries(accounts).filter(
+      ([, account]) =>
+        account.jointDistance.kind !== 'unknown' ||
+        jointPricesOf(account).some((price) => price !== undefined),
+    );
+    expect(told.map(([what]) => what)).toEqual([]);
   });
 
   test('margin in use gives no buffer when nothing is free: the equity may be far below it', () => {

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { AccountQuantities } from '../../../src/core/quantities/account.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import type { AccountState } from '../../../src/core/rules/account-state.ts';
-import { rememberBalances, unconfirmedZeros } from '../../../src/core/rules/balances.ts';
-import { at, read, settings, snapshot } from './fixtures.ts';
+import { rememberBalances, rememberFreeMargin, unconfirmedZeros } from '../../../src/core/rules/balances.ts';
+import { at, d, position, positionsSnapshot, read, settings, snapshot } from './fixtures.ts';
 
 type Balances = AccountState['balances'];
 
@@ -75,4 +75,40 @@ test('an unchanged or outdated read leaves the memory unchanged', () => {
   expect(remembered(before, { USDT: '7', BTC: '0' })).toBe(before);
   expect(remembered(before, { BTC: '1' }, { ageMs: 10_001 })).toBe(before);
   expect(remembered(before, { USDT: '5', BTC: '1' })).not.toBe(before);
+});
+
+describe('free margin of positions without a liquidation price that is shown as 0', () => {
+  const remember = (
+    before: AccountState['freeMargin'],
+    freeMargin: string | undefined,
+    { timerMs = 0, isNewRead = true, liquidationPrice = null as DecimalString | null } = {},
+  ) => {
+    const shown = freeMargin === undefined ? [] : [position({ liquidationPrice, freeMargin: d(freeMargin) })];
+    const account = new AccountQuantities(positionsSnapshot(shown, at(0)), settings(), at(0));
+    return rememberFreeMargin(before, account, timerMs, isNewRead);
+  };
+  const there = remember(undefined, '5');
+  const names = (freeMargin: AccountState['freeMargin']) => [
+    ...unconfirmedZeros(freeMargin === undefined ? {} : { freeMargin }),
+  ];
+
+  test('is believed at first sight, and else after three reads and three minutes', () => {
+    expect(remember(undefined, '0')).toBeUndefined();
+    expect(names(there)).toEqual([]);
+    const second = remember(remember(there, '0'), '0', { timerMs: 179_999 });
+    expect(names(second)).toEqual(['freeMargin']);
+    const again = remember(second, '0', { timerMs: 1, isNewRead: false });
+    expect(again).toEqual({ unseen: { reads: 2, forMs: 180_000 } });
+    expect(remember(again, '0')).toBeUndefined();
+  });
+
+  test('is there again with the next read that shows it, and stays the same value while it is', () => {
+    expect(remember(remember(there, '0'), '1')).toEqual({});
+    expect(remember(there, '2')).toBe(there);
+  });
+
+  test('is not judged by an empty list, nor where liquidation prices tell what is left', () => {
+    expect(remember(there, undefined)).toBe(there);
+    expect(remember(there, '0', { liquidationPrice: d('50') })).toBe(there);
+  });
 });
