@@ -3,7 +3,7 @@ import type { ReadObservation } from '../lanes/market-read.ts';
 import type { Direction } from '../rules/subject.ts';
 
 /** Times over which the speed of a market is measured: its current move, and its recent one. */
-const HORIZONS_MS = [3_000, 20_000];
+export const HORIZONS_MS = [3_000, 20_000];
 export const SHORT_HORIZON_MS = [3_000];
 const MARKS_KEPT_MS = 20_000;
 /** After a time without reads, the last mark before it is kept for this long. */
@@ -31,23 +31,6 @@ export function adverseSpeed(
     return Math.max(0, adverse) / spanMs;
   });
   return Math.max(...speeds);
-}
-
-/**
- * The speed that an order is placed by: the market may run until it arrives. A move that only the newest mark shows may
- * have begun late, so it counts as having taken half of the time between two marks; one that takes back the move before
- * it is noise.
- */
-export function arrivalSpeed(marks: readonly MarkSample[], direction: Direction): number {
-  const known = adverseSpeed(marks, direction, HORIZONS_MS);
-  const [before, last, newest] = marks.slice(-3);
-  if (before === undefined || last === undefined || newest === undefined) return known;
-  const moved = (since: MarkSample, until: MarkSample): number =>
-    (direction === 'long' ? since.mark - until.mark : until.mark - since.mark) / newest.mark;
-  const [spanMs, earlierMs] = [newest.atMs - last.atMs, last.atMs - before.atMs];
-  const news = Math.min(moved(last, newest), moved(before, newest));
-  const isOnset = moved(before, last) / earlierMs < news / spanMs / 2;
-  return isOnset ? Math.max(known, news / Math.max(spanMs / 2, LEAST_SPAN_MS)) : known;
 }
 
 /** How fast the market moves against a position, a fraction of the mark per millisecond. */

@@ -65,20 +65,6 @@ test('the reduction of one side was taken down to make room for the side that it
   expect(driver.ordersAreTaken().next().kind).not.toBe('cancelAll');
 });
 
-test('a fall that only the newest mark shows counts as begun late: the first order lay where the market had been', () => {
-  const activationAfter = (...marks: readonly number[]): number => {
-    const driver = new Driver().read(seen(1_000));
-    driver.state = { ...driver.state, roundTripMs: 1_000 };
-    for (const mark of marks) driver.later(2_990).read(seen(mark));
-    return Number(driver.ask(action(half)).place().request.activationPrice);
-  };
-  const steady = activationAfter(996, 992, 988);
-  const begun = activationAfter(1_000, 992, 988);
-  const late = activationAfter(1_000, 1_000, 996) - 8;
-  expect(late).toBeLessThan(steady - 1);
-  expect(begun).toBeLessThanOrEqual(steady);
-});
-
 test('a band that left a stop less than half of its slippage left the position without one', () => {
   const driver = new Driver().read(at({})).ask(action(protect));
   driver.refuse({ name: 'priceBand', message: 'Price should be greater than or equal to 967' });
