@@ -103,7 +103,9 @@ describe('a price band', () => {
       const { price } = numbers(order);
       const [low, high] = [mark * (1 - share), mark * (1 + share)];
       if (price >= low && price <= high) return undefined;
-      return refusal(250, 'price', words(price < low, (price < low ? low : high).toFixed(1)));
+      // The edge that it names is one that it takes.
+      const edge = price < low ? Math.ceil(low * 10) / 10 : Math.floor(high * 10) / 10;
+      return refusal(250, 'price', words(price < low, edge.toFixed(1)));
     };
   };
 
