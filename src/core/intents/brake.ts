@@ -1,7 +1,7 @@
 import type { Recorder } from '../audit/audit-event.ts';
 import { lastSeen } from '../lanes/absence.ts';
 import type { LaneScene } from '../lanes/lane-change.ts';
-import type { CancelStep, LaneState, MarketRead, ReadPosition, RequestStep } from '../lanes/lane-state.ts';
+import type { LaneState, MarketRead, ReadPosition, RequestStep } from '../lanes/lane-state.ts';
 import { findPosition, isSameHolding } from '../lanes/market-read.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import { marketOf } from '../orders/market-steps.ts';
@@ -29,39 +29,13 @@ export function brakedUntilMs(
   { mostSets }: AccountSettings,
   nowMs: number,
 ): number | undefined {
-  const spent = spentCounts(state, step, mostSets, nowMs).map(({ count }) => count.lastMs);
+  const { brake } = state;
+  const count =
+    brake === undefined || continues(brake, placeOf(step, state)) ? undefined : brake[countOf(step)];
+  const spent = count !== undefined && isSpent(count, mostSets, nowMs) ? [count.lastMs] : [];
   const sent = exceeded(state, step).map(({ sentMs }) => sentMs);
   const untilMs = Math.max(...spent, ...sent) + paceMs(state);
   return nowMs < untilMs ? untilMs : undefined;
-}
-
-/** Cancels for orders to follow: what stands stays until those may go. */
-const REPLACES: ReadonlySet<CancelStep['why']> = new Set([
-  'ambiguousMove',
-  'notFilled',
-  'inverted',
-  'marketMovedAway',
-  'noRoom',
-  'stopLoosened',
-  'tooManyStops',
-  'doubt',
-]);
-
-/** The counts that allow no such request now. */
-function spentCounts(
-  state: LaneState,
-  step: SendingStep,
-  mostSets: number,
-  nowMs: number,
-): readonly { readonly name: 'orders' | 'cancels'; readonly count: BrakeCount }[] {
-  const { brake } = state;
-  if (brake === undefined || continues(brake, placeOf(step, state))) return [];
-  const isFollowed = step.kind === 'cancelAll' && REPLACES.has(step.why);
-  const names = isFollowed ? (['cancels', 'orders'] as const) : [countOf(step)];
-  return names.flatMap((name) => {
-    const count = brake[name];
-    return count !== undefined && isSpent(count, mostSets, nowMs) ? [{ name, count }] : [];
-  });
 }
 
 /**
@@ -124,9 +98,10 @@ const RATE_WORDS =
   'from now on one a minute, near liquidation one every 1 to 10 s. Look at the exchange for what stands there, and for what it answers';
 
 /** Holds a request back, and tells people the first time. */
-export function held(state: LaneState, step: SendingStep, { settings, nowMs, audit }: LaneScene): LaneState {
+export function held(state: LaneState, step: SendingStep, audit: Recorder): LaneState {
   const { brake, unclosed = [] } = state;
   const over = exceeded(state, step);
+  const count = brake?.[countOf(step)];
   if (step.kind === 'place' && over.length > 0) {
     if (over.some(({ isTold }) => isTold)) return state;
     const { key, positionId, ruleId, placedSizeBase } = step.order;
@@ -135,11 +110,9 @@ export function held(state: LaneState, step: SendingStep, { settings, nowMs, aud
     const told = over.map((one) => ({ ...one, isTold: true as const }));
     return { ...state, unclosed: [...unclosed.filter((one) => !over.includes(one)), ...told] };
   }
-  const [spent] = spentCounts(state, step, settings.mostSets, nowMs);
-  if (brake === undefined || spent === undefined || spent.count.isTold) return state;
-  const { name, count } = spent;
-  const what = name === 'orders' ? 'sets of orders' : 'cancels';
-  return { ...state, brake: { ...brake, [name]: told(count, what, audit) } };
+  if (brake === undefined || count === undefined || count.isTold) return state;
+  const what = step.kind === 'place' ? 'sets of orders' : 'cancels';
+  return { ...state, brake: { ...brake, [countOf(step)]: told(count, what, audit) } };
 }
 
 /** Tells people, once, that further sets are held back. */

@@ -82,8 +82,8 @@ export interface LaneState {
   readonly orderRefusedMs?: number;
   /** When a reply last lacked the id that was sent, in any lane of the account: see `isKnownById`. Absent: never. */
   readonly unechoedMs?: number;
-  /** The last order that was refused because others, ours or the owner's, take up its room. Absent: none was. */
-  readonly roomTaken?: { readonly atMs: number; readonly positionId: string };
+  /** When an order was last refused because others, ours or the owner's, take up its room. */
+  readonly roomTakenMs?: number;
   /** The same for a stop that was to be placed beside a standing one. Absent: none was refused. */
   readonly coverRoomTakenMs?: number;
   /** When a cancel last did nothing but re-size standing stops, or make room. Absent: never. */
@@ -303,6 +303,8 @@ export interface ReadPosition {
   readonly margin?: KnownMargin['margin'];
   /** Price at which its pool is used up if all markets move together. Absent: no nearer than its own, or unknown. */
   readonly jointLiquidationPrice?: DecimalString;
+  /** That price may be nearer. Absent: it is told. */
+  readonly isJointAtMost?: true;
   /** Probability of liquidation before a fence that starts now has passed; null if unknown. */
   readonly fenceRisk: number | null;
 }

@@ -62,7 +62,7 @@ export function advance(state: LaneState, context: LaneContext, nowMs: number): 
   if (step.kind === 'place' || step.kind === 'cancelAll') {
     const untilMs = brakedUntilMs(ready, step, settings, nowMs);
     if (untilMs !== undefined) {
-      const braked = held(ready, step, scene);
+      const braked = held(ready, step, scene.audit);
       return { state: braked, step: { kind: 'wait', untilMs, why: 'braked' }, events: scene.audit.events };
     }
   }

@@ -18,17 +18,10 @@ import type { OwnStop } from '../quantities/snapshot.ts';
 import { stopGap } from './activation-gap.ts';
 import { isOutOfBand } from './beside.ts';
 import { isKnownById, PROOF_MS, REPLACED_WITHIN_MS } from './cancel-policy.ts';
-import {
-  activationGap,
-  isTight,
-  type MarketView,
-  type OrderPrices,
-  shapeProtect,
-  TIGHT_SHARE,
-} from './order-prices.ts';
+import { activationGap, type MarketView, type OrderPrices, shapeProtect } from './order-prices.ts';
 import { coverOrders, offsetFromActivation, outstandingBase, standsUnreached } from './outstanding.ts';
 import type { Removal, SetScene, Want } from './want.ts';
-import { nearestDistance, nearestLiquidation, speedTowards } from './way-to-liquidation.ts';
+import { isJointBound, nearestDistance, nearestLiquidation, speedTowards } from './way-to-liquidation.ts';
 
 /** The one standing stop that a position should have, all its `protect` actions taken together. */
 export interface DesiredStop extends Pick<Want, 'position' | 'amount' | 'prices' | 'slippage' | 'isTrimmed'> {
@@ -100,10 +93,8 @@ export function desiredStop(
   const inputs = { liquidationPrice, anchor: anchor.markPrice, at, slippage };
   const isFirst = coverOrders(scene.state, position).length === 0;
   const gap = isFirst ? arrivalGap(position, view, liquidationPrice, scene) : undefined;
-  let shape = shapeProtect(view, inputs, scene.market, gap);
-  if (!shape.ok) shape = shapeProtect(view, inputs, scene.market);
-  // A fast market may jump over it, which is still better than no stop.
-  if (!shape.ok) shape = shapeProtect(view, { ...inputs, leastShare: TIGHT_SHARE }, scene.market);
+  const onArrival = shapeProtect(view, inputs, scene.market, gap);
+  const shape = onArrival.ok ? onArrival : shapeProtect(view, inputs, scene.market);
   if (!shape.ok) return { key: cover.key, blocked: shape.why };
   const roomBase = Math.abs(Number(markPrice) - Number(liquidationPrice));
   return {
@@ -290,7 +281,8 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
     remove: own.map((order) => ({ order, why })),
   });
   const isCrowded = own.length > MAX_STANDING_STOPS;
-  if (isCrowded && whyLeft({ order: latest, why: 'tooManyStops' }, scene) === undefined)
+  const isBound = isJointBound(stop.position, scene.state);
+  if (isCrowded && !isBound && whyLeft({ order: latest, why: 'tooManyStops' }, scene) === undefined)
     return all('tooManyStops');
   const standing = outstandingBase(own);
   if (stop.mostStanding !== undefined && standing.gt(stop.mostStanding)) return all('exceedsNetExposure');
@@ -309,7 +301,7 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
     return NOTHING;
   if (liquidationMoved(stop, latest, isCrowded ? CROWDED_MOVED_SHARE : MOVED_SHARE)) {
     const compared = compareTightness(stop.prices, latest);
-    if (compared < 0) return isHeldTight(stop.position, scene) ? NOTHING : all('stopLoosened');
+    if (compared < 0) return isBound || isHeldTight(stop.position, scene) ? NOTHING : all('stopLoosened');
     if (compared === 0) return NOTHING;
     // If the standing stop leaves no room for another, it has to go first.
     if (leavesNoRoom(scene)) return all('noRoom');
@@ -320,9 +312,7 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
   if (toDecimal(latest.amount).lt(needed)) {
     return stop.isTrimmed ? placed(stop) : all('noRoom');
   }
-  // A market that falls fast may jump over a stop that a price band left next to no slippage.
-  const isWider = isTight(latest.request, latest.slippage) && !isTight(stop.prices, stop.slippage);
-  return isWider && stop.isTrimmed && !leavesNoRoom(scene) ? placed(stop) : NOTHING;
+  return NOTHING;
 }
 
 /**

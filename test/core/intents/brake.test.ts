@@ -97,24 +97,6 @@ test('a dozen refused cancels held back the reduction behind them', () => {
   );
 });
 
-test('an order was taken down for another one that the brake then held back for a minute', () => {
-  const driver = new Driver({ maxAttempts: 1_000, intentTtlMs: 3_600_000 });
-  const position = () => at({ mark: '1040', liquidation: '700' });
-  driver.read(at({ mark: '1000', liquidation: '700' })).ask(action(half));
-  driver.place();
-  driver.later(4_000).ordersAreTaken().read(position());
-  const count = { sets: 12, lastMs: driver.nowMs, isTold: false };
-  driver.state = { ...driver.state, brake: { sent: [], seen: [], orders: count } };
-  expect(driver.next()).toMatchObject({ kind: 'wait', why: 'braked' });
-  expect(driver.reasons('braked')).toEqual(['nothingChanges']);
-  driver.later(60_000).ordersAreTaken();
-  driver.read(position());
-  driver.state = { ...driver.state, brake: { sent: [], seen: [], orders: count } };
-  expect(driver.cancel().why).toBe('marketMovedAway');
-  driver.answerRead(position());
-  expect(driver.place().order.role).toBe('reduce');
-});
-
 test.each([
   [half, 'sumOfAmounts'],
   [all, 'nothingChanges'],
