@@ -37,8 +37,6 @@ export interface JointLimit {
   readonly positionId: string;
   readonly liquidationPrice: DecimalString;
   readonly atMs: number;
-  /** Liquidation may be nearer: stops placed by what an earlier read showed are not moved away. Absent: it is told. */
-  readonly isAtMost?: true;
 }
 
 export type FixedTarget = Extract<ReduceTarget, { readonly kind: 'by' | 'to' | 'toNotional' }>;

@@ -125,18 +125,17 @@ function jointLimitsOf(
   { jointLimits = [] }: LaneState,
   { positions, partial, sentAtMs }: MarketRead,
 ): NonNullable<LaneState['jointLimits']> {
-  return positions.flatMap(({ jointLiquidationPrice: liquidationPrice, ...position }) => {
-    const { positionId, direction, isJointAtMost: isAtMost } = position;
+  return positions.flatMap(({ positionId, direction, jointLiquidationPrice: liquidationPrice }) => {
     const known = jointLimits.find(
       (limit) => limit.positionId === positionId && sentAtMs - limit.atMs <= JOINT_LIMIT_MS,
     );
     if (liquidationPrice === undefined) return known ?? [];
-    // A partial list, or a bound of the pool, makes it look safer than it is.
+    // A partial list makes the pool look safer than it is.
     const isNearer =
       known !== undefined &&
       Number(known.liquidationPrice) > Number(liquidationPrice) === (direction === 'long');
-    if (isNearer && (partial !== undefined || isAtMost)) return known;
-    return { positionId, liquidationPrice, atMs: sentAtMs, ...(isAtMost && { isAtMost }) };
+    if (isNearer && partial !== undefined) return known;
+    return { positionId, liquidationPrice, atMs: sentAtMs };
   });
 }
 

@@ -303,8 +303,6 @@ export interface ReadPosition {
   readonly margin?: KnownMargin['margin'];
   /** Price at which its pool is used up if all markets move together. Absent: no nearer than its own, or unknown. */
   readonly jointLiquidationPrice?: DecimalString;
-  /** That price may be nearer. Absent: it is told. */
-  readonly isJointAtMost?: true;
   /** Probability of liquidation before a fence that starts now has passed; null if unknown. */
   readonly fenceRisk: number | null;
 }

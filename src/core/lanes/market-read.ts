@@ -57,18 +57,13 @@ export function readPositions(
     (record) =>
       new PositionQuantities(record, settings, findCover(evaluated.positions, record.positionId)?.direction),
   );
+  const poolOf = (all: readonly PositionQuantities[]) =>
+    ofMarket ? unknown('listIncomplete') : jointPool(all, settings);
+  const pool = poolOf(positions);
+  // One position of unknown side leaves a bound for the stops of the others, nearer than each one's own price.
+  const poolAtBest = poolOf(hedgedAtBest(positions, settings));
   // What a record that was set aside hedges looks as if it had a margin of its own.
   const isWhole = reading?.kind === 'read' && reading.value.complete;
-  const isSpent =
-    isWhole &&
-    !reading.value.notOpenYet &&
-    evaluated.positions.every(({ unseen }) => unseen === undefined) &&
-    evaluated.freeMargin?.unseen === undefined;
-  const poolOf = (all: readonly PositionQuantities[], mayBound: boolean) =>
-    ofMarket ? unknown('listIncomplete') : jointPool(all, settings, mayBound);
-  const pool = poolOf(positions, false);
-  // One position of unknown side leaves a bound for the stops of the others, nearer than each one's own price.
-  const poolAtBest = poolOf(hedgedAtBest(positions, settings), isSpent);
   const horizonMs = fenceDurationMs(settings);
   const byMarket = new Map<string, ReadPosition[]>();
   for (const position of positions) {
@@ -76,7 +71,6 @@ export function readPositions(
     const taken = readPosition(position, {
       margin: marginBehind(position, isWhole ? pool : unknown('listIncomplete'), settings),
       jointPrice: jointLiquidationPrice(position, poolAtBest, settings),
-      isJointAtMost: poolAtBest.kind === 'value' && 'isAtMost' in poolAtBest.value,
       motion: motionIn(forecasts, market),
       horizonMs,
     });
@@ -91,14 +85,13 @@ interface ReadScene {
   /** Like `jointPrice`, depends on the account's other positions. */
   readonly margin: ReadPosition['margin'] | undefined;
   readonly jointPrice: number | undefined;
-  readonly isJointAtMost: boolean;
   readonly motion: Quantity<Motion>;
   readonly horizonMs: number;
 }
 
 export function readPosition(
   position: PositionQuantities,
-  { margin, jointPrice, isJointAtMost, motion, horizonMs }: ReadScene,
+  { margin, jointPrice, motion, horizonMs }: ReadScene,
 ): ReadPosition {
   const { positionId, positionSide, openDate, basePrice, pnl } = position.record;
   const crossing = position.crossing(motion);
@@ -118,7 +111,6 @@ export function readPosition(
     ...(pnl !== undefined && { realizedPnl: pnl }),
     ...(margin !== undefined && { margin }),
     ...(jointPrice !== undefined && { jointLiquidationPrice: decimalPrice(jointPrice) }),
-    ...(jointPrice !== undefined && isJointAtMost && { isJointAtMost }),
     fenceRisk: crossing.kind === 'value' ? valueOf(probabilityWithin(crossing.value, horizonMs)) : null,
   };
 }

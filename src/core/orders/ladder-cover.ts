@@ -17,7 +17,7 @@ import type { DesiredLadder, DesiredRung } from './ladder.ts';
 import { offsetFromActivation, outstandingBase } from './outstanding.ts';
 import { type JudgedCovers, leavesNoRoom, NOTHING, stopWant } from './protective-stop.ts';
 import type { Removal, SetScene, Want } from './want.ts';
-import { isJointBound, speedTowards } from './way-to-liquidation.ts';
+import { speedTowards } from './way-to-liquidation.ts';
 
 /** Rungs are placed anew when liquidation has moved by more than this share of the remaining distance. */
 const MOVED_SHARE = 0.1;
@@ -56,9 +56,7 @@ export function judgeLadder(
   const current = own.filter((order) => isCurrent(order, ladder));
   const all = (why: Removal['why']): JudgedCovers =>
     calm ? { place: [], remove: own.map((order) => ({ order, why })) } : NOTHING;
-  const isMovedAway = own.some((order) => !current.includes(order) && isLooser(ladder, order));
-  if (isMovedAway && isJointBound(ladder.position, scene.state)) return NOTHING;
-  const isLoosened = own.length > 0 && current.length === 0 && own.every((order) => isLooser(ladder, order));
+  const isLoosened = own.length > 0 && current.length === 0 && isLooser(ladder, own);
   if (isLoosened) return all('stopLoosened');
   const room = roomFor(ladder, current, reducing, scene);
   const wants = missingRungs(ladder, { current, own }, room, scene);
@@ -92,11 +90,15 @@ function isCurrent(order: OwnOrder, { cover, basis, rungs, position }: DesiredLa
   return moved <= MOVED_SHARE * room;
 }
 
-/** Whether liquidation lies no nearer than when a stop was placed. */
-function isLooser({ basis, position, cover }: DesiredLadder, { coverBasis, key }: OwnOrder): boolean {
-  if (coverBasis === null || key !== cover.key) return true;
-  const [now, then] = [Number(basis.liquidationPrice), Number(coverBasis.liquidationPrice)];
-  return position.direction === 'long' ? now <= then : now >= then;
+/** Whether liquidation lies no nearer than when any of the stops was placed. */
+function isLooser({ basis, position, cover }: DesiredLadder, own: readonly OwnOrder[]): boolean {
+  const isLong = position.direction === 'long';
+  const now = Number(basis.liquidationPrice);
+  return own.every(({ coverBasis, key }) => {
+    if (coverBasis === null || key !== cover.key) return true;
+    const then = Number(coverBasis.liquidationPrice);
+    return isLong ? now <= then : now >= then;
+  });
 }
 
 /** Whether stops may be placed beside the old ones: cancels must reach those, and only one side may be open. */

@@ -21,7 +21,7 @@ import { isKnownById, PROOF_MS, REPLACED_WITHIN_MS } from './cancel-policy.ts';
 import { activationGap, type MarketView, type OrderPrices, shapeProtect } from './order-prices.ts';
 import { coverOrders, offsetFromActivation, outstandingBase, standsUnreached } from './outstanding.ts';
 import type { Removal, SetScene, Want } from './want.ts';
-import { isJointBound, nearestDistance, nearestLiquidation, speedTowards } from './way-to-liquidation.ts';
+import { nearestDistance, nearestLiquidation, speedTowards } from './way-to-liquidation.ts';
 
 /** The one standing stop that a position should have, all its `protect` actions taken together. */
 export interface DesiredStop extends Pick<Want, 'position' | 'amount' | 'prices' | 'slippage' | 'isTrimmed'> {
@@ -281,8 +281,7 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
     remove: own.map((order) => ({ order, why })),
   });
   const isCrowded = own.length > MAX_STANDING_STOPS;
-  const isBound = isJointBound(stop.position, scene.state);
-  if (isCrowded && !isBound && whyLeft({ order: latest, why: 'tooManyStops' }, scene) === undefined)
+  if (isCrowded && whyLeft({ order: latest, why: 'tooManyStops' }, scene) === undefined)
     return all('tooManyStops');
   const standing = outstandingBase(own);
   if (stop.mostStanding !== undefined && standing.gt(stop.mostStanding)) return all('exceedsNetExposure');
@@ -301,7 +300,7 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
     return NOTHING;
   if (liquidationMoved(stop, latest, isCrowded ? CROWDED_MOVED_SHARE : MOVED_SHARE)) {
     const compared = compareTightness(stop.prices, latest);
-    if (compared < 0) return isBound || isHeldTight(stop.position, scene) ? NOTHING : all('stopLoosened');
+    if (compared < 0) return isHeldTight(stop.position, scene) ? NOTHING : all('stopLoosened');
     if (compared === 0) return NOTHING;
     // If the standing stop leaves no room for another, it has to go first.
     if (leavesNoRoom(scene)) return all('noRoom');

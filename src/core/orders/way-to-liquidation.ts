@@ -75,14 +75,6 @@ export function nearestLiquidation(
   return isNearer ? joint : liquidationPrice;
 }
 
-/** Whether the joint price is only a bound: liquidation may be nearer, so that it moves no stop away from the market. */
-export function isJointBound(
-  { positionId }: ReadPosition,
-  { jointLimits = [] }: Pick<LaneState, 'jointLimits'>,
-): boolean {
-  return jointLimits.some((limit) => limit.positionId === positionId && limit.isAtMost === true);
-}
-
 /** Returns how far away that is, a fraction of the mark; undefined: not known, or never reached. */
 export function nearestDistance(
   position: ReadPosition,

@@ -27,7 +27,7 @@ export interface Pooled {
   readonly kind: 'pooled';
   readonly markets: readonly PoolMarket[];
   readonly pull: number;
-  /** The buffer may be smaller, and all pulls then larger by one factor. Absent: it is told. */
+  /** The exchange does not show the buffer: this is the most that it can be. A smaller one makes all pulls larger. */
   readonly isAtMost?: true;
 }
 

@@ -25,7 +25,7 @@ export interface AccountState {
   readonly ages: { readonly positions?: number; readonly creditLine?: number };
   /** Absent: no main balance seen yet. `ageMs`: of the read, while an asset is missing. */
   readonly balances?: { readonly assets: readonly BalanceMemory[]; readonly ageMs?: number };
-  /** Of the positions. Absent: none was seen yet, or it is certainly used up. */
+  /** The free margin of the positions. Absent: none was seen so far, or reads have confirmed that it is used up. */
   readonly freeMargin?: Pick<BalanceMemory, 'unseen'>;
 }
 

@@ -523,44 +523,6 @@ describe('protect', () => {
     expect(driver.place().request.activationPrice).toBe('940');
   });
 
-  test.each([
-    ['a stop', protect],
-    [
-      'a ladder',
-      {
-        kind: 'protect',
-        ladder: [
-          { at: 0.5, leave: 0.5 },
-          { at: 0.8, leave: 0 },
-        ],
-        at: 0.5,
-        slippage: 0.02,
-      },
-    ],
-  ] as const)(
-    '%s is not moved away by a joint price that is only a bound, but by one that is told',
-    (_what, asked) => {
-      const bound = (jointLiquidationPrice: string, isJointAtMost?: true) => ({
-        ...at({ liquidation: '400' }),
-        jointLiquidationPrice: jointLiquidationPrice as DecimalString,
-        ...(isJointAtMost && { isJointAtMost }),
-      });
-      const driver = new Driver().read(bound('950', true)).ask(action(asked));
-      driver.place();
-      if (asked !== protect) driver.place();
-      for (const price of ['940', '900']) {
-        for (let seconds = 0; seconds < 70; seconds += 10) driver.later(10_000).read(bound(price, true));
-        expect(driver.next()).toMatchObject({ kind: 'idle', why: 'setInPlace' });
-      }
-      // Nearer, it tightens.
-      driver.later(1_000).read(bound('960', true));
-      expect(Number(driver.place().request.activationPrice)).toBeGreaterThan(970);
-      if (asked !== protect) driver.place();
-      driver.later(1_000).read(bound('900'));
-      expect(driver.next()).toMatchObject({ kind: 'cancelAll', why: 'stopLoosened' });
-    },
-  );
-
   test('looser, with the cancel refused: recorded at once, and an alarm only if the stop still stands a minute later', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place();

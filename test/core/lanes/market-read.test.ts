@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
 import { readPositions } from '../../../src/core/lanes/market-read.ts';
-import type { Snapshot } from '../../../src/core/quantities/snapshot.ts';
 import { emptyAccountState } from '../../../src/core/rules/account-state.ts';
 import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
-import { at, d, PERP, position, positionsSnapshot, read, settings, short } from '../rules/fixtures.ts';
+import { d, PERP, position, positionsSnapshot, settings, short } from '../rules/fixtures.ts';
 
 const RULES = compileRules([], settings());
 const taken = (...records: readonly ReturnType<typeof position>[]) =>
@@ -62,37 +61,6 @@ test('positions of one market alone, with coins as collateral, tell nothing of t
   expect(taken(true)?.jointLiquidationPrice).toBeUndefined();
 });
 
-test('with nothing free the margin in use bounds the joint price, where it is certain and nothing is missing', () => {
-  const rules = compileRules([], settings({ marketSettings: () => PERP }));
-  const records = Array.from({ length: 30 }, (_, index) =>
-    position({
-      positionId: String(index),
-      market: `C${index}_PERP`,
-      liquidationPrice: null,
-      margin: d('20'),
-      freeMargin: d('0'),
-    }),
-  );
-  const state = emptyAccountState('desk-1');
-  const firstOf = (snapshot: Snapshot, known = state) =>
-    readPositions(snapshot, known, rules).get('C0_PERP')?.[0];
-  const whole = positionsSnapshot(records);
-  expect(firstOf(whole)).toMatchObject({ jointLiquidationPrice: expect.anything(), isJointAtMost: true });
-  const unseen = { reads: 1, forMs: 0 };
-  const gone = { positionId: '99', unprotectedMs: 0, cover: 'open', unseen } as const;
-  const { positions } = whole.sources;
-  const value = { ...(positions?.kind === 'read' && positions.value), notOpenYet: [{}] } as never;
-  for (const one of [
-    firstOf(positionsSnapshot(records, at(0), false)),
-    firstOf({ ...whole, sources: { positions: read(value) } }),
-    firstOf(whole, { ...state, positions: [gone] }),
-    firstOf(whole, { ...state, freeMargin: { unseen } }),
-  ]) {
-    expect(one?.jointLiquidationPrice).toBeUndefined();
-    expect(one?.isJointAtMost).toBeUndefined();
-  }
-});
-
 test('one position of unknown side leaves the others a joint price for their stops, nearer than their own', () => {
   const rules = compileRules(
     [],
@@ -108,4 +76,18 @@ test('one position of unknown side leaves the others a joint price for their sto
   const byMarket = readPositions(positionsSnapshot(records), emptyAccountState('desk-1'), rules);
   expect(byMarket.get('SOL_PERP')).toMatchObject([{ direction: null }]);
   expect(Number(byMarket.get('BTC_PERP')?.[0]?.jointLiquidationPrice)).toBeGreaterThan(20);
+});
+
+test('a stop was placed by a bound of the account, beyond the liquidation', () => {
+  const jointPriceWith = (freeMargin: string): string | undefined => {
+    const records = Array.from({ length: 30 }, (_, index) => {
+      const own = { positionId: String(index), market: `C${index}_PERP`, liquidationPrice: null };
+      return position({ ...own, margin: d('20'), freeMargin: d(freeMargin) });
+    });
+    const rules = compileRules([], settings({ marketSettings: () => PERP, ownOrders: 'none' }));
+    const read = readPositions(positionsSnapshot(records), emptyAccountState('desk-1'), rules);
+    return read.get('C0_PERP')?.[0]?.jointLiquidationPrice;
+  };
+  expect(jointPriceWith('1')).toBeDefined();
+  expect(jointPriceWith('0')).toBeUndefined();
 });

@@ -85,7 +85,7 @@ function linesOf(dice: Dice): readonly string[] {
       return [
         fieldsIn('position', { account, position, motion, unprotectedMs }),
         shown([
-          readPosition(position, { margin, jointPrice, isJointAtMost: false, motion, horizonMs: 60_000 }),
+          readPosition(position, { margin, jointPrice, motion, horizonMs: 60_000 }),
           [position.exactMarkPrice, position.exactLiquidationPrice],
           account.standingCoverOf(position),
           account.coverOf(position),
