@@ -48,6 +48,10 @@ async function watching({ world }: Scene): Promise<ChildDaemon> {
   return child;
 }
 
+/** Without the trial order of the least amount, which a process may send that was killed before it knew of a fill. */
+const reductions = (simulator: Scene['simulator']) =>
+  ours(simulator, 'long').filter(({ amount }) => amount !== '0.001');
+
 async function killed(child: ChildDaemon): Promise<void> {
   child.child.kill('SIGKILL');
   await child.ended;
@@ -70,7 +74,7 @@ describe.runIf(hasRedisServer())('a daemon', () => {
       await drift(simulator, -0.004, () => ours(simulator, 'long').length > 0, 'an order');
       await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.251), 'a fill');
       await killed(first);
-      const before = ours(simulator, 'long').length;
+      const before = reductions(simulator).length;
       const daemon = await world.start();
       await eventually(
         () => isAlone(world),
@@ -82,7 +86,7 @@ describe.runIf(hasRedisServer())('a daemon', () => {
         await polls(world, 'long', 2);
       }
       expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
-      expect(ours(simulator, 'long')).toHaveLength(before);
+      expect(reductions(simulator)).toHaveLength(before);
       await server.start();
       await eventually(
         () => isShared(world),
