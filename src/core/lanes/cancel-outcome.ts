@@ -94,7 +94,7 @@ export function cancelUnanswered(
 /** Applies an accepted cancel: the orders that it covers are gone, and the next read must be later. */
 export function cancelled(state: LaneState, { step, startedMs }: SentCancel, scene: LaneScene): LaneState {
   const { settings, nowMs } = scene;
-  const { roomTakenMs, coverRoomTakenMs, cancelPendingUntilMs: _, cancelRefusals: __, ...rest } = state;
+  const { roomTaken, coverRoomTakenMs, cancelPendingUntilMs: _, cancelRefusals: __, ...rest } = state;
   const ownTypes = orderTypesOf(state.market);
   const { types } = step.request;
   const coversOwn = types === undefined || ownTypes.every((type) => types.includes(type));
@@ -108,7 +108,7 @@ export function cancelled(state: LaneState, { step, startedMs }: SentCancel, sce
   const readAfterMs = nowMs + settings.readLagMs;
   const retryAtMs = {
     ...settled.retryAtMs,
-    ...(roomTakenMs !== undefined && { reduce: nowMs }),
+    ...(roomTaken !== undefined && { reduce: nowMs }),
     ...(coverRoomTakenMs !== undefined && { cover: nowMs }),
   };
   const intents = settled.intents.map((intent) =>
@@ -119,7 +119,7 @@ export function cancelled(state: LaneState, { step, startedMs }: SentCancel, sce
   return {
     ...settled,
     ...(RESIZES.has(step.why) && { cancelledMs: { ...state.cancelledMs, resize: nowMs } }),
-    ...(roomTakenMs !== undefined && { cancelledMs: { ...state.cancelledMs, room: nowMs } }),
+    ...(roomTaken !== undefined && { cancelledMs: { ...state.cancelledMs, room: nowMs } }),
     intents,
     retryAtMs,
     change: settled.change === null ? null : { ...settled.change, phase: 'place' },

@@ -82,8 +82,8 @@ export interface LaneState {
   readonly orderRefusedMs?: number;
   /** When a reply last lacked the id that was sent, in any lane of the account: see `isKnownById`. Absent: never. */
   readonly unechoedMs?: number;
-  /** When an order was last refused because others, ours or the owner's, take up its room. */
-  readonly roomTakenMs?: number;
+  /** The last order that was refused because others, ours or the owner's, take up its room. Absent: none was. */
+  readonly roomTaken?: { readonly atMs: number; readonly positionId: string };
   /** The same for a stop that was to be placed beside a standing one. Absent: none was refused. */
   readonly coverRoomTakenMs?: number;
   /** When a cancel last did nothing but re-size standing stops, or make room. Absent: never. */

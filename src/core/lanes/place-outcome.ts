@@ -90,11 +90,11 @@ function accepted(state: LaneState, step: PlaceStep, placed: PlacedOrder, scene:
     words: `order ${placed.orderId}${isNews ? UNECHOED_WORDS : ''}`,
     alarm: isNews,
   });
-  const { roomTakenMs, ...roomy } = state;
-  const stillTaken = order.role === 'reduce' && !step.isResend ? undefined : roomTakenMs;
+  const { roomTaken: wasTaken, ...roomy } = state;
+  const stillTaken = order.role === 'reduce' && !step.isResend ? undefined : wasTaken;
   const taken = {
     ...roomy,
-    ...(stillTaken !== undefined && { roomTakenMs: stillTaken }),
+    ...(stillTaken !== undefined && { roomTaken: stillTaken }),
     refusals: 0,
     orderAcceptedMs: nowMs,
     ...(placed.clientOrderIdEchoed ? {} : { unechoedMs: nowMs }),
@@ -297,8 +297,9 @@ function sideRefused(state: LaneState, order: OwnOrder, settings: AccountSetting
   return { ...paused, ...taken, intents, readAfterMs, ignoreReadsBeforeMs: readAfterMs };
 }
 
-function roomTaken({ role, trial }: OwnOrder, nowMs: number): Partial<LaneState> {
-  return role === 'cover' && trial !== true ? { coverRoomTakenMs: nowMs } : { roomTakenMs: nowMs };
+function roomTaken({ role, trial, positionId }: OwnOrder, nowMs: number): Partial<LaneState> {
+  if (role === 'cover' && trial !== true) return { coverRoomTakenMs: nowMs };
+  return { roomTaken: { atMs: nowMs, positionId } };
 }
 
 function dropAdmitted(state: LaneState, key: string): LaneState {

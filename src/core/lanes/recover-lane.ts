@@ -43,7 +43,7 @@ export function rebase(state: LaneState, settings: AccountSettings, nowMs: numbe
   const {
     orderAcceptedMs: _,
     orderRefusedMs: __,
-    roomTakenMs: ___,
+    roomTaken: ___,
     coverRoomTakenMs: ____,
     cancelPendingUntilMs: pendingMs,
     lastPrice: _____,

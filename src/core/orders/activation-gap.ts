@@ -113,12 +113,12 @@ function shownBeyond({ markPrice, markError }: Priced, towards: Direction, state
 }
 
 /** Part of the distance to liquidation that a gap may take; more where a wider basis is only suspected. */
-const GAP_SHARE = 0.5;
+const GAP_SHARE = 0.8;
 const SUSPECTED_SHARE = 0.9;
 
 /**
  * Returns how far from the mark a reduction activates: the allowance, plus how far the market may run until the order
- * arrives; at most half of the distance to liquidation, and at least what a standing market needs. After an inversion it
+ * arrives; at most a part of the distance to liquidation, and at least what a standing market needs. After an inversion it
  * may be farther: what stands already is nearer.
  */
 export function placingGap(position: Priced, direction: Direction, scene: SetScene): Decimal {
@@ -162,9 +162,13 @@ function runsTowards({ inFavour }: OwnOrder['request'], direction: Direction): D
 const RANGE_SHARE = 0.25;
 
 /** Returns the market with an allowance that leaves room before liquidation: half the width of the trigger's range. */
-export function inRange({ distance }: ReadPosition, market: MarketSettings): MarketSettings {
+export function inRange(
+  { distance }: ReadPosition,
+  market: MarketSettings,
+  share = RANGE_SHARE,
+): MarketSettings {
   if (typeof distance !== 'number') return market;
-  const basisAllowance = Math.min(market.basisAllowance, RANGE_SHARE * Math.max(0, distance));
+  const basisAllowance = Math.min(market.basisAllowance, share * Math.max(0, distance));
   return { ...market, basisAllowance };
 }
 
@@ -206,16 +210,23 @@ export function hasMovedAway(order: OwnOrder, position: ReadPosition, scene: Set
   return offset.gt(maxDecimal(gap.plus(run).times(decimalFromNumber(AWAY_GAPS)), next.plus(gap)));
 }
 
+/** A reduction that the mark has passed by more than this part of the distance may not wait for the last price. */
+const AWAITED_SHARE = 0.5;
+
 /**
  * Whether an order that the mark has passed still waits for the last price. Had it triggered it would have filled, as
  * the market is within its limit. No order placed now would be reached sooner.
  */
-export function awaitsLastPrice(order: OwnOrder, position: ReadPosition): boolean {
+export function awaitsLastPrice(order: OwnOrder, position: ReadPosition, market: MarketSettings): boolean {
   const { role, request, status, mayHaveVanished, ambiguous, seenAbove, seenBelow } = order;
   const isRightSide = role === 'cover' || (waitsForFall(request) ? seenAbove : seenBelow);
   if (status !== 'open' || mayHaveVanished === true || ambiguous || !isRightSide) return false;
   const offset = offsetFromActivation(order, position);
-  return offset !== undefined && offset.lte(ZERO) && !isPastLimit(order, position);
+  if (offset === undefined || offset.gt(ZERO) || isPastLimit(order, position)) return false;
+  if (role === 'cover') return true;
+  // A last price that ran ahead of the mark may have inverted it. The longer it waits, the more likely that is.
+  const awaited = inRange(position, { ...market, basisAllowance: FIRST_LEARNED }, AWAITED_SHARE);
+  return !isWellPast(offset, position, awaited);
 }
 
 /**

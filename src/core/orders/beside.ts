@@ -124,8 +124,8 @@ export function mayAnyAddUp(scene: Pick<SetScene, 'settings' | 'read'>): boolean
 
 /** Our orders that take up the room of an order that was refused for that a moment ago. */
 export function roomTakers(position: ReadPosition, { state, nowMs }: SetScene): readonly OwnOrder[] {
-  const { roomTakenMs } = state;
-  if (roomTakenMs === undefined || nowMs - roomTakenMs > PROOF_MS) return [];
+  const { roomTaken } = state;
+  if (roomTaken?.positionId !== position.positionId || nowMs - roomTaken.atMs > PROOF_MS) return [];
   return state.orders.filter((order) => order.positionId === position.positionId);
 }
 

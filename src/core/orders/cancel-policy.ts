@@ -25,7 +25,7 @@ export function orderRecordOf(lanes: Iterable<LaneState>): OrderRecord {
   let refusedMs = Number.NEGATIVE_INFINITY;
   let unechoedMs: number | undefined;
   for (const lane of lanes) {
-    for (const atMs of [lane.orderAcceptedMs, lane.roomTakenMs, lane.coverRoomTakenMs])
+    for (const atMs of [lane.orderAcceptedMs, lane.roomTaken?.atMs, lane.coverRoomTakenMs])
       acceptedMs = Math.max(acceptedMs, atMs ?? Number.NEGATIVE_INFINITY);
     refusedMs = Math.max(refusedMs, lane.orderRefusedMs ?? Number.NEGATIVE_INFINITY);
     unechoedMs = Math.max(unechoedMs ?? 0, lane.unechoedMs ?? 0) || undefined;
@@ -122,13 +122,14 @@ const ROOM_MADE_EVERY_MS = 60_000;
 
 /** Whether a reduction that is still needed was refused for lack of room, and none of our orders takes it. */
 export function needsRoom(state: LaneState, nowMs: number): boolean {
-  const { roomTakenMs, cancelledMs, intents, orders } = state;
-  const isRecent = roomTakenMs !== undefined && nowMs - roomTakenMs <= PROOF_MS;
-  if (!isRecent || Math.abs(nowMs - (cancelledMs?.room ?? Infinity)) <= ROOM_MADE_EVERY_MS) return false;
+  const { roomTaken, cancelledMs, intents, orders } = state;
+  if (roomTaken === undefined || nowMs - roomTaken.atMs > PROOF_MS) return false;
+  if (Math.abs(nowMs - (cancelledMs?.room ?? Infinity)) <= ROOM_MADE_EVERY_MS) return false;
   return intents.some(
     ({ end, refusedBy, hasCleared, positionId }) =>
       (end ?? refusedBy) === null &&
       hasCleared !== true &&
+      positionId === roomTaken.positionId &&
       !orders.some((order) => order.positionId === positionId),
   );
 }

@@ -17,7 +17,7 @@ import type { Direction } from '../rules/subject.ts';
 import { awaitsLastPrice, gapInFavour, hasMovedAway, placingGap } from './activation-gap.ts';
 import { canRemove, isBeyondAsking, isSpent, mayAddUp, resendUnsure, roomTakers } from './beside.ts';
 import { standsInTheWay } from './cancel-policy.ts';
-import { type Shape, shapeBeforeLiquidation, shapeInFavour, shapeReduce } from './order-prices.ts';
+import { isTight, type Shape, shapeBeforeLiquidation, shapeInFavour, shapeReduce } from './order-prices.ts';
 import { outstandingBase } from './outstanding.ts';
 import type { Removal, SetScene, Want } from './want.ts';
 
@@ -71,8 +71,10 @@ export function fillNeed(asked: ReduceNeed, scene: SetScene, plan: SetPlan): voi
   const isLittle =
     missing.lte(ZERO) || (counted.length > 0 && missing.lt(worthReplacing(outstanding, scene)));
   const takers = isLittle ? [] : roomTakers(need.position, scene);
-  if (takers.some((order) => canRemove(order, scene)) && !closesAsMuch(need, takers)) {
-    for (const order of takers) plan.remove.push({ order, why: 'noRoom' });
+  if (takers.some((order) => canRemove(order, scene))) {
+    if (closesAsMuch(need, takers, scene))
+      plan.blocked.push({ key: need.winner.key, why: 'stopNotCancellable' });
+    else for (const order of takers) plan.remove.push({ order, why: 'noRoom' });
     return;
   }
   const sized = { ...need, isTrimmed, mayAdd, spent, counted, missing };
@@ -99,15 +101,21 @@ function roomBesideTakers({ position }: ReduceNeed, scene: SetScene): Decimal | 
 }
 
 /**
- * Whether a standing stop will close the whole position anyway, or, passed by the mark, what is needed as soon as the
- * last price follows: it is not cancelled for an order that the market would reach later, or a little earlier.
+ * Whether a standing stop will close the whole position anyway, or an order, passed by the mark, what is needed as soon as
+ * the last price follows: it is not cancelled for one that the market would reach later, or a little earlier.
  */
-function closesAsMuch({ winner, position, amount }: ReduceNeed, takers: readonly OwnOrder[]): boolean {
+function closesAsMuch(
+  { winner, position, amount }: ReduceNeed,
+  takers: readonly OwnOrder[],
+  { market }: SetScene,
+): boolean {
+  const enough = amount.times(decimalFromNumber(1 - REPLACE_SHARE));
   return takers.some((order) => {
-    const isPassed = awaitsLastPrice(order, position);
-    if (order.role === 'cover' && isPassed && toDecimal(order.amount).gte(amount)) return true;
+    const isPassed = awaitsLastPrice(order, position, market);
+    if (isPassed && toDecimal(order.amount).gte(order.role === 'cover' ? amount : enough)) return true;
     const isWhole = winner.targetBase === '0' && toDecimal(order.amount).gte(toDecimal(position.sizeBase));
-    return isWhole && (isPassed || standsInTheWay(order, position));
+    const isSure = standsInTheWay(order, position) && !isTight(order.request, order.slippage);
+    return isWhole && (isPassed || isSure);
   });
 }
 

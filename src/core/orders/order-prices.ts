@@ -105,6 +105,8 @@ export interface ProtectInputs {
   /** Where between the anchor (0) and the liquidation price (1) it activates. */
   readonly at: number;
   readonly slippage: number;
+  /** What a price band must leave of it, a share; absent: half. */
+  readonly leastShare?: number;
 }
 
 /** Shapes a standing stop at `at` of the way from the anchor, strictly between mark and liquidation price. */
@@ -128,14 +130,25 @@ export function shapeProtect(
   if (!isInside) return { ok: false, why: 'noRoomForStop' };
   const shape = withLimit(view, activation, inputs.slippage, market);
   if (!shape.ok) return shape;
-  const left = toDecimal(shape.prices.price).minus(activation).abs();
   // With next to no slippage within the band it would be jumped over: it waits until the market is nearer.
-  const isTight = left.lt(activation.times(decimalFromNumber(inputs.slippage * LEAST_SLIPPAGE_SHARE)));
-  return isTight ? { ok: false, why: 'priceBand' } : shape;
+  return isTight(shape.prices, inputs.slippage, inputs.leastShare) ? { ok: false, why: 'priceBand' } : shape;
 }
 
-/** A band may take at most this share of a standing stop's slippage. */
-const LEAST_SLIPPAGE_SHARE = 0.5;
+/** Whether a price band has left an order less than this share of its slippage. */
+export function isTight(
+  { price, activationPrice }: Pick<OrderPrices, 'price' | 'activationPrice'>,
+  slippage: number,
+  leastShare = WIDE_SHARE,
+): boolean {
+  const activation = toDecimal(activationPrice);
+  const left = toDecimal(price).minus(activation).abs();
+  return left.lt(activation.times(decimalFromNumber(slippage * leastShare)));
+}
+
+/** What a band must leave of a standing stop's slippage. */
+const WIDE_SHARE = 0.5;
+/** The same where the only other choice is no stop. */
+export const TIGHT_SHARE = 0.2;
 
 function away(direction: Direction, price: Decimal, by: Decimal): Decimal {
   return direction === 'long' ? price.minus(by) : price.plus(by);

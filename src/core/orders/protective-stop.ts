@@ -18,7 +18,14 @@ import type { OwnStop } from '../quantities/snapshot.ts';
 import { stopGap } from './activation-gap.ts';
 import { isOutOfBand } from './beside.ts';
 import { isKnownById, PROOF_MS, REPLACED_WITHIN_MS } from './cancel-policy.ts';
-import { activationGap, type MarketView, type OrderPrices, shapeProtect } from './order-prices.ts';
+import {
+  activationGap,
+  isTight,
+  type MarketView,
+  type OrderPrices,
+  shapeProtect,
+  TIGHT_SHARE,
+} from './order-prices.ts';
 import { coverOrders, offsetFromActivation, outstandingBase, standsUnreached } from './outstanding.ts';
 import type { Removal, SetScene, Want } from './want.ts';
 import { nearestDistance, nearestLiquidation, speedTowards } from './way-to-liquidation.ts';
@@ -93,8 +100,10 @@ export function desiredStop(
   const inputs = { liquidationPrice, anchor: anchor.markPrice, at, slippage };
   const isFirst = coverOrders(scene.state, position).length === 0;
   const gap = isFirst ? arrivalGap(position, view, liquidationPrice, scene) : undefined;
-  const onArrival = shapeProtect(view, inputs, scene.market, gap);
-  const shape = onArrival.ok ? onArrival : shapeProtect(view, inputs, scene.market);
+  let shape = shapeProtect(view, inputs, scene.market, gap);
+  if (!shape.ok) shape = shapeProtect(view, inputs, scene.market);
+  // A fast market may jump over it, which is still better than no stop.
+  if (!shape.ok) shape = shapeProtect(view, { ...inputs, leastShare: TIGHT_SHARE }, scene.market);
   if (!shape.ok) return { key: cover.key, blocked: shape.why };
   const roomBase = Math.abs(Number(markPrice) - Number(liquidationPrice));
   return {
@@ -311,7 +320,9 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
   if (toDecimal(latest.amount).lt(needed)) {
     return stop.isTrimmed ? placed(stop) : all('noRoom');
   }
-  return NOTHING;
+  // A market that falls fast may jump over a stop that a price band left next to no slippage.
+  const isWider = isTight(latest.request, latest.slippage) && !isTight(stop.prices, stop.slippage);
+  return isWider && stop.isTrimmed && !leavesNoRoom(scene) ? placed(stop) : NOTHING;
 }
 
 /**

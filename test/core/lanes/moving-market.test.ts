@@ -279,12 +279,12 @@ function covered(): Driver {
   return driver;
 }
 
-test('the gap takes at most half of the distance to liquidation', () => {
+test('the gap takes at most four fifths of the distance to liquidation', () => {
   const driver = new Driver().read(at({}));
   driver.state = { ...driver.state, roundTripMs: 10_000 };
   driver.later(990).read(at({ mark: '980' }));
   driver.ask(action(half));
-  expect(driver.place().request.activationPrice).toBe('965');
+  expect(driver.place().request.activationPrice).toBe('956');
 });
 
 test('beside an order that the market had passed on arrival goes one beyond what mark and last price may differ by', () => {
@@ -350,12 +350,12 @@ test('a gap that was never reached shrinks to the configured one', () => {
 
 test('after a fast fall an order is not taken down for one that would lie where it is', () => {
   const seen = (mark: number) => at({ mark: String(mark), liquidation: '920' });
-  // What is read is five seconds old: the order lies ahead of the fall, half way to liquidation.
+  // What is read is five seconds old: the order lies ahead of the fall, four fifths of the way to liquidation.
   const driver = new Driver({ readLagMs: 5_000 }).read(seen(1_000));
   for (let mark = 996; mark >= 940; mark -= 4) driver.later(1_000).read(seen(mark));
   driver.ask(action(half));
-  expect(driver.place().request.activationPrice).toBe('930');
-  for (let seconds = 0; seconds < 8; seconds++) {
+  expect(driver.place().request.activationPrice).toBe('924');
+  for (let seconds = 0; seconds < 5; seconds++) {
     driver.later(1_000).ordersAreTaken().read(seen(940));
     expect(driver.next().kind).not.toBe('cancelAll');
   }
@@ -462,7 +462,7 @@ test('with many markets in one pool an order was placed beyond the liquidation o
     return Number(driver.place().request.activationPrice);
   };
   expect(activationWith()).toBeLessThan(985);
-  expect(activationWith('985')).toBeGreaterThan(991);
+  expect(activationWith('985')).toBeGreaterThan(987);
 });
 
 describe('a standing stop', () => {

@@ -121,7 +121,7 @@ test('a target that moved by 0.4 % takes down neither the stop for everything no
   expect(driver.state.orders.map(({ role }) => role).toSorted()).toEqual(['cover', 'reduce']);
   const [before = ''] = targets(driver);
   // An order beside them was refused for lack of room.
-  driver.state = { ...driver.state, roomTakenMs: driver.nowMs };
+  driver.state = { ...driver.state, roomTaken: { atMs: driver.nowMs, positionId: '7' } };
   driver
     .later(500)
     .read(at({ size: '10', mark: '999.8' }))

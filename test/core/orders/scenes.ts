@@ -63,7 +63,9 @@ export function sceneOf(dice: Dice): SetScene {
     latestRead: read,
     marks: marksOf(dice, positions),
     ...taughtBy(dice),
-    ...(dice.hits(0.3) ? { roomTakenMs: NOW_MS - dice.of(500, 10_000, 10_500) } : {}),
+    ...(dice.hits(0.3)
+      ? { roomTaken: { atMs: NOW_MS - dice.of(500, 10_000, 10_500), positionId: '41' } }
+      : {}),
     ...(dice.hits(0.2) ? { coverRoomTakenMs: NOW_MS - dice.of(500, 10_000, 10_500) } : {}),
     ...(dice.hits(0.5) ? { orderAcceptedMs: NOW_MS - dice.of(500, 10_000, 10_500) } : {}),
     ...(dice.hits(0.3) ? { orderRefusedMs: NOW_MS - dice.of(500, 10_000, 10_500) } : {}),
