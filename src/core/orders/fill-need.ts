@@ -295,11 +295,11 @@ function removalReason(
   judged: readonly OwnOrder[],
   scene: SetScene,
 ): RemovalReason | undefined {
-  const { position, amount, counted, missing, spent, group, isTrimmed, mayAdd } = need;
+  const { position, amount, counted, missing, spent, isTrimmed, mayAdd } = need;
   if (judged.some((order) => order.ambiguous)) return 'ambiguousMove';
-  // What an earlier intent has left beside it, passed by the market, may still fill, and takes more than is wanted now.
-  const isTooLarge = ({ key, amount: left }: OwnOrder): boolean =>
-    group.every((intent) => intent.key !== key) && toDecimal(left).gt(amount);
+  // What the market has passed may still fill. Once another one beside it has filled, it takes more than is wanted now.
+  const isTooLarge = ({ status, amount: left }: OwnOrder): boolean =>
+    status === 'open' && toDecimal(left).gt(amount);
   if (!isTrimmed && (outstandingBase(counted).gt(amount) || spent.some(isTooLarge))) return 'exceedsTarget';
   const passed = judged.filter((order) => spent.includes(order));
   // Where no more fit beside those that the market has passed, they go.

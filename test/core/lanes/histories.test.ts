@@ -141,3 +141,12 @@ test('an inverted order of a rule that has resolved stands beside an order of th
   ];
   play(chosen, moves, { counts: new Map() });
 });
+
+test('an order that the market had inverted stayed to close nearly all after another had done what was needed', () => {
+  const chosen = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 13, 0, 20, 0, 0, 0, 21, 39, 29, 0, 0, 0, 0, 0, 0];
+  const moves: readonly Move[] = [
+    [0, 0, 0, 0],
+    [30, 63, 0, 0],
+  ];
+  play(chosen, moves, { counts: new Map() });
+});
