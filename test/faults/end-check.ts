@@ -37,7 +37,7 @@ export function endViolations(
     const ordered = exchange.model
       .openOrders(accountId, market)
       .filter((order) => order.side === closing && isOurs(order))
-      .reduce((sum, order) => sum.plus(order.left), ZERO);
+      .reduce((sum, order) => sum.plus(order.left), cancelledSince(exchange, position, sinceMs));
     const least = leastOf(exchange, position);
     const otherBase = other?.amount ?? lastOfOther(exchange, position);
     const allowed = maxDecimal(target, otherBase).plus(maxDecimal(amount.times(TOLERANCE), least));
@@ -64,6 +64,32 @@ function isMovedSince({ model }: SimulatedExchange, { accountId, positionId }: P
         !isOurs(entry),
     );
 }
+
+/**
+ * Amount of our orders that we took down a moment ago: a read and others follow, after the end of the world. Only what
+ * had stood until then counts: orders that come and go all the time do not pass for one that stands.
+ */
+function cancelledSince({ model }: SimulatedExchange, position: Position, sinceMs: number): Decimal {
+  const own = model
+    .ledger({ accountId: position.accountId, kinds: ['order_placed', 'order_cancelled'] })
+    .filter((entry) => entry.market === position.market && isOurs(entry));
+  const stood = new Set(
+    own.filter(({ kind, atMs }) => kind === 'order_placed' && atMs < sinceMs).map(({ orderId }) => orderId),
+  );
+  return own
+    .filter(
+      ({ kind, atMs, reason, side, orderId }) =>
+        kind === 'order_cancelled' &&
+        atMs >= sinceMs &&
+        reason === BY_CUSTOMER &&
+        side === (position.direction === 'long' ? 'sell' : 'buy') &&
+        stood.has(orderId),
+    )
+    .reduce((sum, { amount = '0' }) => sum.plus(decimal(amount)), ZERO);
+}
+
+/** Of a cancel that was asked for; the exchange gives other reasons for its own. */
+const BY_CUSTOMER = 'cancelled by the customer';
 
 /**
  * Behind an unanswered cancel, what may still stand of a side takes the whole room of its hedge: nothing goes beside it,

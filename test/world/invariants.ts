@@ -59,7 +59,8 @@ const CLOCKS_APART_MS = 10_000;
 const OPENED = new Set(['intentOpened', 'coverTriggered']);
 const REASONS = new Set(['cancelAction', 'confirmed', 'newPosition', 'closedByOurs']);
 
-function cancelledInCalm(
+/** Cancels sent before anything had to be done in their market. */
+export function cancelledInCalm(
   seen: readonly Seen[],
   events: readonly AuditEvent[],
   startMs: number,

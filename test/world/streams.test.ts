@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
+import { isOurs } from '../support/own-orders.ts';
 import { CONTENDED_GRACE_MS } from './contended-world.ts';
-import { playJudged } from './invariants.ts';
+import { cancelledInCalm, playJudged } from './invariants.ts';
 import { longAccount } from './long-account.ts';
 import { streamViolations } from './streams.ts';
 import type { Arrival, Seen, SeenPosition } from './witness.ts';
@@ -38,6 +40,13 @@ function stream(
 }
 
 describe('the judge', () => {
+  test('finds a cancel in calm, and none behind a stop that was reached', () => {
+    const cancel: Arrival = { ...order(60_000), kind: 'cancel' };
+    const reached = { kind: 'coverTriggered', market: 'BTC_PERP', atMs: 40_000 } as AuditEvent;
+    expect(cancelledInCalm([sight(0), cancel], [reached], 0)).toEqual([]);
+    expect(cancelledInCalm([sight(0), cancel], [], 0)).toHaveLength(1);
+    expect(cancelledInCalm([sight(0), cancel], [{ ...reached, atMs: 80_000 }], 0)).toHaveLength(1);
+  });
   test('allows a dozen sets within a minute, and one a minute after them', () => {
     expect(stream(12, 100)).toEqual([]);
     expect(stream(30, 60_000)).toEqual([]);
@@ -128,7 +137,7 @@ test.each([
   ).toBeGreaterThan(3);
 });
 
-test('a stop that the market jumped over is no calm: it is cancelled behind what follows it up', async () => {
+test('a stop that the market jumped over gets another beside it, and neither is cancelled', async () => {
   const spec: WorldSpec = {
     seed: 1,
     durationMs: 30_000,
@@ -141,5 +150,7 @@ test('a stop that the market jumped over is no calm: it is cancelled behind what
   };
   const { world, violations } = await playJudged(spec, { graceMs: CONTENDED_GRACE_MS });
   expect(violations).toEqual([]);
-  expect(world.exchange.log.list({ endpoint: 'cancelAll' })).not.toEqual([]);
+  expect(world.exchange.log.list({ endpoint: 'cancelAll' })).toEqual([]);
+  const placed = world.exchange.model.ledger({ kinds: ['order_placed'] }).filter(isOurs);
+  expect(placed.map(({ amount }) => amount)).toEqual(['0.5', '0.25']);
 });

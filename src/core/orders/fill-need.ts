@@ -18,7 +18,7 @@ import { awaitsLastPrice, gapInFavour, hasMovedAway, placingGap } from './activa
 import { canRemove, isBeyondAsking, isSpent, mayAddUp, resendUnsure, roomTakers } from './beside.ts';
 import { standsInTheWay } from './cancel-policy.ts';
 import { isTight, type Shape, shapeBeforeLiquidation, shapeInFavour, shapeReduce } from './order-prices.ts';
-import { outstandingBase } from './outstanding.ts';
+import { outstandingBase, standsUnreached } from './outstanding.ts';
 import type { Removal, SetScene, Want } from './want.ts';
 
 export interface SetPlan {
@@ -122,13 +122,17 @@ function closesAsMuch(
 /** Up to this many of our orders on one position can be told apart by their fills. */
 const MOST_BESIDE = 8;
 
-/** Whether a full close is moved nearer by another one: the exchange trims it. Not if no room is left. */
+/**
+ * Whether a full close gets another order beside: the exchange trims it. So it is moved nearer, and so it goes on while
+ * cancels have no answer: each of them may have taken down what was placed before. Not if no room is left.
+ */
 function isBetterBeside(
   why: RemovalReason,
   { own, position, isTrimmed, counted, amount }: SizedNeed,
   scene: SetScene,
 ): boolean {
-  if (!isTrimmed || why !== 'marketMovedAway') return false;
+  const isUnanswered = why === 'ambiguousMove' && scene.state.cancelRefusals !== undefined;
+  if (!isTrimmed || !(why === 'marketMovedAway' || isUnanswered)) return false;
   if (asOneOrder(amount, scene.market).lt(amount) && areParts(counted, position, scene)) return false;
   return own.length < MOST_BESIDE && roomTakers(position, scene).length === 0;
 }
@@ -296,7 +300,9 @@ function removalReason(
   scene: SetScene,
 ): RemovalReason | undefined {
   const { position, amount, counted, missing, spent, isTrimmed, mayAdd } = need;
-  if (judged.some((order) => order.ambiguous)) return 'ambiguousMove';
+  // Beside a full close that stands for certain, what may stand adds nothing, and a cancel would take down both.
+  const isClosed = isTrimmed && outstandingBase(need.own, standsUnreached).gte(amount);
+  if (judged.some((order) => order.ambiguous) && !isClosed) return 'ambiguousMove';
   // What the market has passed may still fill. Once another one beside it has filled, it takes more than is wanted now.
   const isTooLarge = ({ status, amount: left }: OwnOrder): boolean =>
     status === 'open' && toDecimal(left).gt(amount);

@@ -222,6 +222,29 @@ test('an order that an unanswered cancel may have taken down stays ambiguous aft
   expect(driver.place().isResend).toBe(false);
 });
 
+describe('behind an unanswered cancel of a stop that closed a part, what closes the rest', () => {
+  const left = at({ size: '0.6', mark: '930', liquidation: '900' });
+  const triggered = (settings: Partial<AccountSettings> = {}) => {
+    const driver = new Driver(settings).read(at({ liquidation: '900' })).ask(action(protect));
+    driver.place();
+    driver.later(60_000).read(left).ask(action(protect));
+    driver.ordersAreTaken().lose('cancelAll').place();
+    return driver;
+  };
+  const laterOn = (driver: Driver): Driver => driver.later(5_100).ordersAreTaken().read(left);
+
+  test('is not taken down by another cancel of that stop', () => {
+    expect(laterOn(triggered({ nonceMode: 'increasing' })).next().kind).toBe('idle');
+  });
+
+  test('may be gone, and another one goes beside it without a cancel that would take down both', () => {
+    const driver = laterOn(triggered());
+    expect(driver.refuse({ name: 'duplicateClientOrderId', code: 36 }).isResend).toBe(true);
+    expect(driver.place()).toMatchObject({ isResend: false, request: { amount: '0.6' } });
+    expect(laterOn(driver).next().kind).toBe('idle');
+  });
+});
+
 test('what asks before a cancel whether orders are accepted, refused for the price band, is not asked again at once', () => {
   const driver = new Driver().read(at({})).ask(action(half));
   driver.place();
