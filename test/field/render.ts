@@ -1,6 +1,9 @@
 import type { FieldReport } from './report.ts';
 import { percent, WANTED_OF_EACH } from './report.ts';
 
+/** Cases of a kind named in a table; the JSON names all. */
+const EXAMPLES = 5;
+
 export interface ReportTable {
   readonly title: string;
   readonly head: readonly string[];
@@ -44,7 +47,7 @@ export function tablesOf(report: FieldReport): readonly ReportTable[] {
         failure,
         String(count),
         mostly.join(', '),
-        ids.join(' '),
+        ids.slice(0, EXAMPLES).join(' '),
       ]),
     },
     {

@@ -76,7 +76,6 @@ export const WANTED_OF_EACH = 0.95;
 /** A pair with fewer preventable cases is not significant. */
 const ENOUGH = 10;
 const WORST_CELLS = 20;
-const EXAMPLES = 5;
 
 export function reportOf(played: Played): FieldReport {
   const { seed, fixed, cases, controls, isStopped, tookMs, cpuMs } = played;
@@ -148,7 +147,7 @@ function failuresOf(cases: readonly CaseResult[]): readonly FailureClass[] {
     .map(([failure, results]) => ({
       failure,
       count: results.length,
-      ids: results.slice(0, EXAMPLES).map(({ id }) => id),
+      ids: results.map(({ id }) => id),
       mostly: mostlyOf(results, preventable),
     }))
     .sort((a, b) => b.count - a.count);
