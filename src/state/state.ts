@@ -133,7 +133,7 @@ function assemble(backend: Backend, options: StateOptions, close: () => void): S
   });
   return {
     store,
-    audit: createAuditLog(store, backend, reader.trust),
+    audit: createAuditLog({ store, backend, trust: reader.trust }),
     controls: new StoredControls({ store, backend, clock, randomText, redact, reader }),
     history: createHistory(backend),
     close,

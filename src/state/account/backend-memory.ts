@@ -25,13 +25,6 @@ import {
 import { HEADER_FIELD, laneField, laneHeaderField, TALLY_FIELD } from './documents.ts';
 import { readTally, writeTally } from './header.ts';
 
-interface Account {
-  fields: Map<string, string>;
-  records: RawRecord[];
-  files: Map<string, string>;
-  history: RawSample[];
-}
-
 /** All that one process knows of a bucket. */
 export interface BucketImage {
   /** Identity of the server it was read from. */
@@ -40,6 +33,13 @@ export interface BucketImage {
   readonly controls: string;
   /** Fields by account, header and tally included. */
   readonly accounts: ReadonlyMap<string, ReadonlyMap<string, string>>;
+}
+
+interface Account {
+  readonly fields: Map<string, string>;
+  records: RawRecord[];
+  readonly files: Map<string, string>;
+  readonly history: RawSample[];
 }
 
 /** Data of an account that a shared backend may lack. */
@@ -183,11 +183,7 @@ export class MemoryBackend implements Backend {
     bucket.due.delete(accountId);
   }
 
-  async records(
-    index: number,
-    accountId: string,
-    { from, to, count, newest }: RecordRange,
-  ): Promise<readonly RawRecord[]> {
+  async records(index: number, accountId: string, { from, to, count, newest }: RecordRange) {
     const all = this.#bucket(index).accounts.get(accountId)?.records ?? [];
     const found = all.filter(({ number }) => number >= from && number <= to);
     return newest ? found.slice(Math.max(0, found.length - count)) : found.slice(0, count);
@@ -210,11 +206,7 @@ export class MemoryBackend implements Backend {
     return [...(this.#bucket(index).accounts.get(accountId)?.files.keys() ?? [])];
   }
 
-  async history(
-    index: number,
-    accountId: string,
-    { fromMs, toMs, count }: HistoryRange,
-  ): Promise<readonly RawSample[]> {
+  async history(index: number, accountId: string, { fromMs, toMs, count }: HistoryRange) {
     const all = this.#bucket(index).accounts.get(accountId)?.history ?? [];
     const found = all.filter(({ atMs }) => atMs >= fromMs && atMs <= toMs);
     return found.slice(Math.max(0, found.length - count));
@@ -261,12 +253,8 @@ export class MemoryBackend implements Backend {
 
   #apply(bucket: Bucket, writer: string, change: RawChange): RawOutcome {
     const { accountId } = change;
-    const account: Account = bucket.accounts.get(accountId) ?? {
-      fields: new Map(),
-      records: [],
-      files: new Map(),
-      history: [],
-    };
+    const none: Account = { fields: new Map(), records: [], files: new Map(), history: [] };
+    const account = bucket.accounts.get(accountId) ?? none;
     bucket.accounts.set(accountId, account);
     const { fields } = account;
     const lanes = change.lanes.filter((lane) => isExpected(account, lane));

@@ -23,7 +23,6 @@ import {
   type RawOutcome,
   type RawRecord,
   type RawRequest,
-  type RawSample,
   type RawStand,
   type RawView,
   type RecordRange,
@@ -183,20 +182,11 @@ export class RedisBackend implements Backend {
     return this.#within('listing attachments', () => this.#redis.hkeys(key));
   }
 
-  history(
-    bucket: number,
-    accountId: string,
-    { fromMs, toMs, count }: HistoryRange,
-  ): Promise<readonly RawSample[]> {
+  history(bucket: number, accountId: string, { fromMs, toMs, count }: HistoryRange) {
     const key = this.#of(bucket).history(accountId);
+    const to = toMs === Number.POSITIVE_INFINITY ? '+' : String(toMs);
     return this.#within('reading history', async () => {
-      const entries = await this.#redis.xrevrange(
-        key,
-        toMs === Number.POSITIVE_INFINITY ? '+' : String(toMs),
-        String(fromMs),
-        'COUNT',
-        count,
-      );
+      const entries = await this.#redis.xrevrange(key, to, String(fromMs), 'COUNT', count);
       return entries
         .reverse()
         .map(([id, values]) => ({ atMs: Number.parseInt(id, 10), values: new Map(pairsOf(values)) }));

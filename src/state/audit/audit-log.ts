@@ -1,18 +1,6 @@
-import {
-  type AuditRecord,
-  type ChainedRecord,
-  type ChainHead,
-  type DecisionInputs,
-  GENESIS_HASH,
-} from '../../core/audit/audit-record.ts';
+import { type ChainedRecord, type ChainHead, GENESIS_HASH } from '../../core/audit/audit-record.ts';
 import { sha256Hex } from '../../core/audit/sha256.ts';
-import type {
-  AuditQuery,
-  AuditReader,
-  ChainVerdict,
-  PruneRequest,
-  PruneResult,
-} from '../../core/ports/audit-reader.ts';
+import type { AuditQuery, AuditReader, ChainVerdict } from '../../core/ports/audit-reader.ts';
 import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
 import { bucketOf } from '../../core/ports/state-store.ts';
 import type { Backend } from '../account/account-backend.ts';
@@ -23,7 +11,8 @@ import { broken, TrailVerifier } from './audit-verify.ts';
 
 const DEFAULT_LIMIT = 100;
 
-export function createAuditLog(store: AccountStore, backend: Backend, trust: OperatorTrust): AuditReader {
+export function createAuditLog(trails: Trails): AuditReader {
+  const { store, backend } = trails;
   const attachment = async (accountId: string, hash: string): Promise<string | undefined> =>
     (await backend.file(bucketOf(accountId), accountId, hash)) ?? undefined;
   const read = async (accountId: string, query: AuditQuery = {}): Promise<readonly ChainedRecord[]> => {
@@ -39,29 +28,30 @@ export function createAuditLog(store: AccountStore, backend: Backend, trust: Ope
     async show(accountId, number) {
       return (await read(accountId, { from: number, to: number, limit: 1 }))[0];
     },
-    inputs: (record: AuditRecord): Promise<DecisionInputs | undefined> =>
-      restoreInputs(record, (hash) => attachment(record.accountId, hash)),
+    inputs: (record) => restoreInputs(record, (hash) => attachment(record.accountId, hash)),
     attachment,
     async head(accountId) {
       const { seq, head } = (await store.trailOf(accountId))?.header ?? { seq: 0, head: GENESIS_HASH };
       return seq === 0 ? undefined : { seq, hash: head };
     },
-    verify: (accountId, kept) => verifyChain({ store, backend, trust }, accountId, kept),
-    async prune(accountId: string, request: PruneRequest): Promise<PruneResult> {
+    verify: (accountId, kept) => verifyChain(trails, accountId, kept),
+    async prune(accountId, request) {
       if (!(request.keepRecords >= 0)) throw new RangeError('keepRecords is at least 0');
       return (await pruneChain(store, backend, accountId, request)).result;
     },
   };
 }
 
+interface Trails {
+  readonly store: AccountStore;
+  readonly backend: Backend;
+  readonly trust: OperatorTrust;
+}
+
 async function verifyChain(
-  {
-    store,
-    backend,
-    trust,
-  }: { readonly store: AccountStore; readonly backend: Backend; readonly trust: OperatorTrust },
+  { store, backend, trust }: Trails,
   accountId: string,
-  kept: ChainHead | undefined,
+  kept?: ChainHead,
 ): Promise<ChainVerdict> {
   const trail = await store.trailOf(accountId);
   const verifier = new TrailVerifier(accountId, trust, kept);

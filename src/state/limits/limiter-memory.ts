@@ -1,6 +1,5 @@
 import type { Clock } from '../../core/ports/clock.ts';
 import {
-  type Penalty,
   type PermitGrant,
   type PermitRequest,
   type RateLimitStore,
@@ -25,10 +24,8 @@ export function createMemoryRateLimitStore(clock: Clock): RateLimitStore {
     return budget;
   };
   return {
-    async take(request: PermitRequest): Promise<PermitGrant> {
-      return take(budgetOf(request.scope), request, clock.monotonicMs());
-    },
-    async penalize(penalty: Penalty): Promise<void> {
+    take: async (request) => take(budgetOf(request.scope), request, clock.monotonicMs()),
+    async penalize(penalty) {
       const budget = budgetOf(penalty.scope);
       const now = clock.monotonicMs();
       budget.factor = Math.max(penalty.floor, currentFactor(budget, now) * penalty.factor);

@@ -1,11 +1,5 @@
 import type { Redis } from 'ioredis';
-import {
-  type Penalty,
-  type PermitGrant,
-  type PermitRequest,
-  type RateLimitStore,
-  WINDOW_BUCKETS,
-} from '../../core/ports/rate-limit-store.ts';
+import { type RateLimitStore, WINDOW_BUCKETS } from '../../core/ports/rate-limit-store.ts';
 import { CLOCK_STEP_MS } from '../account/account-backend.ts';
 import { LUA_NOW, prepareScripts, type RedisScript, toNumbers, wholeNumber } from '../redis-scripts.ts';
 
@@ -79,10 +73,9 @@ export function createRedisRateLimitStore(options: { redis: Redis; prefix?: stri
     return [`${tag}:window`, `${tag}:penalty`];
   };
   return {
-    async take(request: PermitRequest): Promise<PermitGrant> {
-      const { limit, periodMs, share, count, ignorePenalty } = request;
+    async take({ scope, limit, periodMs, share, count, ignorePenalty }) {
       const asked = [limit, periodMs, share, count, ignorePenalty ? '1' : '0', WINDOW_BUCKETS];
-      const reply = await run(TAKE, ...names(request.scope), ...asked);
+      const reply = await run(TAKE, ...names(scope), ...asked);
       const [granted, retryInMs, isPause] = toNumbers(reply);
       const longestMs = Math.max(LONGEST_BLOCK_MS, 2 * periodMs + CLOCK_STEP_MS);
       return {
@@ -91,9 +84,8 @@ export function createRedisRateLimitStore(options: { redis: Redis; prefix?: stri
         isPause: isPause === 1,
       };
     },
-    async penalize(penalty: Penalty): Promise<void> {
-      const { factor, floor, recoveryMs, blockMs } = penalty;
-      await run(PENALIZE, ...names(penalty.scope), factor, floor, recoveryMs, blockMs);
+    async penalize({ scope, factor, floor, recoveryMs, blockMs }) {
+      await run(PENALIZE, ...names(scope), factor, floor, recoveryMs, blockMs);
     },
   };
 }

@@ -1,14 +1,10 @@
 import type { Redis } from 'ioredis';
 import {
   MOST_AHEAD_MS,
-  type MutexEntry,
-  type MutexRenewal,
-  type MutexRequest,
   type MutexSignal,
   type NonceStore,
   type ReservedSequence,
   SEQUENCES_PER_MS,
-  type WindowReservation,
 } from '../../core/ports/nonce-store.ts';
 import {
   LUA_NOW,
@@ -180,7 +176,7 @@ export function createRedisNonceStore(options: { redis: Redis; prefix?: string }
   };
   return {
     reserve: (key, floor, count) => reserve(names(key).sequence, floor, count),
-    async reserveWindow(key, fromMs, toMs, count): Promise<WindowReservation> {
+    async reserveWindow(key, fromMs, toMs, count) {
       const bounds = [MAX_RUNS, MAX_GAP_MS, KEEP_MS];
       const reply = await run(RESERVE_WINDOW, names(key).runs, fromMs, toMs, count, ...bounds);
       const [reserved, first, granted] = toNumbers(reply);
@@ -191,9 +187,8 @@ export function createRedisNonceStore(options: { redis: Redis; prefix?: string }
         count: wholeNumber(granted, 1, count),
       };
     },
-    async enterMutex(key, request: MutexRequest): Promise<MutexEntry> {
+    async enterMutex(key, { owner, floor, leaseMs, urgent }) {
       const { mutex, sequence } = names(key);
-      const { owner, floor, leaseMs, urgent } = request;
       const asked = [owner, floor, leaseMs, urgent ? '1' : '0'];
       const reply = await run(ENTER_MUTEX, mutex, sequence, ...asked, channel, key, KEEP_MS);
       const [granted, value, contended] = toNumbers(reply);
@@ -202,12 +197,12 @@ export function createRedisNonceStore(options: { redis: Redis; prefix?: string }
       }
       return { kind: 'granted', sequence: wholeNumber(value, floor), contended: contended === 1 };
     },
-    async renewMutex(key, owner, leaseMs): Promise<MutexRenewal> {
+    async renewMutex(key, owner, leaseMs) {
       const reply = Number(await run(RENEW_MUTEX, names(key).mutex, owner, leaseMs));
       if (reply === 0) return 'lost';
       return reply === 2 ? 'urgentWaiting' : 'held';
     },
-    async leaveMutex(key, owner): Promise<void> {
+    async leaveMutex(key, owner) {
       await run(LEAVE_MUTEX, names(key).mutex, owner, channel, key);
     },
     onMutexSignal: (listener) => signals.listen(listener),
@@ -279,7 +274,7 @@ function createSignals(redis: Redis, channel: string) {
       }
       return () => listeners.delete(listener);
     },
-    async close(): Promise<void> {
+    async close() {
       listeners.clear();
       subscriber?.disconnect();
       subscriber = undefined;

@@ -1,11 +1,5 @@
 import { sha256Hex } from '../../core/audit/sha256.ts';
-import {
-  type Receipt,
-  type ReceiptStore,
-  type Receipts,
-  receiptSchema,
-  type ThreadHold,
-} from '../../core/ports/delivery.ts';
+import { type Receipt, type ReceiptStore, type Receipts, receiptSchema } from '../../core/ports/delivery.ts';
 import { readJson } from '../read-json.ts';
 import {
   LUA_NOW,
@@ -64,7 +58,7 @@ export function createRedisReceiptStore(options: RedisReceiptOptions): ReceiptSt
       const found = await Promise.all(threads.map((thread) => redis.hgetall(keyOf(thread))));
       return found.map((fields) => receiptsOf(Object.entries(fields)));
     },
-    async hold(thread, owner, leaseMs): Promise<ThreadHold> {
+    async hold(thread, owner, leaseMs) {
       const reply = await run(HOLD, keyOf(thread), owner, Math.ceil(leaseMs), keepMs);
       const [held, rest] = reply as [number, number | string[]];
       if (held !== 1) return { kind: 'busy', retryInMs: wholeNumber(rest, 0, LONGEST_HOLD_MS) };
