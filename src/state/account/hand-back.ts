@@ -69,7 +69,9 @@ export interface HandBackParts {
   readonly randomText: (length: number) => string;
 }
 
-const NO_FIELDS: ReadonlyMap<string, string> = new Map();
+type Fields = ReadonlyMap<string, string>;
+
+const NO_FIELDS: Fields = new Map();
 const EPOCH_ID_LENGTH = 10;
 /** Attempts to read, compare and write while others interfere. */
 const ATTEMPTS = 5;
@@ -111,11 +113,8 @@ async function handBackOnce(parts: HandBackParts): Promise<readonly HandedBack[]
   return isDone ? merges.map(({ accountId, how, segment }) => ({ accountId, how, segment })) : undefined;
 }
 
-function hasChanged({ fields }: HeldAccount, before: ReadonlyMap<string, string>): boolean {
-  return (
-    fields.get(TALLY_FIELD) !== before.get(TALLY_FIELD) ||
-    fields.get(HEADER_FIELD) !== before.get(HEADER_FIELD)
-  );
+function hasChanged({ fields }: HeldAccount, before: Fields): boolean {
+  return [TALLY_FIELD, HEADER_FIELD].some((field) => fields.get(field) !== before.get(field));
 }
 
 /** Recorded before a request leaves that changes orders at the exchange. */
@@ -166,12 +165,7 @@ interface Merge extends HandedBack {
 }
 
 /** Merges one account: its own part and each lane separately, as each has its own version. */
-function merge(
-  stored: RawAccount,
-  before: ReadonlyMap<string, string>,
-  held: HeldAccount,
-  isOurs: boolean,
-): Merge {
+function merge(stored: RawAccount, before: Fields, held: HeldAccount, isOurs: boolean): Merge {
   const { accountId } = stored;
   const there = stored.fields ?? NO_FIELDS;
   const isOlder = isBehind(stored, before);
@@ -230,8 +224,6 @@ function hasDecidedAlone(here: Fields, there: Fields, before: Fields): boolean {
   return (theirs === known || ours === known) && readsLater(here, there);
 }
 
-type Fields = ReadonlyMap<string, string>;
-
 const APPROVALS_FIELD = documentField('approvals');
 const ACCOUNT_LANE_FIELD = documentField('accountLane');
 
@@ -242,13 +234,12 @@ function readsLater(here: Fields, there: Fields): boolean {
 }
 
 /** Whether the shared store has lost some of what it had. */
-function isBehind({ header, tally }: RawAccount, before: ReadonlyMap<string, string>): boolean {
+function isBehind({ header, tally }: RawAccount, before: Fields): boolean {
   if (header === '') return true;
   const count = readTally(tally).count;
   const known = readTally(before.get(TALLY_FIELD) ?? '').count;
   if (count !== known) return count < known;
-  const version = versionOf(header);
-  return version < versionOf(before.get(HEADER_FIELD) ?? '');
+  return versionOf(header) < versionOf(before.get(HEADER_FIELD) ?? '');
 }
 
 function versionOf(header: string): number {
@@ -266,8 +257,8 @@ type Way = 'continues' | 'replaces' | 'yields';
 type Settle = (chain: string | undefined, isSame: boolean, isUncontested?: boolean) => Way;
 
 interface PartScene {
-  readonly there: ReadonlyMap<string, string>;
-  readonly before: ReadonlyMap<string, string>;
+  readonly there: Fields;
+  readonly before: Fields;
   readonly held: HeldAccount;
   readonly settle: Settle;
   readonly isOlder: boolean;
@@ -317,13 +308,8 @@ function headerOver(stored: string, header: string): string {
   const theirs = readHeader(stored === '' ? header : stored);
   if (!('writer' in ours) || !('writer' in theirs)) return header;
   const { seq, head, firstNumber } = stored === '' ? EMPTY_CHAIN : theirs;
-  return writeHeader({
-    ...ours,
-    version: Math.max(ours.version, theirs.version) + 1,
-    seq,
-    head,
-    firstNumber,
-  });
+  const version = Math.max(ours.version, theirs.version) + 1;
+  return writeHeader({ ...ours, version, seq, head, firstNumber });
 }
 
 const EMPTY_CHAIN = { seq: 0, head: readLaneHeader('').head, firstNumber: 1 };
@@ -337,17 +323,8 @@ function lanesPart({ there, before, held, settle, isOlder }: PartScene): readonl
     const way = settle(market, expected === (before.get(field) ?? ''));
     if (way === 'yields') return [];
     const text = held.fields.get(laneField(market)) ?? (there.has(laneField(market)) ? null : undefined);
-    const isSame = way === 'continues';
-    return [
-      {
-        market,
-        expected,
-        header: isSame ? header : laneHeaderOver(expected, header),
-        isSeparable: false,
-        text,
-        records: [],
-      },
-    ];
+    const next = way === 'continues' ? header : laneHeaderOver(expected, header);
+    return [{ market, expected, header: next, isSeparable: false, text, records: [] }];
   });
 }
 

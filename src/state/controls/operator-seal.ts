@@ -25,46 +25,40 @@ const UNGUARDED =
  */
 export function createOperatorTrust(options: SealOptions): OperatorTrust {
   const { key, maxSlippage } = options;
-  const isSealed = (secret: string, accountId: string | null, { seal, ...said }: Authored): boolean =>
-    seal !== undefined && isSame(sealOf(secret, canonicalJson([accountId, said])), seal);
+  /** The seal of a text; undefined: there is no key. */
+  const sealFor = (text: () => string): string | undefined => {
+    const secret = key();
+    return secret === undefined ? undefined : sealOf(secret, text());
+  };
+  const sealOfSaid = (accountId: string | null, { seal: _seal, ...said }: Authored) =>
+    sealFor(() => canonicalJson([accountId, said]));
   return {
     sealed(accountId, said) {
-      const secret = key();
-      return secret === undefined
-        ? said
-        : { ...said, seal: sealOf(secret, canonicalJson([accountId, said])) };
+      const seal = sealOfSaid(accountId, said);
+      return seal === undefined ? said : { ...said, seal };
     },
     orderFault(accountId, order) {
-      const secret = key();
-      if (secret !== undefined && !isSealed(secret, accountId, order)) return UNSEALED;
-      if (secret === undefined && !options.isGuarded && !holdsBack(order)) return UNGUARDED;
+      const wanted = sealOfSaid(accountId, order);
+      if (wanted !== undefined && !isSame(wanted, order.seal)) return UNSEALED;
+      if (wanted === undefined && !options.isGuarded && !holdsBack(order)) return UNGUARDED;
       const steps = order.kind === 'reduce' ? order.slippageSteps : [];
       return slippageFault(steps, maxSlippage);
     },
     controlFault(accountId, control) {
-      const secret = key();
-      return secret === undefined || isSealed(secret, accountId, control) ? undefined : UNSEALED;
+      const wanted = sealOfSaid(accountId, control);
+      return wanted === undefined || isSame(wanted, control.seal) ? undefined : UNSEALED;
     },
-    noticeSeal(notice) {
-      const secret = key();
-      return secret === undefined ? undefined : sealOf(secret, noticeText(notice));
-    },
+    noticeSeal: (notice) => sealFor(() => noticeText(notice)),
     noticeFault(notice, seal) {
-      const secret = key();
-      if (secret === undefined) return undefined;
-      return seal !== undefined && isSame(sealOf(secret, noticeText(notice)), seal)
-        ? undefined
-        : UNSEALED_NOTICE;
+      const wanted = sealFor(() => noticeText(notice));
+      return wanted === undefined || isSame(wanted, seal) ? undefined : UNSEALED_NOTICE;
     },
-    recordSeal(text) {
-      const secret = key();
-      return secret === undefined ? undefined : sealOf(secret, text);
-    },
+    recordSeal: (text) => sealFor(() => text),
     recordProof({ seal, ...record }) {
-      const secret = key();
-      if (secret === undefined) return 'unchecked';
+      const wanted = sealFor(() => canonicalJson(record));
+      if (wanted === undefined) return 'unchecked';
       if (seal === undefined) return 'unsealed';
-      return isSame(sealOf(secret, canonicalJson(record)), seal) ? 'sealed' : 'forged';
+      return isSame(wanted, seal) ? 'sealed' : 'forged';
     },
   };
 }
@@ -88,6 +82,6 @@ function sealOf(secret: string, text: string): string {
   return createHmac('sha256', secret).update(text, 'utf8').digest('hex');
 }
 
-function isSame(wanted: string, found: string): boolean {
-  return wanted.length === found.length && timingSafeEqual(Buffer.from(wanted), Buffer.from(found));
+function isSame(wanted: string, found: string | undefined): boolean {
+  return wanted.length === found?.length && timingSafeEqual(Buffer.from(wanted), Buffer.from(found));
 }
