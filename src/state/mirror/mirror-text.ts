@@ -17,7 +17,7 @@ const moment = z.number().min(0).max(8.64e15);
 const belongs = {
   version: z.literal(1),
   prefix: z.string().max(200),
-  ordinal: z.number().int().min(0).max(99),
+  ordinal: z.int().min(0).max(99),
 };
 const controls = z.string().max(1_000_000);
 const epoch = z.string().max(500).nullable();
@@ -25,7 +25,6 @@ const epoch = z.string().max(500).nullable();
 /** `base`: the bucket as known when the shared store was lost, while the process is alone; otherwise null. */
 const bucketSchema = z.strictObject({
   index: z
-    .number()
     .int()
     .min(0)
     .max(BUCKETS - 1),
@@ -61,7 +60,7 @@ const accountSchema = z.strictObject({
 });
 
 const recordSchema = z.union([
-  z.strictObject({ number: z.number().int().min(1), text, hash: z.string().max(200) }),
+  z.strictObject({ number: z.int().min(1), text, hash: z.string().max(200) }),
   z.strictObject({ file: text, hash: z.string().max(200) }),
 ]);
 

@@ -28,7 +28,7 @@ import {
 } from './schemas.ts';
 
 const LONGEST_MS = 366 * 86_400_000;
-const forMs = () => z.number().int().min(1000).max(LONGEST_MS);
+const forMs = () => z.int().min(1000).max(LONGEST_MS);
 const byId = z.strictObject({ id: z.string().min(1).max(64) });
 
 export const putPause = route({
@@ -103,7 +103,7 @@ export const acknowledge = route({
       .number()
       .optional()
       .describe('As it was shown to who acknowledges, with `stage`; refused where it is another one by now.'),
-    stage: z.number().int().min(0).optional(),
+    stage: z.int().min(0).optional(),
     forMs: forMs().max(LONGEST_ACKNOWLEDGED_MS).optional().describe('Default: a week.'),
   }),
   reply: acknowledgedReply,
@@ -302,7 +302,7 @@ export const pruneAudit = route({
   summary: 'Take away the oldest audit records, once they have been exported.',
   params: byAccount,
   body: z.strictObject({
-    lastNumber: z.number().int().min(1).describe('Number of the newest of them.'),
+    lastNumber: z.int().min(1).describe('Number of the newest of them.'),
     exportSha256: z
       .string()
       .regex(/^[0-9a-f]{64}$/)

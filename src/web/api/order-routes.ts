@@ -110,7 +110,6 @@ export const submit = route({
     order: meant,
     ...by,
     withinMs: z
-      .number()
       .int()
       .min(1000)
       .max(1440 * MS_PER_MINUTE)

@@ -27,10 +27,10 @@ export const subjectKey = () =>
 
 export const queueLine = named('Queue', () => ({
   queue: z.string(),
-  waiting: z.number().int(),
-  active: z.number().int(),
-  delayed: z.number().int(),
-  failed: z.number().int(),
+  waiting: z.int(),
+  active: z.int(),
+  delayed: z.int(),
+  failed: z.int(),
   oldestMs: timeMs().nullable().describe('When the oldest waiting job came; null: none waits.'),
   isPaused: z.boolean().describe('Somebody has paused it: nothing is taken out of it.'),
 }));
@@ -52,9 +52,9 @@ export const overview = named('Overview', () => ({
   atMs: timeMs(),
   startedAtMs: timeMs(),
   mode: z.enum([...modeSchema.options, 'mixed']).describe('Of the accounts.'),
-  accounts: z.number().int(),
+  accounts: z.int(),
   firing: z
-    .strictObject({ critical: z.number().int(), warning: z.number().int(), info: z.number().int() })
+    .strictObject({ critical: z.int(), warning: z.int(), info: z.int() })
     .describe('Rules that fire, once per subject.'),
   headline: headlineSchema,
   pauses: z.array(pauseSchema),
@@ -81,7 +81,7 @@ export const overview = named('Overview', () => ({
     .nullable()
     .describe('Of the account that was judged longest ago; null: none was.'),
   queues: z.array(queueLine),
-  polling: z.number().int().describe('Processes that run and poll, as far as this one knows.'),
+  polling: z.int().describe('Processes that run and poll, as far as this one knows.'),
   may: z
     .strictObject({ control: z.boolean(), operate: z.boolean(), topUp: z.boolean() })
     .describe('What this server is set up to do for those who have the scope or the control token.'),
@@ -90,7 +90,7 @@ export const overview = named('Overview', () => ({
 export const observedReply = named('Observed', () => ({
   orders: z.array(
     z.strictObject({
-      seq: z.number().int().describe('Number of its record in the audit.'),
+      seq: z.int().describe('Number of its record in the audit.'),
       atMs: timeMs(),
       ruleId: z.string(),
       positionId: z.string(),
@@ -113,11 +113,7 @@ export const historyReply = named('History', () => ({
 
 export const storyReply = named('Story', () => ({
   entries: z.array(storyEntrySchema),
-  nextBeforeSeq: z
-    .number()
-    .int()
-    .nullable()
-    .describe('`beforeSeq` of the next, older part; null: there is none.'),
+  nextBeforeSeq: z.int().nullable().describe('`beforeSeq` of the next, older part; null: there is none.'),
 }));
 
 export const auditReply = named(
@@ -127,7 +123,7 @@ export const auditReply = named(
   },
   () => ({
     hash: z.string(),
-    record: z.looseObject({ seq: z.number().int(), accountId: z.string(), atMs: timeMs() }),
+    record: z.looseObject({ seq: z.int(), accountId: z.string(), atMs: timeMs() }),
     inputs: z
       .record(z.string(), z.unknown())
       .nullable()
@@ -142,9 +138,9 @@ export const rowsReply = named('Rows', () => ({
 
 export const accountsReply = named('Accounts', () => ({
   atMs: timeMs(),
-  total: z.number().int().describe('Accounts that the query finds.'),
-  offset: z.number().int(),
-  limit: z.number().int(),
+  total: z.int().describe('Accounts that the query finds.'),
+  offset: z.int(),
+  limit: z.int(),
   accounts: z.array(accountSchema).describe('Most endangered first.'),
 }));
 
@@ -213,8 +209,8 @@ export const processesReply = named('Processes', () => ({
 }));
 
 export const prunedReply = named('Pruned', () => ({
-  pruned: z.number().int().describe('Records that were taken away.'),
-  lastNumber: z.number().int(),
+  pruned: z.int().describe('Records that were taken away.'),
+  lastNumber: z.int(),
   exportSha256: z.string().nullable(),
 }));
 
