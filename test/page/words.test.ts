@@ -471,14 +471,14 @@ describe('events', () => {
       name: 'account',
       data: { accountId: 'a', changed: account('a', { danger: 7 }) },
     });
-    const asked = withAsked(known, [account('a', { danger: 3 }), account('b')]);
+    const asked = withAsked(withAsked(known, account('a', { danger: 3 })), account('b'));
     expect(asked.accounts.get('a')).toBe(known.accounts.get('a'));
     expect(asked.accounts.has('b')).toBe(true);
     const lost = {
       ...known,
       connection: { kind: 'lost', lastByteMs: 0, retryAtMs: 0, attempt: 1, why: '' },
     } as const;
-    expect(withAsked(lost, [account('a', { danger: 3 })]).accounts.get('a')?.danger).toBe(3);
+    expect(withAsked(lost, account('a', { danger: 3 })).accounts.get('a')?.danger).toBe(3);
   });
 
   it('replace an action by its later state, in any order of arrival', () => {

@@ -99,7 +99,7 @@ export function accountCard(account, { may, stress, costs }) {
     <div class="subjects">${repeat(
       subjects,
       ({ subject }) => subject,
-      ({ subject }) => subjectCard(account, subject, { heading: 'h4', endedIntents: false }),
+      ({ subject }) => subjectCard(account, subject, 'h4'),
     )}</div>
     ${isEmpty ? html`<p class="muted">No position and no credit line.</p>` : nothing}
     ${accountStress(stress, accountId, 'h4')}${costPart(costs, 'h4')}

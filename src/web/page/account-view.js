@@ -75,7 +75,7 @@ function viewTemplate(accountId, { accounts, overview, actions }, { past, stress
   const cards = repeat(
     subjects,
     ({ subject }) => subject,
-    ({ subject }) => subjectCard(account, subject, { heading: 'h3', endedIntents: false }),
+    ({ subject }) => subjectCard(account, subject, 'h3'),
   );
   const none = html`<p class="muted">No position and no credit line.</p>`;
   return columns({

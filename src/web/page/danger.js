@@ -24,16 +24,11 @@ export function worstOf(levels) {
   return LEVELS.find((level) => levels.includes(level)) ?? 'ok';
 }
 
-/** A rule that is not in the config any more counts as grave, as in the API. @param {RuleLine} rule */
-export function severityOf({ severity }) {
-  return severity ?? 'critical';
-}
-
-/** @param {RuleLine} rule @returns {Level} */
-export function levelOfRule(rule) {
-  if (rule.phase === 'firing') return severityOf(rule);
-  if (rule.frozen) return 'unknown';
-  return rule.phase === 'pending' ? 'pending' : 'ok';
+/** A rule that is not in the config any more counts as grave, as in the API. @param {RuleLine} rule @returns {Level} */
+export function levelOfRule({ phase, severity, frozen }) {
+  if (phase === 'firing') return severity ?? 'critical';
+  if (frozen) return 'unknown';
+  return phase === 'pending' ? 'pending' : 'ok';
 }
 
 /**

@@ -46,21 +46,14 @@ const ORDER_STATES = {
   observed: 'not sent: observed only, or waiting for approval',
 };
 
-/** @param {OrderLine} order */
-function isFilled({ status }) {
-  return status === 'presumedFilled';
-}
-
 /** @param {OrderLine} order @returns {DoingLine} */
-function orderWords(order) {
-  const { clientOrderId, role, side, amount: size, activationPrice, price, status, market } = order;
-  const what = role === 'cover' ? 'Standing stop' : 'Order';
+function orderWords({ clientOrderId, role, side, amount: size, activationPrice, price, status, market }) {
   return {
     key: `order ${clientOrderId}`,
-    label: what,
+    label: role === 'cover' ? 'Standing stop' : 'Order',
     words: `${side} ${amount(size)} at ${amount(price)}, from ${amount(activationPrice)} on: ${ORDER_STATES[status]}`,
     title: `${clientOrderId} in ${market}`,
     sinceMs: null,
-    isOver: isFilled(order),
+    isOver: status === 'presumedFilled',
   };
 }

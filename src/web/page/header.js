@@ -1,6 +1,7 @@
 import { levelChip, modeChip } from './chips.js';
 import { openLift, openPause } from './controls.js';
 import { verdictOf } from './danger.js';
+import { capital } from './format.js';
 import { faviconOf, icon } from './icons.js';
 import { repeat } from './lit-html/directives/repeat.js';
 import { html, nothing } from './lit-html/lit-html.js';
@@ -83,7 +84,7 @@ function verdict(state) {
 function quietHours(overview) {
   const words = overview?.quietHours?.words;
   if (words === undefined) return nothing;
-  return html`<p class="muted verdict-age">${words.slice(0, 1).toUpperCase()}${words.slice(1)}.</p>`;
+  return html`<p class="muted verdict-age">${capital(words)}.</p>`;
 }
 
 /** @param {Connection} connection */

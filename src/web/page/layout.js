@@ -28,9 +28,9 @@ export function columns({ now, side, story }) {
   </main>`;
 }
 
-/** @param {'h3' | 'h4'} level @param {string} words */
-export function heading(level, words) {
-  return level === 'h3' ? html`<h3>${words}</h3>` : html`<h4>${words}</h4>`;
+/** @param {'h3' | 'h4'} level @param {Drawn} content */
+export function heading(level, content) {
+  return level === 'h3' ? html`<h3>${content}</h3>` : html`<h4>${content}</h4>`;
 }
 
 /** @param {readonly string[]} lines @param {string} look */

@@ -1,7 +1,7 @@
 import { levelOfAccount } from './danger.js';
 import { icon } from './icons.js';
 import { html, nothing } from './lit-html/lit-html.js';
-import { labelNames, needsAttention, SORTS } from './row-order.js';
+import { causeOf, labelNames, needsAttention, SORTS } from './row-order.js';
 
 /** What is above the list: states to choose from, a search, order and groups. */
 
@@ -51,9 +51,9 @@ function picker(name, chosen, options, choose) {
 
 /** @param {readonly StateGroup[]} groups @param {ListChoice} choice @param {(changed: Partial<ListChoice>) => void} choose */
 function stateButtons(groups, { cause }, choose) {
-  const isThere = groups.some((group) => keyOf(group) === cause);
+  const isThere = groups.some((group) => causeOf(group) === cause);
   return html`<ul class="states" aria-label="States to choose from">${groups.map((group) => {
-    const key = keyOf(group);
+    const key = causeOf(group);
     const level = levelOfAccount({ state: group });
     return html`<li><button type="button" class="button state-button" data-level=${level} aria-pressed=${key === cause}
       @click=${() => choose({ cause: key === cause ? '' : key })}>${icon(level)}<span>${shortWords(group)}</span></button></li>`;
@@ -63,9 +63,4 @@ function stateButtons(groups, { cause }, choose) {
 /** Of one account the figures are in its line. @param {StateGroup} group */
 function shortWords({ count, words }) {
   return count === 1 ? (words.split(': ')[0] ?? words) : words;
-}
-
-/** @param {Pick<StateGroup, 'kind' | 'cause'>} group */
-function keyOf({ kind, cause }) {
-  return `${kind} ${cause}`;
 }

@@ -41,7 +41,7 @@ export class ListState {
 }
 
 /** @implements {PageView} */
-class ListView {
+export class ListView {
   title = 'Breakwater';
   wantsRows = true;
   #ui;
@@ -55,7 +55,7 @@ class ListView {
   #orderedAtMs = 0;
   #timer;
 
-  /** @param {ListState} ui @param {{ changed: () => void, watch: () => void }} deeds */
+  /** @param {ListState} ui @param {{ changed: () => void, watch: () => void }} deeds `watch`: other accounts are open */
   constructor(ui, deeds) {
     this.#ui = ui;
     this.#deeds = deeds;
@@ -216,9 +216,4 @@ function foundWords(found, all, { sort }) {
     name: 'by name',
   };
   return `${counted(found, 'account')}${found === all ? '' : ` of ${all}`}, ${order[sort]}`;
-}
-
-/** @param {ListState} ui @param {{ changed: () => void, watch: () => void }} deeds `watch`: other accounts are open */
-export function listView(ui, deeds) {
-  return new ListView(ui, deeds);
 }

@@ -91,7 +91,8 @@ export class Live {
    * @returns {Promise<string>} why it ended
    */
   async #run(controller) {
-    const guard = new Guard(controller, CONNECT_MS);
+    const guard = guardOf(controller);
+    guard.expect(CONNECT_MS);
     try {
       const search = new URLSearchParams();
       if (this.#watched.length > 0) search.set('accounts', this.#watched.join(','));
@@ -113,7 +114,7 @@ export class Live {
     }
   }
 
-  /** @param {AbortController} controller @param {ReadableStream<Uint8Array>} body @param {Guard} guard */
+  /** @param {AbortController} controller @param {ReadableStream<Uint8Array>} body @param {ReturnType<typeof guardOf>} guard */
   async #read(controller, body, guard) {
     const parser = new EventParser();
     const decoder = new TextDecoder();
@@ -173,29 +174,17 @@ export class Live {
 
 class Silent extends Error {}
 
-/** Ends a stream on which nothing comes in time. */
-class Guard {
-  /** @type {AbortController} */
-  #controller;
+/** Ends a stream on which nothing comes in time. @param {AbortController} controller */
+function guardOf(controller) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #timer;
-
-  /** @param {AbortController} controller @param {number} withinMs */
-  constructor(controller, withinMs) {
-    this.#controller = controller;
-    this.expect(withinMs);
-  }
-
-  /** @param {number} withinMs */
-  expect(withinMs) {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(
-      () => this.#controller.abort(new Silent(`nothing was heard for ${Math.round(withinMs / 1_000)} s`)),
-      withinMs,
-    );
-  }
-
-  end() {
-    clearTimeout(this.#timer);
-  }
+  let timer;
+  return {
+    /** @param {number} withinMs */
+    expect(withinMs) {
+      clearTimeout(timer);
+      const words = `nothing was heard for ${Math.round(withinMs / 1_000)} s`;
+      timer = setTimeout(() => controller.abort(new Silent(words)), withinMs);
+    },
+    end: () => clearTimeout(timer),
+  };
 }

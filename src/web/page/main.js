@@ -5,7 +5,7 @@ import { openForm } from './dialog.js';
 import { textField, textOf } from './form-fields.js';
 import { glossaryView } from './glossary-view.js';
 import { header, showFavicon } from './header.js';
-import { ListState, listView } from './list-view.js';
+import { ListState, ListView } from './list-view.js';
 import { html, render } from './lit-html/lit-html.js';
 import { Live } from './live.js';
 import { onlyAccounts, withActions, withAllRows, withAsked, withEvent } from './page-state.js';
@@ -176,7 +176,7 @@ function viewOf(path) {
   routed = path;
   const to = routeOf(path);
   const { changed } = deeds;
-  if (to.kind === 'list') return listView(listState, { changed, watch });
+  if (to.kind === 'list') return new ListView(listState, { changed, watch });
   if (to.kind === 'glossary') return glossaryView(changed);
   if (to.kind === 'nowhere') return nowhere('There is no such page here.');
   void readAccount(to.accountId);
@@ -189,7 +189,7 @@ async function readAccount(accountId) {
     try {
       /** @type {import('../../core/view/account-view.ts').AccountView} */
       const account = await get(`/accounts/${segment(accountId)}`);
-      if (view.watched().includes(accountId)) store.change((state) => withAsked(state, [account]));
+      if (view.watched().includes(accountId)) store.change((state) => withAsked(state, account));
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 404) throw error;
       view.close();

@@ -42,11 +42,8 @@ function openAcknowledge(accountId, { ruleId, subject, episode, stage }) {
     action: 'Acknowledge',
     async send(given) {
       const what = { accountId, ruleId, subject, episode, stage };
-      await changeOrExplain('POST', '/acknowledgements', {
-        ...what,
-        reason: reasonOf(given),
-        ...who.sign(given),
-      });
+      const body = { ...what, reason: reasonOf(given), ...who.sign(given) };
+      await changeOrExplain('POST', '/acknowledgements', body);
     },
   });
 }

@@ -1,6 +1,7 @@
 import { segment } from './api.js';
 import { openForm } from './dialog.js';
 import { reasonField, reasonOf, selectField, textField, textOf } from './form-fields.js';
+import { textLines } from './layout.js';
 import { html, nothing } from './lit-html/lit-html.js';
 import { changeOrExplain, signature } from './signature.js';
 import { positionTitle } from './subject-words.js';
@@ -31,14 +32,17 @@ const WAYS = {
 const URGENT = 'urgent';
 
 /** When a full close closes. */
-const WHEN = [
-  { value: '', label: 'When the price moves against it' },
-  { value: URGENT, label: 'Urgent: whichever way the price moves' },
-];
-
-const URGENT_HINT =
-  'Urgent places a stop on either side of the price, each bounded by the slippage. ' +
-  'Once one has closed the position, reduce-only leaves nothing for the other.';
+const WHEN = {
+  name: 'when',
+  label: 'When it closes',
+  options: [
+    { value: '', label: 'When the price moves against it' },
+    { value: URGENT, label: 'Urgent: whichever way the price moves' },
+  ],
+  hint:
+    'Urgent places a stop on either side of the price, each bounded by the slippage. ' +
+    'Once one has closed the position, reduce-only leaves nothing for the other.',
+};
 
 /** @param {Pick<AccountView, 'accountId' | 'positions'>} account @param {string} [positionId] chosen at first */
 export function openOrder({ accountId, positions }, positionId) {
@@ -67,7 +71,7 @@ export function openOrder({ accountId, positions }, positionId) {
     fields: () => [
       what(),
       chosen === EVERYTHING ? nothing : wayFields(way, setWay),
-      mayBeUrgent(positions, chosen, way) ? whenField() : nothing,
+      mayBeUrgent(positions, chosen, way) ? selectField(WHEN) : nothing,
       textField({ name: 'slippage', label: 'Slippage of each attempt, in percent', value: '0.5, 1, 2' }),
       reasonField(),
       who.fields(),
@@ -123,10 +127,6 @@ function marketOf(positions, positionId) {
   return positions.find((position) => position.positionId === positionId)?.market;
 }
 
-function whenField() {
-  return selectField({ name: 'when', label: 'When it closes', options: WHEN, hint: URGENT_HINT });
-}
-
 /** @param {FormData} given @param {AccountView['positions']} positions */
 function orderOf(given, positions) {
   const slippageSteps = textOf(given, 'slippage')
@@ -165,7 +165,7 @@ function fractionOf(text, what) {
 function previewBody({ plan, closesWhen, obstacles }) {
   return html`<dl class="plan">${plan.map(({ label, text }) => html`<div><dt>${label}</dt><dd>${text}</dd></div>`)}</dl>
     <p>${closesWhen}</p>
-    ${obstacles.length === 0 ? nothing : html`<ul class="blind">${obstacles.map((words) => html`<li>${words}</li>`)}</ul>`}`;
+    ${obstacles.length === 0 ? nothing : textLines(obstacles, 'blind')}`;
 }
 
 /** @param {string} accountId @param {string} orderId */

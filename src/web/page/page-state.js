@@ -32,7 +32,7 @@ export function withEvent(state, { name, data }) {
     // Only the first one is complete; a change of what is not shown any more is of no use.
     if (known === undefined && changed.accountId === undefined) return state;
     const account = /** @type {AccountView} */ ({ ...known, ...changed });
-    return withHappened(withAccounts(state, [account]), accountId);
+    return withHappened(withAccount(state, account), accountId);
   }
   if (name === 'rows') return withRows(state, /** @type {RowsEvent} */ (data));
   if (name === 'gone') {
@@ -79,25 +79,20 @@ export function withAllRows(state, rows) {
 }
 
 /**
- * Accounts that were asked for. What the stream keeps up to date is not replaced: the answer may be older than
+ * An account that was asked for. What the stream keeps up to date is not replaced: the answer may be older than
  * the last change, and a change tells only what changed since the one before.
  * @param {PageState} state
- * @param {readonly AccountView[]} views
+ * @param {AccountView} view
  * @returns {PageState}
  */
-export function withAsked(state, views) {
-  const isLive = state.connection.kind === 'live';
-  return withAccounts(
-    state,
-    isLive ? views.filter(({ accountId }) => !state.accounts.has(accountId)) : views,
-  );
+export function withAsked(state, view) {
+  const isKept = state.connection.kind === 'live' && state.accounts.has(view.accountId);
+  return isKept ? state : withAccount(state, view);
 }
 
-/** @param {PageState} state @param {readonly AccountView[]} views @returns {PageState} */
-function withAccounts(state, views) {
-  const accounts = new Map(state.accounts);
-  for (const view of views) accounts.set(view.accountId, view);
-  return { ...state, accounts };
+/** @param {PageState} state @param {AccountView} view @returns {PageState} */
+function withAccount(state, view) {
+  return { ...state, accounts: new Map(state.accounts).set(view.accountId, view) };
 }
 
 /** Forgets accounts that nothing brings up to date any more. @param {PageState} state @param {readonly string[]} ids @returns {PageState} */
@@ -117,7 +112,6 @@ export function withActions(state, actions) {
 
 /** @param {PageState} state @param {string} accountId @returns {PageState} */
 function withHappened(state, accountId) {
-  const happened = new Map(state.happened);
-  happened.set(accountId, (happened.get(accountId) ?? 0) + 1);
-  return { ...state, happened };
+  const count = (state.happened.get(accountId) ?? 0) + 1;
+  return { ...state, happened: new Map(state.happened).set(accountId, count) };
 }

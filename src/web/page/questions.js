@@ -15,7 +15,9 @@ import { time } from './time.js';
 
 /** What can be answered now, and what has been. @param {Pick<AccountView, 'accountId' | 'questions'>} account @param {May} may */
 export function openQuestions({ accountId, questions }, may) {
-  const shown = questions.filter(({ answerable, state, answer }) => answerable || isAnswered(state, answer));
+  const isAnswered = (/** @type {QuestionLine} */ { state, answer }) =>
+    answer !== null && (state === 'approved' || state === 'vetoed');
+  const shown = questions.filter((question) => question.answerable || isAnswered(question));
   if (shown.length === 0) return nothing;
   const line = (/** @type {QuestionLine} */ question) => {
     const { reference, ruleId, answerable, answer } = question;
@@ -28,11 +30,6 @@ export function openQuestions({ accountId, questions }, may) {
       ${mayControl(may) ? [button('approve'), button('veto')] : nothing}</li>`;
   };
   return html`<ul class="doings" aria-label="Waiting for approval">${repeat(shown, ({ reference }) => reference, line)}</ul>`;
-}
-
-/** @param {QuestionLine['state']} state @param {QuestionLine['answer']} answer */
-function isAnswered(state, answer) {
-  return answer !== null && (state === 'approved' || state === 'vetoed');
 }
 
 /** @param {QuestionLine['answer']} answer */

@@ -26,9 +26,9 @@ export const SORTS = {
   name: 'Name',
 };
 
-/** @param {Pick<AccountRow, 'state'>} row */
-export function causeOf({ state }) {
-  return `${state.kind} ${state.cause}`;
+/** What `ListChoice.cause` is compared with. @param {Pick<AccountRow['state'], 'kind' | 'cause'>} state */
+export function causeOf({ kind, cause }) {
+  return `${kind} ${cause}`;
 }
 
 /** @param {AccountRow} row */
@@ -41,7 +41,7 @@ export function listedRows(rows, { query, isAttentionOnly, cause, sort }) {
   const text = query.trim().toLowerCase();
   return rows
     .filter((row) => !isAttentionOnly || needsAttention(row))
-    .filter((row) => cause === '' || causeOf(row) === cause)
+    .filter((row) => cause === '' || causeOf(row.state) === cause)
     .filter((row) => text === '' || wordsOf(row).some((words) => words.toLowerCase().includes(text)))
     .sort((a, b) => ORDERS[sort](a, b) || NAMES.compare(a.accountId, b.accountId));
 }

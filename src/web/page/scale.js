@@ -64,49 +64,41 @@ export function positionScale({ liquidationDistance, marks }) {
 
 /** @param {CreditLineLine} line @returns {Scale} */
 export function creditScale(line) {
-  const { currentLtv, initialLtv, marginCallLtv, liquidationLtv, marks } = line;
+  const { currentLtv, liquidationLtv } = line;
   const end = typeof liquidationLtv === 'number' && liquidationLtv > 0 ? liquidationLtv : 1;
   /** @param {number} ltv */
   const at = (ltv) => clamp(ltv / end);
-  /** @type {Omit<Mark, 'row'>[]} */
-  const drawn = [];
-  if (typeof initialLtv === 'number') {
-    drawn.push({ at: at(initialLtv), label: shortPercent(initialLtv), name: 'initial', kind: 'exchange' });
-  }
-  if (typeof marginCallLtv === 'number') {
-    drawn.push({
-      at: at(marginCallLtv),
-      label: shortPercent(marginCallLtv),
-      name: 'margin call',
-      kind: 'exchange',
-    });
-  }
-  /** @type {Passing[]} */
-  const passings = [];
-  for (const { ruleId, severity, field, op, threshold } of marks) {
-    const ltv = asLtv(field, op, threshold, line);
-    if (ltv === undefined) continue;
-    drawn.push({ at: at(ltv), label: shortPercent(ltv), name: ruleId, kind: severity });
-    passings.push({ severity, isPassed: (value) => value > ltv });
-  }
+  const own = /** @type {const} */ ([
+    { ltv: line.initialLtv, name: 'initial', kind: 'exchange' },
+    { ltv: line.marginCallLtv, name: 'margin call', kind: 'exchange' },
+  ]);
+  const rules = ruleLtvs(line);
+  const drawn = [...own, ...rules].flatMap(({ ltv, name, kind }) =>
+    typeof ltv === 'number' ? [{ at: at(ltv), label: shortPercent(ltv), name, kind }] : [],
+  );
   return {
     fill: currentLtv === null ? null : currentLtv === 'none' ? 0 : at(currentLtv),
     marks: laidOut(drawn),
     left: '0\u00a0%',
     right:
       typeof liquidationLtv === 'number' ? `liquidation ${shortPercent(liquidationLtv)}` : shortPercent(end),
-    zone: zoneOf(currentLtv, passings),
+    zone: zoneOf(
+      currentLtv,
+      rules.map(({ kind, ltv }) => ({ severity: kind, isPassed: (value) => value > ltv })),
+    ),
   };
 }
 
-/**
- * A threshold of any of a credit line's figures, as the LTV at which it is crossed.
- * @param {string} field
- * @param {string} op
- * @param {number} threshold
- * @param {CreditLineLine} line
- */
-export function asLtv(field, op, threshold, { marginCallLtv, liquidationLtv }) {
+/** The rules' thresholds of any of a credit line's figures, each as the LTV at which it is crossed. @param {CreditLineLine} line */
+export function ruleLtvs(line) {
+  return line.marks.flatMap((mark) => {
+    const ltv = asLtv(mark, line);
+    return ltv === undefined ? [] : [{ ltv, name: mark.ruleId, kind: mark.severity }];
+  });
+}
+
+/** @param {CreditLineLine['marks'][number]} mark @param {CreditLineLine} line */
+function asLtv({ field, op, threshold }, { marginCallLtv, liquidationLtv }) {
   if (field === 'currentLtv' && op === 'above') return threshold;
   if (field === 'ltvToLiquidation' && op === 'above' && typeof liquidationLtv === 'number') {
     return threshold * liquidationLtv;

@@ -58,25 +58,21 @@ export async function changeOrExplain(method, path, body) {
     return /** @type {T} */ (await change(method, path, body));
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    if (error.status === 401 && knownAs() !== null)
-      throw new Error('This daemon does not know you any more. Nothing was changed: reload the page.', {
-        cause: error,
-      });
-    if (error.status === 401) {
-      forget('control');
-      throw new Error('The control token is wrong. Nothing was changed; the token is forgotten.', {
-        cause: error,
-      });
-    }
-    if (error.status >= 500) throw new Error(sentence(capital(error.message)), { cause: error });
-    if (error.status === 0) {
-      throw new Error(
-        `${capital(error.message)}. It is not known whether this was done: look before you try again.`,
-        { cause: error },
-      );
-    }
-    throw new Error(sentence(`Nothing was changed: ${error.message}`), { cause: error });
+    if (error.status === 401 && knownAs() === null) forget('control');
+    throw new Error(refusalWords(error), { cause: error });
   }
+}
+
+/** @param {ApiError} error */
+function refusalWords({ status, message }) {
+  if (status === 401)
+    return knownAs() === null
+      ? 'The control token is wrong. Nothing was changed; the token is forgotten.'
+      : 'This daemon does not know you any more. Nothing was changed: reload the page.';
+  if (status >= 500) return sentence(capital(message));
+  if (status === 0)
+    return `${capital(message)}. It is not known whether this was done: look before you try again.`;
+  return sentence(`Nothing was changed: ${message}`);
 }
 
 /** @param {string} words */

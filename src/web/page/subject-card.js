@@ -2,7 +2,7 @@ import { bar } from './bar.js';
 import { levelChip } from './chips.js';
 import { levelOfSubject } from './danger.js';
 import { figureList } from './figure-list.js';
-import { textLines } from './layout.js';
+import { heading, textLines } from './layout.js';
 import { doings, notableRules } from './lines.js';
 import { html, nothing } from './lit-html/lit-html.js';
 import { subjectPath } from './route.js';
@@ -53,31 +53,21 @@ function contentOf(account, subject) {
 
 /** `now`: on its own page, which has its name already. @typedef {'now' | 'h3' | 'h4'} SubjectHeading */
 
-/** @param {SubjectHeading} heading @param {import('./contract.d.ts').Drawn} link */
-function headingOf(heading, link) {
-  if (heading === 'now') return html`<h2>Now</h2>`;
-  return heading === 'h3' ? html`<h3>${link}</h3>` : html`<h4>${link}</h4>`;
-}
-
-/**
- * @param {AccountView} account
- * @param {string} subject
- * @param {{ heading: SubjectHeading, endedIntents: boolean }} options
- */
-export function subjectCard(account, subject, { heading, endedIntents }) {
+/** Its own page also shows what is over. @param {AccountView} account @param {string} subject @param {SubjectHeading} level */
+export function subjectCard(account, subject, level) {
   const content = contentOf(account, subject);
   if (content === undefined) return nothing;
-  const level = levelOfSubject(account, subject);
+  const danger = levelOfSubject(account, subject);
   const link = html`<a class="title-link" href=${subjectPath(account.accountId, subject)}>${content.title}</a>`;
   const rules = account.rules.filter((rule) => rule.subject === subject);
-  const cures = level === 'ok' ? [] : content.cures;
-  return html`<section class="subject" data-level=${level}>
-    <div class="subject-head">${levelChip(level)}
-      ${headingOf(heading, link)}
+  const cures = danger === 'ok' ? [] : content.cures;
+  return html`<section class="subject" data-level=${danger}>
+    <div class="subject-head">${levelChip(danger)}
+      ${level === 'now' ? html`<h2>Now</h2>` : heading(level, link)}
       ${content.state === '' ? nothing : html`<span class="chip" data-look="alarm">${content.state}</span>`}
       <span class="headline">${content.figure}</span></div>
     ${bar(content.scale, content.figure)}${figureList(content.figures)}
     ${cures.length === 0 ? nothing : textLines(cures, 'cures')}
-    ${notableRules(rules)}${doings(content.intents, content.orders, { ended: endedIntents })}
+    ${notableRules(rules)}${doings(content.intents, content.orders, { ended: level === 'now' })}
   </section>`;
 }

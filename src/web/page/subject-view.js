@@ -7,7 +7,7 @@ import { html, nothing } from './lit-html/lit-html.js';
 import { openOrder } from './order-dialog.js';
 import { accountPath } from './route.js';
 import { ruleTable } from './rule-table.js';
-import { asLtv } from './scale.js';
+import { ruleLtvs } from './scale.js';
 import { Story } from './story.js';
 import { subjectCard } from './subject-card.js';
 import { creditTitle, cureWords, positionTitle } from './subject-words.js';
@@ -111,7 +111,7 @@ function nowTemplate(account, { subject, name, may }) {
       isGone ? `${name} is not open any more, as far as is known; its story remains.` : ''
     }</p>
     ${blind.length === 0 ? nothing : textLines(blind, 'blind')}
-    ${subjectCard(account, subject, { heading: 'now', endedIntents: true })}
+    ${subjectCard(account, subject, 'now')}
     ${position === undefined ? nothing : reduce}`;
 }
 
@@ -136,17 +136,13 @@ function positionLines({ marks }) {
 
 /** @param {import('../../core/view/account-view.ts').CreditLineLine} line @returns {readonly Line[]} */
 function creditLines(line) {
-  /** @type {Line[]} */
-  const lines = [];
-  if (typeof line.liquidationLtv === 'number')
-    lines.push({ value: line.liquidationLtv, name: 'liquidation', kind: 'harm' });
-  if (typeof line.marginCallLtv === 'number')
-    lines.push({ value: line.marginCallLtv, name: 'margin call', kind: 'exchange' });
-  for (const { field, op, threshold, ruleId, severity } of line.marks) {
-    const value = asLtv(field, op, threshold, line);
-    if (value !== undefined) lines.push({ value, name: ruleId, kind: severity });
-  }
-  return lines;
+  const own = /** @type {const} */ ([
+    { ltv: line.liquidationLtv, name: 'liquidation', kind: 'harm' },
+    { ltv: line.marginCallLtv, name: 'margin call', kind: 'exchange' },
+  ]);
+  return [...own, ...ruleLtvs(line)].flatMap(({ ltv: value, name, kind }) =>
+    typeof value === 'number' ? [{ value, name, kind }] : [],
+  );
 }
 
 /**

@@ -15,18 +15,12 @@ import { changeOrExplain, signature } from './signature.js';
 export function topUp(accountId, subject, onChange) {
   /** @type {TopUpLink | undefined} */
   let made;
-  const ask = async () => {
-    const offer = await offerOf(accountId);
-    openTopUp({
-      accountId,
-      subject,
-      offer,
-      onLink(link) {
-        made = link;
-        onChange();
-      },
-    });
+  /** @param {TopUpLink} link */
+  const onLink = (link) => {
+    made = link;
+    onChange();
   };
+  const ask = async () => openTopUp({ accountId, subject, offer: await offerOf(accountId), onLink });
   /** @param {boolean} isOffered */
   return (isOffered) => {
     if (!isOffered) return nothing;
@@ -70,16 +64,10 @@ function openTopUp({ accountId, subject, offer, onLink }) {
     ],
     action: 'Make the link',
     async send(given) {
-      const body = {
-        subject,
-        amount: textOf(given, 'amount'),
-        ...(options.length > 0 ? { ticker: textOf(given, 'ticker') } : {}),
-      };
+      const ticker = options.length > 0 ? { ticker: textOf(given, 'ticker') } : {};
+      const body = { subject, amount: textOf(given, 'amount'), ...ticker, ...who.sign(given) };
       /** @type {TopUpLink} */
-      const link = await changeOrExplain('POST', `/accounts/${segment(accountId)}/top-ups`, {
-        ...body,
-        ...who.sign(given),
-      });
+      const link = await changeOrExplain('POST', `/accounts/${segment(accountId)}/top-ups`, body);
       if (!isWebAddress(link.url)) throw new Error('The link that came is no web address; it is not shown.');
       onLink(link);
     },
