@@ -10,6 +10,7 @@ import {
   type PricedAction,
   pricedActions,
 } from '../core/costs/cost-report.ts';
+import type { Period } from '../core/digest/digest.ts';
 import { NO_CURRENCY } from '../core/quantities/units.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
@@ -23,11 +24,6 @@ interface Flags extends PlaceFlags {
   readonly account?: readonly string[];
   readonly from?: string;
   readonly to?: string;
-}
-
-interface Period {
-  readonly fromMs: number;
-  readonly toMs: number;
 }
 
 /** `breakwater report`: what protection cost and kept, from the audit trail. */
@@ -88,12 +84,7 @@ async function report(io: CliIo, flags: Flags): Promise<void> {
 
 const PAGE = 500;
 
-async function closingsOf(
-  io: CliIo,
-  { audit }: Operations,
-  accountId: string,
-  period: Period,
-): Promise<{ readonly actions: readonly PricedAction[]; readonly others: readonly OtherClosing[] }> {
+async function closingsOf(io: CliIo, { audit }: Operations, accountId: string, period: Period) {
   const actions = new Map<string, PricedAction>();
   const others: OtherClosing[] = [];
   for (let from = 1; ; ) {

@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { createReadStream } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { createInterface } from 'node:readline';
 import type { AuditExporter } from '../../core/ports/audit-reader.ts';
 import { CliError } from '../errors.ts';
 import type { CliIo } from '../io.ts';
@@ -69,18 +67,13 @@ export function lineOutput({ stdout, signal }: Pick<CliIo, 'stdout' | 'signal'>)
 
 /** The lines of a file, one at a time. @throws CliError if it cannot be read */
 export async function* linesOf(path: string): AsyncGenerator<string> {
-  const input = createReadStream(path, 'utf8');
+  const file = await open(path).catch(({ code = 'unknown' }: NodeJS.ErrnoException) => {
+    const cure = 'Name a readable file.';
+    throw new CliError('file-unreadable', `cannot read ${path} (${code}).`, { cure });
+  });
   try {
-    await once(input, 'open');
-  } catch (error) {
-    const { code = 'unknown' } = error as NodeJS.ErrnoException;
-    throw new CliError('file-unreadable', `cannot read ${path} (${code}).`, {
-      cure: 'Name a readable file.',
-    });
-  }
-  try {
-    yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
+    yield* file.readLines();
   } finally {
-    input.destroy();
+    await file.close();
   }
 }

@@ -52,7 +52,7 @@ export function registerExport(audit: Command, io: CliIo): void {
   });
 }
 
-interface Exported extends Pick<ChainFlags, 'account'> {
+interface ExportedPart extends Pick<ChainFlags, 'account'> {
   readonly from?: number;
   readonly to?: number;
   /** The first record that is not older ends it, Unix milliseconds. */
@@ -62,11 +62,11 @@ interface Exported extends Pick<ChainFlags, 'account'> {
 async function exportChain(
   io: CliIo,
   { audit }: Operations,
-  { account, from = 1, to = Number.POSITIVE_INFINITY, olderThanMs = Number.POSITIVE_INFINITY }: Exported,
+  { account, from = 1, to = Number.POSITIVE_INFINITY, olderThanMs = Number.POSITIVE_INFINITY }: ExportedPart,
   out: AuditExporter,
 ) {
   const attachments = new Set<string>();
-  let exported = { records: 0, firstNumber: 0, lastNumber: 0, headHash: GENESIS_HASH };
+  const exported = { records: 0, firstNumber: 0, lastNumber: 0, headHash: GENESIS_HASH };
   for (let next = from; next <= to; ) {
     io.signal.throwIfAborted();
     const found = await audit.read(account, { from: next, to, limit: PAGE });
@@ -75,12 +75,10 @@ async function exportChain(
     for (const { number, record, hash, text } of page) {
       await out.write(`${hash} ${text}`);
       for (const attached of Object.values(record.attachments)) attachments.add(attached);
-      exported = {
-        records: exported.records + 1,
-        firstNumber: exported.firstNumber === 0 ? number : exported.firstNumber,
-        lastNumber: number,
-        headHash: hash,
-      };
+      exported.records += 1;
+      exported.firstNumber ||= number;
+      exported.lastNumber = number;
+      exported.headHash = hash;
     }
     if (page.length < PAGE) break;
     next = exported.lastNumber + 1;
@@ -98,11 +96,9 @@ async function exportChain(
   return exported;
 }
 
-function reportExport(
-  io: CliIo,
-  flags: ExportFlags,
-  exported: Awaited<ReturnType<typeof exportChain>>,
-): void {
+type Exported = Awaited<ReturnType<typeof exportChain>>;
+
+function reportExport(io: CliIo, flags: ExportFlags, exported: Exported): void {
   const { records, firstNumber, lastNumber } = exported;
   if (flags.json === true) {
     printJson(io, { accountId: flags.account, file: flags.out, ...exported });
@@ -166,7 +162,7 @@ async function prune(io: CliIo, flags: PruneFlags): Promise<void> {
       const file = new LineFile(out);
       const to = (newest?.number ?? 0) - keep;
       const before = olderThan === undefined ? {} : { olderThanMs: Date.now() - olderThan };
-      let exported: Awaited<ReturnType<typeof exportChain>>;
+      let exported: Exported;
       try {
         exported = await exportChain(io, operations, { account, to, ...before }, file);
       } finally {

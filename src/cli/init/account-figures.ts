@@ -2,12 +2,13 @@ import type { CreditLineRecord, PositionRecord } from '../../core/ports/exchange
 import { CreditLineQuantities } from '../../core/quantities/credit-line.ts';
 import { marginsOf, PositionQuantities } from '../../core/quantities/position.ts';
 import { valueOf } from '../../core/quantities/quantity.ts';
+import type { AccountAnswers } from './read-account.ts';
 
 /** A position as `init` shows it; null if the exchange does not say or contradicts itself. */
 export type HeldPosition = ReturnType<typeof heldPositions>[number];
 
-/** A credit line as `init` shows it: LTVs as fractions, null if the exchange does not say. */
-export type HeldCreditLine = ReturnType<typeof heldCreditLines>[number];
+/** What the exchange showed of an account. */
+export type ShownAccount = ReturnType<typeof shownAccount>;
 
 /** There is no config yet, so records are read as the specification says. */
 const READING = { bothSign: 'signed', ltvUnit: 'auto', marketSettings: () => undefined } as const;
@@ -27,7 +28,8 @@ export function heldPositions(records: readonly PositionRecord[]) {
   });
 }
 
-export function heldCreditLines(records: readonly CreditLineRecord[]) {
+/** LTVs are fractions, null if the exchange does not say. */
+function heldCreditLines(records: readonly CreditLineRecord[]) {
   return records.map((record) => {
     const quantities = new CreditLineQuantities(record, READING);
     return {
@@ -37,6 +39,17 @@ export function heldCreditLines(records: readonly CreditLineRecord[]) {
       marginCallLtv: valueOf(quantities.ltv('marginCallLtv')),
     };
   });
+}
+
+export function shownAccount({ positions, creditLines, notes }: AccountAnswers) {
+  return {
+    positions: heldPositions(positions),
+    /** Null: the exchange does not say. */
+    leverage: leverageOf(positions) ?? null,
+    creditLines: heldCreditLines(creditLines),
+    /** Whole sentences. */
+    notes,
+  };
 }
 
 /** Worth of all positions divided by their equity; undefined if a record does not say. */

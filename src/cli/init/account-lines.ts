@@ -1,8 +1,7 @@
 import { percentInWords } from '../../app.ts';
 import { type CliIo, paint } from '../io.ts';
 import { columnsOf, tableLines } from '../table.ts';
-import type { HeldCreditLine } from './account-figures.ts';
-import type { ShownAccount } from './decisions.ts';
+import type { ShownAccount } from './account-figures.ts';
 import { MARKET_FIGURES, type ProposedMarket } from './propose-markets.ts';
 
 const POSITION_COLUMNS = columnsOf('MARKET', 'SIDE', '>AMOUNT', '>MARK', '>LIQUIDATION', '>DISTANCE');
@@ -31,7 +30,12 @@ export function accountLines(
   ];
 }
 
-function creditLineWords({ asset, amount, currentLtv, marginCallLtv }: HeldCreditLine): string {
+function creditLineWords({
+  asset,
+  amount,
+  currentLtv,
+  marginCallLtv,
+}: ShownAccount['creditLines'][number]): string {
   const ltv = (value: number | null): string =>
     value === null ? '?' : percentInWords(Math.round(value * 10_000) / 10_000);
   return `Credit line: ${amount} ${asset}, LTV ${ltv(currentLtv)}, margin call at ${ltv(marginCallLtv)}`;

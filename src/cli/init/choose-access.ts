@@ -4,10 +4,15 @@ import { UsageError } from '../errors.ts';
 import type { CliIo } from '../io.ts';
 import { redisAddress } from '../operate/place.ts';
 import { isConfigName, WEB_ADDRESS, webAddress } from '../option-values.ts';
-import type { SecretSource, WrittenReference } from './decisions.ts';
 import type { InitFlags } from './flags.ts';
 import type { Prompter } from './prompter.ts';
-import { pathFrom, secretSource, type WantedSecret } from './secret-sources.ts';
+import {
+  pathFrom,
+  type SecretSource,
+  secretSource,
+  type WantedSecret,
+  type WrittenReference,
+} from './secret-sources.ts';
 
 export type ChosenAccess = Awaited<ReturnType<typeof chooseAccess>>;
 

@@ -1,8 +1,7 @@
 import { type ChannelKey, type ChannelType, channelKeys } from '../../app.ts';
 import { UsageError } from '../errors.ts';
-import type { ChosenChannel, SecretSource } from './decisions.ts';
 import type { Prompter } from './prompter.ts';
-import { type SecretPlace, secretSource } from './secret-sources.ts';
+import { type SecretPlace, type SecretSource, secretSource } from './secret-sources.ts';
 
 /** Description of each channel type, for a question. */
 const ABOUT: Readonly<Record<ChannelType, string>> = {
@@ -25,12 +24,15 @@ function isChannelType(text: string): text is ChannelType {
   return Object.hasOwn(ABOUT, text);
 }
 
+/** A channel other than `log`, which always exists. Its keys are in the order of the config. */
+export type ChosenChannel = NonNullable<Awaited<ReturnType<typeof chooseChannel>>>;
+
 /** The channel that `--channel` gives, with missing keys asked for; undefined: only the log. @throws UsageError */
 export async function chooseChannel(
   written: string | undefined,
   place: SecretPlace,
   prompter: Prompter | undefined,
-): Promise<ChosenChannel | undefined> {
+) {
   const [type = LOG, ...settings] = written === undefined ? [await askType(prompter)] : written.split(',');
   if (type === LOG && settings.length === 0) return undefined;
   if (!isChannelType(type)) {

@@ -1,13 +1,12 @@
-import { shippedSet } from '../../app.ts';
+import { type PositionSetName, shippedSet } from '../../app.ts';
 import { isDecimalString } from '../../core/quantities/decimal.ts';
 import { CliError } from '../errors.ts';
 import { type CliIo, paint, printNote } from '../io.ts';
 import { wrapped } from '../table.ts';
-import { heldCreditLines, heldPositions, leverageOf } from './account-figures.ts';
+import { type ShownAccount, shownAccount } from './account-figures.ts';
 import { accountLines } from './account-lines.ts';
 import { type ChosenAccess, chooseAccess, retypedKeys } from './choose-access.ts';
 import { chooseChannel } from './choose-channel.ts';
-import type { ChosenSet, ShownAccount } from './decisions.ts';
 import { type InitFlags, LEVERAGE_IN_WORDS, RULE_SETS, readLeverage } from './flags.ts';
 import type { Prompter } from './prompter.ts';
 import {
@@ -29,7 +28,7 @@ export async function decide(io: CliIo, flags: InitFlags, prompter: Prompter | u
   const chosen = await chooseAccess(io, flags, prompter);
   const { access, read } =
     flags.offline === true ? { access: chosen, read: undefined } : await readTyped(io, chosen, prompter);
-  const seen = read === undefined ? undefined : seenOf(read);
+  const seen = read === undefined ? undefined : shownAccount(read);
   const proposed = read === undefined ? [] : proposeMarkets(read.positions, read.orders);
   if (prompter !== undefined && seen !== undefined) {
     for (const line of accountLines(io, access.account, seen, proposed)) printNote(io, line);
@@ -75,39 +74,17 @@ async function readTyped(
   access: ChosenAccess,
   prompter: Prompter | undefined,
 ): Promise<{ readonly access: ChosenAccess; readonly read: AccountAnswers }> {
+  const { baseUrls, nonce: nonceMode, apiKey, apiSecret } = access;
+  const credentials = { apiKey: apiKey.value, apiSecret: apiSecret.value };
   try {
-    return { access, read: await readThrough(io, access) };
+    return { access, read: await readAccount(io, { baseUrls, nonceMode, credentials }) };
   } catch (error) {
-    const { apiKey, apiSecret } = access;
     const isTyped = apiKey.newFile !== undefined || apiSecret.newFile !== undefined;
-    if (prompter === undefined || !isTyped || !isKeyRefused(error)) throw error;
+    const isKeyRefused = error instanceof CliError && error.code === 'unauthenticated';
+    if (prompter === undefined || !isTyped || !isKeyRefused) throw error;
     printNote(io, paint(io, 'stderr', 'yellow', 'The exchange does not take this key and secret.'));
     return await readTyped(io, { ...access, ...(await retypedKeys(io, access, prompter)) }, prompter);
   }
-}
-
-function isKeyRefused(error: unknown): boolean {
-  return error instanceof CliError && error.code === 'unauthenticated';
-}
-
-function readThrough(
-  io: CliIo,
-  { baseUrls, nonce, apiKey, apiSecret }: ChosenAccess,
-): Promise<AccountAnswers> {
-  return readAccount(io, {
-    baseUrls,
-    nonceMode: nonce,
-    credentials: { apiKey: apiKey.value, apiSecret: apiSecret.value },
-  });
-}
-
-function seenOf({ positions, creditLines, notes }: AccountAnswers): ShownAccount {
-  return {
-    positions: heldPositions(positions),
-    leverage: leverageOf(positions) ?? null,
-    creditLines: heldCreditLines(creditLines),
-    notes,
-  };
 }
 
 async function askLeverage(seen: ShownAccount | undefined, prompter: Prompter | undefined): Promise<number> {
@@ -127,14 +104,15 @@ async function chooseSet(
   leverage: number,
   { ruleSet: named }: InitFlags,
   prompter: Prompter | undefined,
-): Promise<ChosenSet> {
+) {
   const fitting = await shippedSet(leverage);
   const name = named ?? (prompter === undefined ? fitting.name : await askSet(io, fitting.name, prompter));
   const chosen = await shippedSet(name);
+  /** `fits`: false if the leverage is above the one that the set is made for. */
   return { ...chosen, fits: leverage <= chosen.mostLeverage };
 }
 
-async function askSet(io: CliIo, fitting: ChosenSet['name'], prompter: Prompter): Promise<ChosenSet['name']> {
+async function askSet(io: CliIo, fitting: PositionSetName, prompter: Prompter): Promise<PositionSetName> {
   for (const name of RULE_SETS) {
     const set = await shippedSet(name);
     printNote(io, '');
@@ -158,10 +136,7 @@ async function askCancel(prompter: Prompter | undefined): Promise<InitFlags['can
 }
 
 /** Asks a person to confirm or correct the proposals; if nobody can be asked, they stay unconfirmed. */
-async function confirmMarkets(
-  proposed: readonly ProposedMarket[],
-  prompter: Prompter | undefined,
-): Promise<{ readonly markets: readonly ProposedMarket[]; readonly isConfirmed: boolean }> {
+async function confirmMarkets(proposed: readonly ProposedMarket[], prompter: Prompter | undefined) {
   if (prompter === undefined || proposed.length === 0) return { markets: proposed, isConfirmed: false };
   const answer = await prompter.ask({
     text: 'Are these the figures of the market page of the exchange? yes, correct or later',

@@ -47,7 +47,7 @@ export function openPrompter(io: CliIo) {
     waiting = undefined;
   });
   lines.on('SIGINT', () => end(stoppedByCtrlC()));
-  lines.on('close', () => end(inputEnded()));
+  lines.on('close', () => end(new CliError('input-ended', ENDED_EARLY)));
   const abort = (): void => end(io.signal.reason as Error);
   if (io.signal.aborted) abort();
   io.signal.addEventListener('abort', abort, { once: true });
@@ -110,14 +110,8 @@ export function openPrompter(io: CliIo) {
 }
 
 function stoppedByCtrlC(): CliError {
-  return new CliError('interrupted', 'stopped by Ctrl-C: nothing was written.', {
-    exitCode: EXIT.interrupted,
-  });
+  const exitCode = EXIT.interrupted;
+  return new CliError('interrupted', 'stopped by Ctrl-C: nothing was written.', { exitCode });
 }
 
-function inputEnded(): CliError {
-  return new CliError(
-    'input-ended',
-    'the input ended before every question was answered: nothing was written.',
-  );
-}
+const ENDED_EARLY = 'the input ended before every question was answered: nothing was written.';

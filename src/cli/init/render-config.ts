@@ -1,7 +1,8 @@
 import { filled } from '../table.ts';
+import type { ChosenChannel } from './choose-channel.ts';
 import type { InitDecisions } from './decide.ts';
-import type { ChosenChannel, SecretSource, WrittenReference } from './decisions.ts';
 import { MARKET_FIGURES, type ProposedMarket } from './propose-markets.ts';
+import type { SecretSource, WrittenReference } from './secret-sources.ts';
 import { measuredWords } from './set-words.ts';
 
 /** Renders a config file in observe mode, with a comment on each part. The same decisions give the same text. */

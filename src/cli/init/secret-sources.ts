@@ -4,8 +4,18 @@ import path from 'node:path';
 import { CliError, UsageError } from '../errors.ts';
 import type { CliIo } from '../io.ts';
 import { readText } from '../option-values.ts';
-import type { SecretSource } from './decisions.ts';
 import type { Prompter } from './prompter.ts';
+
+/** Where a secret is, as a config writes it. */
+export type WrittenReference = { readonly file: string } | { readonly env: string };
+
+export interface SecretSource {
+  readonly written: WrittenReference;
+  /** Empty: it is not available here. */
+  readonly value: string;
+  /** The file to create for a secret that was typed or generated. */
+  readonly newFile?: string;
+}
 
 /** A secret that is needed, and the ways to give it. */
 export interface WantedSecret {
@@ -60,7 +70,12 @@ async function fromFile(
   flag: string,
   { configFile, isNeeded }: SecretPlace,
 ): Promise<SecretSource> {
-  const value = await readSecretFile(file, flag, isNeeded);
+  const text = await readText(flag, file).catch((error: CliError) => {
+    if (isNeeded) throw error;
+    return '';
+  });
+  const value = text.trim();
+  if (value === '' && isNeeded) throw new CliError('secret-missing', `the file of ${flag} is empty.`);
   return { written: { file: pathFrom(configFile, file) }, value };
 }
 
@@ -87,13 +102,4 @@ export async function requireAbsent(file: string, cure: string): Promise<void> {
   const found = await stat(file).catch(() => undefined);
   if (found === undefined) return;
   throw new CliError('file-exists', `${file} is there already, and init overwrites nothing.`, { cure });
-}
-
-async function readSecretFile(file: string, flag: string, isNeeded: boolean): Promise<string> {
-  const text = await readText(flag, file).catch((error: CliError) => {
-    if (isNeeded) throw error;
-    return '';
-  });
-  if (text.trim() !== '' || !isNeeded) return text.trim();
-  throw new CliError('secret-missing', `the file of ${flag} is empty.`);
 }

@@ -3,8 +3,8 @@ import { checkConfigFile, checkConfigText } from '../../app.ts';
 import { CliError } from '../errors.ts';
 import type { CliIo } from '../io.ts';
 import type { InitDecisions } from './decide.ts';
-import type { SecretSource } from './decisions.ts';
 import { renderConfig } from './render-config.ts';
+import type { SecretSource } from './secret-sources.ts';
 
 /** Only the owner may read a secret. A config that others may write is refused once it enforces. */
 const MODES = { secret: 0o600, config: 0o644 };
