@@ -33,7 +33,7 @@ export async function auditConfig(
     if (load.kind === 'refused') return;
     const before = await lastNoted(audit);
     const changes = change === undefined ? [] : changesOf(change);
-    if (before?.detail['checksum'] === checksum) {
+    if (before?.detail?.['checksum'] === checksum) {
       const { detail, atMs: notedMs } = before;
       const isOfOther = detail['instance'] !== instance && atMs - notedMs < SAME_CHANGE_MS;
       // The same file with other secrets is also a change.
@@ -52,20 +52,10 @@ export async function auditConfig(
   }
 }
 
-interface Noted {
-  readonly atMs: number;
-  readonly detail: Readonly<Record<string, unknown>>;
-}
-
-async function lastNoted(audit: State['audit']): Promise<Noted | undefined> {
+async function lastNoted(audit: State['audit']) {
   const records = await audit.tail(OPERATOR_CHAIN, LOOKED_AT);
-  return records
-    .map(({ record: { content } }) =>
-      content.kind === 'note' && content.about === ABOUT
-        ? { atMs: content.atMs, detail: content.detail ?? {} }
-        : undefined,
-    )
-    .findLast((noted) => noted !== undefined);
+  const notes = records.map(({ record: { content } }) => (content.kind === 'note' ? content : undefined));
+  return notes.findLast((note) => note?.about === ABOUT);
 }
 
 /** Changes of a reload, one line per account and section; contains no secret values. */

@@ -100,12 +100,7 @@ function allWords(cut: readonly string[]): string {
 }
 
 /** Appends a line with the head as `audit verify --head` takes it. A head that is not written is still in the log. */
-async function write(
-  file: string,
-  accountId: string,
-  { seq, hash }: ChainHead,
-  atMs: number,
-): Promise<{ readonly unwritten?: unknown }> {
+async function write(file: string, accountId: string, { seq, hash }: ChainHead, atMs: number) {
   const line = { time: new Date(atMs).toISOString(), account: accountId, head: `${seq}:${hash}` };
   try {
     await sizeOf(file);
@@ -131,10 +126,7 @@ async function headsIn(file: string | undefined): Promise<ReadonlyMap<string, Ch
   const heads = new Map<string, ChainHead>();
   const text = file === undefined ? '' : await endOf(file).catch(() => '');
   for (const line of text.split('\n')) {
-    const { account, head } = (parsedJson(line) ?? {}) as {
-      readonly account?: unknown;
-      readonly head?: unknown;
-    };
+    const { account, head } = (parsedJson(line) ?? {}) as Readonly<Record<'account' | 'head', unknown>>;
     const [, seq, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(String(head)) ?? [];
     if (typeof account === 'string' && hash !== undefined) heads.set(account, { seq: Number(seq), hash });
   }

@@ -15,6 +15,6 @@ const [{ loadConfig }, { nodeSurroundings }, { readAs }] = await Promise.all([
 ]);
 const { file, reading, env, needsKeys } = workerData as ExaminedInput;
 const result = loadConfig(file, readAs(nodeSurroundings(env), file, reading), needsKeys);
-const word: ExaminedWord = { problems: result.kind === 'refused' ? result.problems : [] };
+const word: ExaminedWord = result.kind === 'refused' ? result.problems : [];
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
 port.postMessage(word);

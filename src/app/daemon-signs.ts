@@ -6,7 +6,6 @@ import {
   companyFault,
   type DaemonSign,
   daemonSign,
-  type Expectation,
   expectationOf,
   FOREIGN,
 } from '../core/controls/daemon-sign.ts';
@@ -59,18 +58,10 @@ export interface SigningParts extends Pick<ClaimParts, 'redis' | 'prefix' | 'ins
   };
 }
 
-export interface ShownSign {
-  /** Which processes obey what this one does. Resolves when all do, at the latest after `withinMs`. */
-  readonly processes: (withinMs: number) => Promise<readonly ProcessLine[]>;
-  /** What the daemons that run will do with an operator order made here. */
-  readonly expected: (slippageSteps: readonly number[]) => Expectation;
-  /** Number of processes that run and poll, as far as is known here. */
-  readonly polling: () => number;
-  readonly end: () => Promise<void>;
-}
+export type ShownSign = Awaited<ReturnType<typeof showSign>>;
 
 /** Publishes the sign now and every second. Failures are retried. */
-export async function showSign(parts: SigningParts): Promise<ShownSign> {
+export async function showSign(parts: SigningParts) {
   const { redis, prefix, instance, timers, clock, state } = parts;
   const keys = keysOf(prefix);
   const onSigns = watchCompany(parts);
@@ -104,7 +95,8 @@ export async function showSign(parts: SigningParts): Promise<ShownSign> {
   };
   await say();
   return {
-    async processes(withinMs) {
+    /** Which processes obey what this one does. Resolves when all do, at the latest after `withinMs`. */
+    async processes(withinMs: number): Promise<readonly ProcessLine[]> {
       const untilMs = clock.monotonicMs() + withinMs;
       for (;;) {
         const own = await within(timers, MOST_LOOK_MS, sign(), parts.sign);
@@ -116,11 +108,11 @@ export async function showSign(parts: SigningParts): Promise<ShownSign> {
         await clock.sleep(LOOK_MS);
       }
     },
-    expected(slippageSteps) {
-      return expectationOf(parts.sign(), others(), slippageSteps);
-    },
+    /** What the daemons that run will do with an operator order made here. */
+    expected: (slippageSteps: readonly number[]) => expectationOf(parts.sign(), others(), slippageSteps),
+    /** Number of processes that run and poll, as far as is known here. */
     polling: () => [parts.sign(), ...others()].filter(({ takesOrders }) => takesOrders).length,
-    async end() {
+    end: async (): Promise<void> => {
       hasEnded = true;
       callOff?.();
       // A sign that is written after it was withdrawn would stay.

@@ -13,10 +13,8 @@ export interface ExaminedInput {
   readonly needsKeys: boolean;
 }
 
-export interface ExaminedWord {
-  /** Empty: the config can be loaded. */
-  readonly problems: readonly Problem[];
-}
+/** What the thread posts. Empty: the config can be loaded. */
+export type ExaminedWord = readonly Problem[];
 
 /** A shorter text of any content blocks the event loop for less than 50 ms; `npm run fuzz` checks that. */
 export const LONG_CONFIG_CHARACTERS = 20_000;
@@ -58,7 +56,7 @@ async function examinedInThread(input: ExaminedInput, signal: AbortSignal): Prom
   const worker = new Worker(PROGRAM, { name: 'config', workerData: input, env: {} });
   const ended = Promise.withResolvers<readonly Problem[]>();
   const refuse = (why: string): void => ended.resolve([unexamined(input.file, why)]);
-  worker.once('message', ({ problems }: ExaminedWord) => ended.resolve(problems));
+  worker.once('message', (problems: ExaminedWord) => ended.resolve(problems));
   worker.once('error', (error) => refuse(`one at which its reader failed: ${(error as Error).message}`));
   worker.once('exit', (code) => refuse(`one at which its reader ended with ${code}`));
   try {
@@ -74,11 +72,6 @@ async function examinedInThread(input: ExaminedInput, signal: AbortSignal): Prom
 
 function unexamined(file: string, got: string): Problem {
   const message = `expected a config file here, got ${got}`;
-  return {
-    severity: 'error',
-    code: 'file-unreadable',
-    place: { file, line: 1, column: 1 },
-    path: '',
-    message,
-  };
+  const place = { file, line: 1, column: 1 };
+  return { severity: 'error', code: 'file-unreadable', place, path: '', message };
 }

@@ -11,9 +11,7 @@ export interface HeartbeatParts extends Pick<Base, 'clock' | 'telemetry'> {
   readonly conceal: (text: string) => string;
 }
 
-export interface Heartbeat {
-  stop(): Promise<void>;
-}
+export type Heartbeat = ReturnType<typeof startHeartbeat>;
 
 type Signal = 'start' | 'success' | 'fail';
 
@@ -34,11 +32,11 @@ const TIMEOUT_MS = 10_000;
  * Pings a dead-man service while all accounts are judged in time, and its `/fail` with the reason while one is not. The
  * service raises an alarm when pings stop. A process that ends sends nothing, so its absence is noticed.
  */
-export function startHeartbeat(parts: HeartbeatParts): Heartbeat {
+export function startHeartbeat(parts: HeartbeatParts) {
   const over = new AbortController();
   const ended = beat(parts, over.signal);
   return {
-    async stop() {
+    async stop(): Promise<void> {
       over.abort(new Error('the heartbeat has ended'));
       await ended;
     },
@@ -97,16 +95,11 @@ async function look(
   return { url, atMs: nowMs, signal: isTaken ? signal : undefined };
 }
 
-interface Ping {
-  readonly signal: Signal;
-  readonly words: string;
-}
-
 /** Resolves to whether the receiver accepted it. Its reply text is ignored. */
 async function tell(
   { telemetry, clock }: HeartbeatParts,
   { url, proxy }: CompiledHeartbeat,
-  { signal, words }: Ping,
+  { signal, words }: { readonly signal: Signal; readonly words: string },
   over: AbortSignal,
 ): Promise<boolean> {
   const { createHttpSender, httpFailure } = await import('../notify/http-sender.ts');

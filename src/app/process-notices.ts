@@ -12,7 +12,7 @@ import { type RefusedAccount, StoreLostError } from '../core/ports/state-store.t
 import type { DaemonEvent, EventOf, Telemetry } from '../core/ports/telemetry.ts';
 import { foreignWords } from '../core/redaction/foreign-words.ts';
 import { OWN_RULES, type OwnRule } from '../core/rules/own-rules.ts';
-import type { Mode, Severity } from '../core/rules/rule.ts';
+import type { Severity } from '../core/rules/rule.ts';
 import { isFileOf } from '../state/mirror/mirror-text.ts';
 
 interface Said {
@@ -29,18 +29,14 @@ interface Said {
 }
 
 /** Views of the config in force. */
-export interface NoticeScene {
-  readonly accounts: () => readonly string[];
-  readonly channels: () => readonly string[];
-  /** Mode of an account; of an unknown one, the config's. */
-  readonly modeOf: (accountId: string) => Mode;
-}
+export type NoticeScene = ReturnType<typeof noticeScene>;
 
-export function noticeScene(config: () => CompiledConfig): NoticeScene {
+export function noticeScene(config: () => CompiledConfig) {
   return {
-    accounts: () => config().accounts.map(({ id }) => id),
-    channels: () => config().channels.map(({ name }) => name),
-    modeOf: (accountId) =>
+    accounts: (): readonly string[] => config().accounts.map(({ id }) => id),
+    channels: (): readonly string[] => config().channels.map(({ name }) => name),
+    /** Mode of an account; of an unknown one, the config's. */
+    modeOf: (accountId: string) =>
       config().accounts.find(({ id }) => id === accountId)?.settings.mode ?? config().mode,
   };
 }

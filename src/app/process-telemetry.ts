@@ -6,7 +6,6 @@ import { LOG_CHANNEL } from '../core/ports/delivery.ts';
 import type { DaemonEvent, Telemetry } from '../core/ports/telemetry.ts';
 import type { LogLoss } from '../telemetry/log-sink.ts';
 import { createLogger, type LogFormat, type Logger, type LogLevel } from '../telemetry/logger.ts';
-import type { MetricsRecorder } from '../telemetry/record.ts';
 import { createTelemetry } from '../telemetry/telemetry.ts';
 import { readVersion } from './read-version.ts';
 
@@ -21,18 +20,7 @@ export interface LogOutput {
 }
 
 /** Log, metrics and other observers of this process, as configured. */
-export interface ProcessTelemetry {
-  readonly telemetry: Telemetry;
-  readonly metrics: MetricsRecorder;
-  /** Secrets of every config since the start: a late reply may still repeat an old one. */
-  readonly secrets: { readonly current: readonly string[] };
-  /** Hides the secrets of this config from now on; call it before anything of the config is used. */
-  hide(config: CompiledConfig): void;
-  /** Adopts level and format, and drops series of accounts and channels that are gone. */
-  adopt(config: CompiledConfig): void;
-  /** Resolves when the log is written, or after a second. */
-  flush(): Promise<void>;
-}
+export type ProcessTelemetry = ReturnType<typeof openTelemetry>;
 
 export interface ProcessTelemetryOptions {
   readonly clock: Clock;
@@ -41,24 +29,24 @@ export interface ProcessTelemetryOptions {
   readonly observers: readonly Telemetry[];
 }
 
-export function openTelemetry(
-  config: CompiledConfig,
-  { clock, log, observers }: ProcessTelemetryOptions,
-): ProcessTelemetry {
+export function openTelemetry(config: CompiledConfig, { clock, log, observers }: ProcessTelemetryOptions) {
   const lost: { tell?: (why: LogLoss) => void } = {};
   const logger = loggerOf(log, (why) => lost.tell?.(why));
   const own = createTelemetry({ logger, version: readVersion(), clock });
   const secrets: { current: readonly string[] } = { current: [] };
-  const opened: ProcessTelemetry = {
+  const opened = {
     telemetry: tellAll([own, ...observers]),
     metrics: own.metrics,
+    /** Secrets of every config since the start: a late reply may still repeat an old one. */
     secrets,
-    hide(next) {
+    /** Hides the secrets of this config from now on; call it before anything of the config is used. */
+    hide(next: CompiledConfig): void {
       const values = secretValues(next);
       secrets.current = [...new Set([...secrets.current, ...values])];
       logger.hide(values);
     },
-    adopt(next) {
+    /** Adopts level and format, and drops series of accounts and channels that are gone. */
+    adopt(next: CompiledConfig): void {
       if (log !== undefined) {
         logger.setLevel(log.level ?? next.log.level);
         logger.setFormat(formatOf(log, next));
@@ -67,6 +55,7 @@ export function openTelemetry(
       const ids = next.accounts.map(({ id }) => id);
       own.metrics.retain(ids, [...channels, LOG_CHANNEL]);
     },
+    /** Resolves when the log is written, or after a second. */
     flush: () => logger.flush(),
   };
   lost.tell = (why) => opened.telemetry.emit({ kind: 'logLost', why });

@@ -24,9 +24,7 @@ export interface WantedSchedules {
   unwanted: ReadonlySet<string>;
 }
 
-export interface Watchdog {
-  stop(): Promise<void>;
-}
+export type Watchdog = ReturnType<typeof startWatchdog>;
 
 const LOOK_MS = 1_000;
 const CLOCK_EVERY_LOOKS = 10;
@@ -35,7 +33,7 @@ const LEFTOVERS_EVERY_LOOKS = 30;
 const HEADS_EVERY_LOOKS = 3_600;
 
 /** Checks every second, apart from the queues: do they run, are the schedules alive, is the config file in force? */
-export function startWatchdog(parts: WatchdogParts): Watchdog {
+export function startWatchdog(parts: WatchdogParts) {
   let looks = 0;
   let looking: Promise<void> | undefined;
   // Not node-cron: it would build its calendar code at every start.
@@ -50,7 +48,7 @@ export function startWatchdog(parts: WatchdogParts): Watchdog {
       });
   }, LOOK_MS);
   return {
-    async stop() {
+    async stop(): Promise<void> {
       clearInterval(timer);
       await looking;
     },

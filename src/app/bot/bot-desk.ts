@@ -30,11 +30,7 @@ export interface BotReply {
   readonly text: string;
 }
 
-/** Answers and carries out what people ask for in a chat. Rejects if the store is lost. */
-export interface BotDesk {
-  command(name: string, words: readonly string[], speaker: Speaker): Promise<BotReply>;
-  press(data: string, speaker: Speaker): Promise<BotReply>;
-}
+export type BotDesk = ReturnType<typeof createBotDesk>;
 
 const HELP = `/status [account]
 /pause [account] [duration]: holds back all orders and cancels; for 1h unless said otherwise
@@ -46,7 +42,8 @@ const MOST_LINE = 160;
 const DEFAULT_PAUSE_MS = 3_600_000;
 const LONGEST_PAUSE_MS = 7 * 86_400_000;
 
-export function createBotDesk(parts: BotDeskParts): BotDesk {
+/** Answers and carries out what people ask for in a chat. Rejects if the store is lost. */
+export function createBotDesk(parts: BotDeskParts) {
   const commands: Readonly<
     Record<string, (words: readonly string[], speaker: Speaker) => Promise<BotReply>>
   > = {
@@ -55,12 +52,12 @@ export function createBotDesk(parts: BotDeskParts): BotDesk {
     ack: (words, speaker) => acknowledge(parts, words, speaker),
   };
   return {
-    async command(name, words, speaker) {
+    async command(name: string, words: readonly string[], speaker: Speaker): Promise<BotReply> {
       const run = Object.hasOwn(commands, name) ? commands[name] : undefined;
       if (run === undefined) return { outcome: 'nothing', text: HELP };
       return await unlessRefused(() => run(words, speaker));
     },
-    press: (data, speaker) => unlessRefused(() => press(parts, data, speaker)),
+    press: (data: string, speaker: Speaker) => unlessRefused(() => press(parts, data, speaker)),
   };
 }
 

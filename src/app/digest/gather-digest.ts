@@ -120,19 +120,11 @@ const PAGE = 200;
 /** Processes date records by their own clocks: records of a page may be out of order by the difference. */
 const CLOCKS_DIFFER_MS = 10 * 60_000;
 
-interface Page {
-  /** Oldest first. */
-  readonly page: readonly ChainedRecord[];
-  /** There is no page before it. */
-  readonly isFirst: boolean;
-}
-
-/** Yields pages from the newest back to the one that reaches `fromMs`. */
-async function* pagesBack(
-  audit: Pick<AuditReader, 'read'>,
-  accountId: string,
-  fromMs: number,
-): AsyncGenerator<Page> {
+/**
+ * Yields pages from the newest back to the one that reaches `fromMs`, each with its oldest record first. `isFirst`: there
+ * is no page before it.
+ */
+async function* pagesBack(audit: Pick<AuditReader, 'read'>, accountId: string, fromMs: number) {
   let to = Number.MAX_SAFE_INTEGER;
   for (;;) {
     const page = await audit.read(accountId, { to, limit: PAGE });

@@ -19,10 +19,7 @@ export interface DoorSocketOptions {
   readonly onSkipped: (error: Error) => void;
 }
 
-export interface DoorSocket {
-  readonly file: string;
-  close(): Promise<void>;
-}
+export type DoorSocket = Awaited<ReturnType<typeof listenIn>>;
 
 /** The system's bound for a socket is 104 or 108. */
 const MOST_BYTES = 100;
@@ -40,10 +37,7 @@ export async function openDoorSocket(options: DoorSocketOptions): Promise<DoorSo
   return await listenIn(await mkdtemp(`${temporaryFolder()}-`), options).catch(() => undefined);
 }
 
-async function listenIn(
-  folder: string,
-  { folders, instance, ordinal, acts, handler }: DoorSocketOptions,
-): Promise<DoorSocket> {
+async function listenIn(folder: string, { folders, instance, ordinal, acts, handler }: DoorSocketOptions) {
   const mark = markOf(folders.configFile);
   const file = path.join(folder, `${mark}-${acts ? 'acts' : 'looks'}-${instance}-${process.pid}`);
   if (Buffer.byteLength(file) > MOST_BYTES)
@@ -59,7 +53,7 @@ async function listenIn(
   await chmod(file, 0o600);
   return {
     file,
-    async close() {
+    async close(): Promise<void> {
       const closed = once(server, 'close');
       server.close();
       server.closeAllConnections();

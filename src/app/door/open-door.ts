@@ -134,43 +134,35 @@ interface Candidate {
   readonly acts?: string | undefined;
 }
 
-/** `refusal`: the config could not be read; the place where it is may still be enough. */
-async function candidatesOf({ config, url, token, env }: DoorPlace): Promise<{
+interface Found {
   readonly candidates: readonly Candidate[];
   readonly faults: readonly string[];
   readonly closed?: readonly string[];
-  readonly refusal?: Error;
-}> {
+  readonly refusal?: Error | undefined;
+}
+
+/** `refusal`: the config could not be read; the place where it is may still be enough. */
+async function candidatesOf({ config, url, token, env }: DoorPlace): Promise<Found> {
   if (url !== undefined) {
     const { web, fault } = readForUrl(token === undefined ? config : undefined, env);
     const known = token ?? (web?.controlToken ?? web?.token)?.reveal();
-    const candidate = {
-      base: url,
-      origin: url,
-      agent: new Agent({ pipelining: 0, connections: AT_ONCE }),
-      token: known,
-    };
+    const agent = new Agent({ pipelining: 0, connections: AT_ONCE });
+    const candidate = { base: url, origin: url, agent, token: known };
     return { candidates: [candidate], faults: fault === undefined ? [] : [fault] };
   }
   if (config === undefined) return { candidates: [], faults: [] };
   const { found, refusal } = readIfPossible(config, env);
-  const { sockets, skipped, closed } = await findSockets({
-    configFile: config,
-    mirror: found.redis?.mirror,
-    env,
-  });
+  const folders = { configFile: config, mirror: found.redis?.mirror, env };
+  const { sockets, skipped, closed } = await findSockets(folders);
   const candidates = sockets.map((socketPath) => ({
     base: socketPath,
     origin: 'http://localhost',
     agent: new Agent({ pipelining: 0, connections: AT_ONCE, connect: { socketPath } }),
     acts: actorOf(socketPath),
   }));
-  const faults = [
-    ...(found.fault === undefined ? [] : [found.fault]),
-    ...skipped.map((words) => `${words}.`),
-  ];
-  const said = closed.map((words) => `${words}.`);
-  return { candidates, faults, closed: said, ...(refusal === undefined ? {} : { refusal }) };
+  const said = (words: readonly string[]) => words.map((one) => `${one}.`);
+  const faults = [...(found.fault === undefined ? [] : [found.fault]), ...said(skipped)];
+  return { candidates, faults, closed: said(closed), refusal };
 }
 
 function readIfPossible(
@@ -212,6 +204,7 @@ function doorAt({ base, origin, agent, token }: Candidate, { untilMs }: DoorPlac
   ): Promise<z.output<Routes[K]['reply']>> => {
     const { method, reply, path: pattern }: ApiRoute = ROUTES[what];
     const path = pathOf(pattern, asked);
+    const isHarmless = method === 'GET' || what === 'plan order';
     const answered = await agent
       .request({
         origin,
@@ -231,10 +224,9 @@ function doorAt({ base, origin, agent, token }: Candidate, { untilMs }: DoorPlac
       .catch(() => undefined);
     if (answered === undefined) {
       const message = `the daemon at ${base} does not answer any more`;
-      if (method === 'GET' || what === 'plan order') throw new DoorError('silent', message, HUNG_CURE);
+      if (isHarmless) throw new DoorError('silent', message, HUNG_CURE);
       throw new DoorError('unclear', message, UNCLEAR_CURE);
     }
-    const isHarmless = method === 'GET' || what === 'plan order';
     if (answered.status >= 300) throw refusalOf(base, answered, token !== undefined, isHarmless);
     const read = reply.safeParse(answered.json);
     if (read.success) return read.data as z.output<Routes[K]['reply']>;

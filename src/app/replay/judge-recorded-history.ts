@@ -1,6 +1,6 @@
 import type { CompiledAccount, CompiledConfig } from '../../config/compiled-config.ts';
 import type { HistoryReader } from '../../core/ports/history-reader.ts';
-import { type CompiledRules, compileRules } from '../../core/rules/compiled-rules.ts';
+import { compileRules } from '../../core/rules/compiled-rules.ts';
 import {
   type AccountHistory,
   type HistoryRecord,
@@ -46,16 +46,7 @@ function nameOf(source: HistorySource): string {
   return source.kind === 'samples' ? source.name : source.files.map(({ file }) => file).join(', ');
 }
 
-interface Judged {
-  readonly accounts: readonly AccountHistory[];
-  readonly notes: readonly string[];
-}
-
-async function judgeSamples(
-  config: CompiledConfig,
-  reader: HistoryReader,
-  options: HistoryOptions,
-): Promise<Judged> {
+async function judgeSamples(config: CompiledConfig, reader: HistoryReader, options: HistoryOptions) {
   const accounts: AccountHistory[] = [];
   const notes = [
     'Between two samples nothing is recorded: a shorter breach may be missed, and times are as exact as the samples are frequent.',
@@ -81,7 +72,7 @@ async function judgeAuditFiles(
   config: CompiledConfig,
   files: Extract<HistorySource, { kind: 'audit' }>['files'],
   options: HistoryOptions,
-): Promise<Judged> {
+) {
   const recorded = new Map<CompiledAccount, RecordedMoment[]>();
   for (const { file, lines } of files) {
     const read = await decisionsOfAuditFile(lines);
@@ -108,7 +99,7 @@ async function judgeAuditFiles(
       notes.push(`Account ${accountId} has no decisions in these files: left out.`);
       return [];
     }
-    const rules: CompiledRules = compileRules(specs, settings);
+    const rules = compileRules(specs, settings);
     return [judgeHistory({ accountId, rules, moments, taken: 'atChanges', whyNot: () => undefined })];
   });
   return { accounts, notes };

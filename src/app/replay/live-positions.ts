@@ -33,11 +33,7 @@ export async function readLivePositions(config: CompiledConfig, reading: Reading
   };
 }
 
-async function readAccount(
-  config: CompiledConfig,
-  account: CompiledAccount,
-  reading: Reading,
-): Promise<LivePositions> {
+async function readAccount(config: CompiledConfig, account: CompiledAccount, reading: Reading) {
   const limits = createMemoryRateLimitStore(systemClock);
   const client = createExchangeClient({
     ...clientAccess(account, config),

@@ -34,19 +34,12 @@ export interface Holdings {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** A config as a replay runs it, and notes on what was changed in it. */
-export interface ReplayConfig {
-  readonly text: string;
-  /** Whole sentences. */
-  readonly notes: readonly string[];
-}
-
 /** A config and its accounts' holdings, ready to play. */
 export interface Book {
   readonly config: CompiledConfig;
   readonly accounts: readonly StartingBook[];
   /** The config with only these accounts. */
-  readonly acting: ReplayConfig;
+  readonly acting: ReturnType<typeof replayConfig>;
   readonly notes: readonly string[];
 }
 
@@ -68,13 +61,16 @@ export async function bookOf(configFile: string, held: readonly StartingBook[], 
   return { config, accounts, acting, notes: acting.notes };
 }
 
-async function actingConfig(file: string, accounts: readonly StartingBook[]): Promise<ReplayConfig> {
+async function actingConfig(file: string, accounts: readonly StartingBook[]) {
   const ids = accounts.map(({ id }) => id);
   return replayConfig(await textOf(file), ids);
 }
 
-/** A checked config with only these accounts, and enforcing: the question is what it would have done. */
-function replayConfig(text: string, accountIds: readonly string[]): ReplayConfig {
+/**
+ * A checked config with only these accounts, and enforcing: the question is what it would have done. Notes say in whole
+ * sentences what was changed.
+ */
+function replayConfig(text: string, accountIds: readonly string[]) {
   const document = parseDocument(text, { version: '1.2', merge: false });
   const notes: string[] = [];
   const accounts = document.get('accounts');
@@ -110,12 +106,7 @@ function errorsOf(problems: readonly Problem[]): readonly string[] {
   return problems.filter(({ severity }) => severity === 'error').map(formatProblem);
 }
 
-interface Held {
-  readonly accounts: readonly StartingBook[];
-  readonly notes: readonly string[];
-}
-
-async function accountsOf(config: CompiledConfig, { files, live }: Holdings): Promise<Held> {
+async function accountsOf(config: CompiledConfig, { files, live }: Holdings) {
   const written = await readFiles(config, files);
   if (live === undefined) return written;
   const isReplaced = (id: string): boolean =>
@@ -123,13 +114,8 @@ async function accountsOf(config: CompiledConfig, { files, live }: Holdings): Pr
   const loansOf = (id: string): StartingBook['loans'] =>
     written.accounts.find((account) => account.id === id)?.loans ?? [];
   const asked = config.accounts.filter(({ id }) => !isReplaced(id));
-  const read = await readLivePositions(
-    { ...config, accounts: asked },
-    {
-      signal: live.signal,
-      knownLoans: loansOf,
-    },
-  );
+  const reading = { signal: live.signal, knownLoans: loansOf };
+  const read = await readLivePositions({ ...config, accounts: asked }, reading);
   if (read.problems.length > 0) throw new ReplayInputError(read.problems);
   const found = read.accounts.map((account) => ({ ...account, loans: loansOf(account.id) }));
   const others = written.accounts.filter(({ id }) => !found.some((account) => account.id === id));
@@ -142,7 +128,7 @@ async function accountsOf(config: CompiledConfig, { files, live }: Holdings): Pr
 /** Ends notes on accounts that a file does not name; another source may name them. */
 const LEFT_OUT = 'left out.';
 
-async function readFiles(config: CompiledConfig, files: Holdings['files']): Promise<Held> {
+async function readFiles(config: CompiledConfig, files: Holdings['files']) {
   const accounts: StartingBook[] = [];
   const notes: string[] = [];
   const problems: string[] = [];
@@ -166,11 +152,7 @@ async function readFiles(config: CompiledConfig, files: Holdings['files']): Prom
 }
 
 /** Reads another config for comparison; only its rules for these accounts count. @throws ReplayInputError */
-export async function readRival(
-  file: string,
-  accounts: readonly StartingBook[],
-  env: Env,
-): Promise<ReplayConfig> {
+export async function readRival(file: string, accounts: readonly StartingBook[], env: Env) {
   const config = usableConfig(file, env, false);
   const missing = accounts.filter(({ id }) => !config.accounts.some((account) => account.id === id));
   if (missing.length > 0) {

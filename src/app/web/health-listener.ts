@@ -9,7 +9,7 @@ type Place = NonNullable<WebSettings['health']>;
 export class HealthListener {
   readonly #base: Base;
   readonly #port: number | undefined;
-  readonly #readiness: () => ReturnType<ReturnType<typeof readinessIn>>;
+  readonly #readiness: ReturnType<typeof readinessIn>;
   #place: Place | undefined;
   #server: HealthServer | undefined;
 

@@ -8,41 +8,33 @@ import type { Readiness } from '../../web/sources.ts';
 import type { Base } from '../open-base.ts';
 import { JudgedClocks, readSharedView, remembering, type SharedAccount } from './shared-view.ts';
 
-export interface ReadinessParts {
-  readonly ping: () => Promise<unknown>;
-  /** Whether this process goes on from its own memory. */
-  readonly isAlone: () => boolean;
-  /** Why it does not act while alone, in words; undefined: it may. */
-  readonly watchesOnly: () => string | undefined;
-  readonly view: () => Promise<readonly SharedAccount[]>;
-  /** As configured now. */
-  readonly accounts: () => readonly WatchedAccount[];
-  readonly clocks: JudgedClocks;
-}
-
 /** Repeated requests share one read of Redis. */
 const MAX_AGE_MS = 1_000;
 
 /** Readiness as this process determines it, independently of its web server. */
-export function readinessIn({
-  state,
-  accounts,
-  redis,
-  clock,
-}: Pick<Base, 'state' | 'accounts' | 'redis' | 'clock'>): () => Promise<Readiness> {
-  const configured = (): readonly WatchedAccount[] => accounts.all();
-  const view = remembering(clock, MAX_AGE_MS, () =>
-    readSharedView(
-      state.store,
-      configured().map(({ id }) => id),
-    ),
-  );
-  const isAlone = (): boolean => state.standby?.isAlone === true;
-  const watchesOnly = (): string | undefined => state.standby?.watchesOnly;
-  const ping = (): Promise<unknown> => redis.ping();
-  const clocks = new JudgedClocks(clock);
-  return () => readinessOf({ ping, isAlone, watchesOnly, view, accounts: configured, clocks });
+export function readinessIn(base: ReadyBase): () => Promise<Readiness> {
+  const parts = readinessParts(base);
+  return () => readinessOf(parts);
 }
+
+type ReadyBase = Pick<Base, 'state' | 'accounts' | 'redis' | 'clock'>;
+
+function readinessParts({ state, accounts, redis, clock }: ReadyBase) {
+  const ids = (): readonly string[] => accounts.all().map(({ id }) => id);
+  return {
+    ping: (): Promise<unknown> => redis.ping(),
+    /** Whether this process goes on from its own memory. */
+    isAlone: () => state.standby?.isAlone === true,
+    /** Why it does not act while alone, in words; undefined: it may. */
+    watchesOnly: () => state.standby?.watchesOnly,
+    view: remembering(clock, MAX_AGE_MS, () => readSharedView(state.store, ids())),
+    /** As configured now. */
+    accounts: () => accounts.all(),
+    clocks: new JudgedClocks(clock),
+  };
+}
+
+type ReadinessParts = ReturnType<typeof readinessParts>;
 
 type Check = Readiness['checks'][number];
 
@@ -78,12 +70,8 @@ async function askRedis({ ping, isAlone, watchesOnly }: ReadinessParts): Promise
 }
 
 async function examineAccounts(parts: ReadinessParts): Promise<readonly Check[]> {
-  let view: readonly SharedAccount[];
-  try {
-    view = await within(systemTimers, VIEW_TIMEOUT_MS, parts.view());
-  } catch {
-    return UNKNOWN;
-  }
+  const view = await within(systemTimers, VIEW_TIMEOUT_MS, parts.view()).catch(() => undefined);
+  if (view === undefined) return UNKNOWN;
   const found = new Map(view.map((account) => [account.accountId, account]));
   const watched = parts.accounts();
   const unjudged = watched.flatMap(({ id }) => whyUnjudged(id, found.get(id)));
@@ -152,10 +140,7 @@ const LEAST_BOUND_MS = 10_000;
 const MISSED_POLLS = 3;
 
 /** Age from which the data of an account are no longer fresh, ms: that of a few missed polls. */
-export function freshForMs({
-  rules,
-  leastIntervalMs,
-}: Pick<WatchedAccount, 'rules' | 'leastIntervalMs'>): number {
+function freshForMs({ rules, leastIntervalMs }: WatchedAccount): number {
   return Math.max(LEAST_BOUND_MS, MISSED_POLLS * Math.max(rules.settings.cadence.calmMs, leastIntervalMs));
 }
 
