@@ -21,9 +21,8 @@ import type { StressRecord } from './replay/stress/stress.ts';
 
 export type { ConfiguredAccess } from './app/account-access.ts';
 export type { Daemon, DaemonOptions, Role } from './app/daemon.ts';
-export type { Desk } from './app/daemon-desk.ts';
 export type { Door, DoorError, DoorPlace } from './app/door/open-door.ts';
-export type { Operations, OperationsPlace } from './app/operations.ts';
+export type { Desk, Operations, OperationsPlace } from './app/operations.ts';
 export type { LogOutput } from './app/process-telemetry.ts';
 export type { HistorySource } from './app/replay/judge-recorded-history.ts';
 export type { OpenReplay, ReplayOptions } from './app/replay/open-replay.ts';
@@ -221,7 +220,7 @@ export const renderStressReport = lazy(
 /** Opens the shared state for an operator. */
 export const openOperations = lazy(async () => (await import('./app/operations.ts')).openOperations);
 
-export const askDaemon = lazy(async () => (await import('./app/daemon-desk.ts')).askDaemon);
+export const askDaemon = lazy(async () => (await import('./app/operations.ts')).askDaemon);
 
 /** Opens the API of a running daemon, through which everything is changed. */
 export const openDoor = lazy(async () => (await import('./app/door/open-door.ts')).openDoor);
@@ -353,7 +352,7 @@ async function connectStores(shared: SharedStores | undefined) {
   }
   const { createRedisNonceStore } = await import('./state/nonce/nonce-redis.ts');
   const { createRedisRateLimitStore } = await import('./state/limits/limiter-redis.ts');
-  const { connectRedisOnce } = await import('./app/connect-redis-once.ts');
+  const { connectRedisOnce } = await import('./app/first-contact.ts');
   const { prefixOf, redisTarget } = await import('./app/redis-target.ts');
   const { Secret } = await import('./config/secret.ts');
   const place = 'redisUrl' in shared ? { url: new Secret(shared.redisUrl), prefix: shared.prefix } : shared;

@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import { Redis } from 'ioredis';
 import { within } from '../core/ports/within.ts';
 import { systemTimers } from '../exchange/system-clock.ts';
 import type { RedisTarget } from '../queues/connection.ts';
@@ -61,4 +61,21 @@ function noSentinel({ message }: Error, target: RedisTarget, said: readonly stri
   const name = isUnknown ? `no Sentinel knows a primary named ${target.name}` : NO_SENTINEL;
   const others = said.filter((words) => !words.endsWith('got an invalid reply: null'));
   return [name, ...others].join('; ');
+}
+
+/** Tries once: a person is waiting, and a requested store must not be silently skipped. */
+export async function connectRedisOnce(target: RedisTarget): Promise<Redis> {
+  const redis = new Redis({
+    ...target,
+    lazyConnect: true,
+    maxRetriesPerRequest: 1,
+    connectTimeout: 3000,
+    retryStrategy: () => null,
+    sentinelRetryStrategy: () => null,
+  });
+  const problem = await makeContact(redis, target);
+  if (problem === undefined) return redis;
+  throw Object.assign(new Error(`the Redis server cannot be used: ${problem.why}`), {
+    code: 'redis-unreachable',
+  });
 }

@@ -1,11 +1,18 @@
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { LinkSigner } from '../core/controls/signed-link.ts';
-import type { Deliverer, HeldNotices } from '../core/ports/delivery.ts';
+import {
+  type Deliverer,
+  type HeldNotices,
+  LOG_CHANNEL,
+  type NoticeDelivery,
+  type ReceiptStore,
+} from '../core/ports/delivery.ts';
 import type { Notifier } from '../core/ports/notifier.ts';
 import { compileActiveWindow } from '../core/rules/active-window.ts';
 import type { ChannelOptions } from '../notify/channels.ts';
 import type { DelivererOptions } from '../notify/deliverer.ts';
 import type { WriteLog } from '../notify/log-channel.ts';
+import { threadOf } from '../notify/thread.ts';
 import type { Base } from './open-base.ts';
 import type { Replaceable } from './replaceable.ts';
 import { revealed } from './revealed.ts';
@@ -70,6 +77,26 @@ export function notifierOf(
           if (!over.aborted) telemetry.emit({ kind: 'workerError', queue: 'notify', error });
         });
       }
+    },
+  };
+}
+
+/** By the receipts that all processes share. The log reaches nobody: without another channel, notices have failed. */
+export function noticeDelivery(
+  receipts: Pick<ReceiptStore, 'peek'>,
+  channels: () => readonly string[],
+): NoticeDelivery {
+  return {
+    async stateOf(notices) {
+      const names = channels().filter((name) => name !== LOG_CHANNEL);
+      const threads = notices.flatMap(({ key }) => names.map((name) => threadOf({ key }, name)));
+      const found = await receipts.peek(threads);
+      return notices.map(({ id }, index) => {
+        const own = found.slice(index * names.length, (index + 1) * names.length);
+        const kinds = own.map((thread) => thread[id]?.kind);
+        if (kinds.includes('delivered')) return 'delivered';
+        return kinds.every((kind) => kind === 'failed') ? 'failed' : 'pending';
+      });
     },
   };
 }

@@ -1,6 +1,7 @@
 import type { CompiledAccount, CompiledConfig } from '../config/compiled-config.ts';
 import { Secret } from '../config/secret.ts';
 import type { Digest, Period } from '../core/digest/digest.ts';
+import { processTroubles } from '../core/lines/process-troubles.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import { type OperatorTrust, TRUSTING } from '../core/ports/operator-trust.ts';
@@ -8,7 +9,6 @@ import type { StateStore } from '../core/ports/state-store.ts';
 import { moneyOf } from '../core/quantities/units.ts';
 import { compileRules } from '../core/rules/compiled-rules.ts';
 import { modeOf } from '../core/rules/rule-parts.ts';
-import type { AccountView } from '../core/view/account-view.ts';
 import { storyOf } from '../core/view/story.ts';
 import { viewAccount } from '../core/view/view-account.ts';
 import { systemClock } from '../exchange/system-clock.ts';
@@ -16,10 +16,11 @@ import { pausedQueues } from '../queues/redis-sanity.ts';
 import { createOperatorTrust } from '../state/controls/operator-seal.ts';
 import { createRedisHeldStore } from '../state/held/held-store.ts';
 import { createRedisState, type State } from '../state/state.ts';
-import { connectRedisOnce } from './connect-redis-once.ts';
 import { readSigns } from './daemon-signs.ts';
+import type { Door } from './door/open-door.ts';
+import { connectRedisOnce } from './first-contact.ts';
 import { countHeld } from './held-notices.ts';
-import { type PlaceConfig, problem, readConfig, readPlaceConfig } from './place-config.ts';
+import { type PlaceConfig, problem, readConfig, readForUrl, readPlaceConfig } from './place-config.ts';
 import { QuietSource } from './quiet-source.ts';
 import { prefixOf, redisTarget } from './redis-target.ts';
 
@@ -53,13 +54,7 @@ export async function openOperations(place: OperationsPlace) {
   const secrets = found?.secrets ?? [];
   const key = ownKey?.reveal();
   const operators = createOperatorTrust({ key: () => key, isGuarded: false });
-  const state = createRedisState({
-    redis,
-    prefix,
-    clock: systemClock,
-    secrets: () => secrets,
-    operators,
-  });
+  const state = createRedisState({ redis, prefix, clock: systemClock, secrets: () => secrets, operators });
   return {
     /** In the order of the config; absent without one, or if it has a mistake. */
     accounts: config?.accounts.map(knownAccount),
@@ -102,12 +97,12 @@ export async function openOperations(place: OperationsPlace) {
 }
 
 /** undefined: there is no config, or only a broken one that names no accounts. */
-export function idsOf({ accountIds, config }: PlaceConfig): readonly string[] | undefined {
+function idsOf({ accountIds, config }: PlaceConfig): readonly string[] | undefined {
   return accountIds.length === 0 && config === undefined ? undefined : accountIds;
 }
 
 /** The config's settings of an account; no secrets. */
-export function knownAccount({ id, settings, rules }: CompiledAccount) {
+function knownAccount({ id, settings, rules }: CompiledAccount) {
   return {
     id,
     mode: settings.mode,
@@ -133,11 +128,7 @@ function gatherer(
   };
 }
 
-async function viewOf(
-  store: StateStore,
-  config: CompiledConfig | undefined,
-  accountId: string,
-): Promise<AccountView> {
+async function viewOf(store: StateStore, config: CompiledConfig | undefined, accountId: string) {
   const { load, controls } = await store.read(accountId);
   const known = config?.accounts.find(({ id }) => id === accountId);
   return viewAccount({
@@ -153,4 +144,40 @@ export function operatorTrustOf(file: string | undefined, env: OperationsPlace['
   if (file === undefined) return TRUSTING;
   const key = readConfig(file, env).operators.key?.reveal();
   return createOperatorTrust({ key: () => key, isGuarded: false });
+}
+
+/** What a person can view from a shell. */
+export type Desk = Omit<Operations, 'prefix' | 'fault' | 'audit' | 'history' | 'digest'>;
+
+/** What a daemon shows. `isElsewhere`: the config here may be of another one. Rejects with a DoorError. */
+export async function askDaemon(
+  door: Door,
+  { config, env }: Pick<OperationsPlace, 'config' | 'env'>,
+  isElsewhere: boolean,
+): Promise<Desk> {
+  const overview = await door.ask('overview');
+  const { pauses, silences, acknowledgements, refusedControls, queues, polling, quietHours } = overview;
+  const found = readForUrl(isElsewhere ? undefined : config, env);
+  const said = async () => (await door.ask('rows')).rows.map(({ accountId }) => accountId);
+  return {
+    accounts: found.config?.accounts.map(knownAccount),
+    accountIds: idsOf(found) ?? (await said()),
+    controls: {
+      async list(onRefused) {
+        for (const words of refusedControls) onRefused?.(words);
+        return [...pauses, ...silences, ...acknowledgements];
+      },
+    },
+    pausedQueues: async () => queues.flatMap(({ queue, isPaused }) => (isPaused ? [queue] : [])),
+    watchers: async () => polling,
+    troubles: async () => processTroubles(overview),
+    quietHours: async () => quietHours,
+    // It says so of an account that it does not watch.
+    wasWatched: async () => true,
+    view: (accountId) => door.ask('account', { params: { id: accountId } }),
+    async story(accountId, count) {
+      return (await door.ask('story', { params: { id: accountId }, query: { limit: count } })).entries;
+    },
+    close: async () => undefined,
+  };
 }

@@ -1,4 +1,4 @@
-import { connectRedisOnce } from '../app/connect-redis-once.ts';
+import { connectRedisOnce } from '../app/first-contact.ts';
 import { redisTarget } from '../app/redis-target.ts';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import { checkConfig, loadWithoutSecrets } from '../config/load-config.ts';

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { describe, expect, test } from 'vitest';
 import { connectRedis } from '../../src/app/connect-redis.ts';
-import { connectRedisOnce } from '../../src/app/connect-redis-once.ts';
+import { connectRedisOnce } from '../../src/app/first-contact.ts';
 import { prefixOf, type RedisPlace, redisTarget } from '../../src/app/redis-target.ts';
 import { Secret } from '../../src/config/secret.ts';
 import { examineRedis } from '../../src/queues/redis-sanity.ts';

@@ -1,12 +1,13 @@
+import { referenceOf } from '../../core/approvals/question.ts';
 import { acknowledgeAll, type OpenEpisode } from '../../core/controls/acknowledge.ts';
 import type { Acknowledgement } from '../../core/controls/controls.ts';
 import type { LinkTarget } from '../../core/controls/signed-link.ts';
 import type { Clock } from '../../core/ports/clock.ts';
-import type { OperatorControls } from '../../core/ports/operator-controls.ts';
+import type { AnswerReply, OperatorControls } from '../../core/ports/operator-controls.ts';
 import { timeWords } from '../../core/text/time-words.ts';
-import type { AccountView } from '../../core/view/account-view.ts';
+import type { AccountView, QuestionLine } from '../../core/view/account-view.ts';
+import { orderWords } from '../../core/view/state-of.ts';
 import type { LinkView } from '../../web/links.ts';
-import { answerLinks, type LinkResult } from './answer-links.ts';
 
 export interface LinkParts {
   readonly controls: Pick<OperatorControls, 'put' | 'answer'>;
@@ -15,6 +16,13 @@ export interface LinkParts {
   readonly clock: Pick<Clock, 'nowMs'>;
   /** Reason of an answer, for the audit; default: by a link. */
   readonly reason?: string;
+}
+
+/** `nothing`: the link can be used again. */
+interface LinkResult extends LinkView {
+  readonly kind: 'done' | 'nothing';
+  /** Whether it had an effect: nobody was first, and it was not too late. */
+  readonly changed: boolean;
 }
 
 /** What one kind of link shows and does. Doing it twice is harmless. */
@@ -121,4 +129,68 @@ async function acknowledge(
   return isNews
     ? { kind: 'done', changed: true, title: 'Acknowledged', lines: [...lines, MEANING] }
     : { kind: 'done', changed: false, title: 'Somebody has acknowledged it before', lines };
+}
+
+type Question = Extract<LinkTarget, { readonly kind: 'answer' }>;
+
+const NOT_WAITED_FOR: LinkView = {
+  title: 'It is not waited for any longer',
+  lines: [
+    'It was answered, it acts already, or something else is asked now: a newer message has newer links.',
+  ],
+};
+
+const ANSWER_MEANING: Readonly<Record<Question['decision'], string>> = {
+  approve: 'The target is approved, not the prices: it is priced anew when it is sent.',
+  veto: 'It does not act then. A later stage, or liquidation clearly nearer, asks again; a margin call acts.',
+};
+
+/** Links that approve or veto the question of a message, as that message showed it. */
+function answerLinks({ controls, views, reason = 'by a link' }: LinkParts) {
+  return {
+    async look(target: Question): Promise<LinkView> {
+      const [view] = await views([target.accountId]);
+      const reference = referenceOf({ id: target.questionId }, target.revision);
+      const question = view?.questions.find((one) => one.reference === reference);
+      if (view === undefined || question?.answerable !== true) return NOT_WAITED_FOR;
+      const button = target.decision === 'approve' ? 'Approve' : 'Veto';
+      return { title: `${button}?`, lines: questionLines(view, question, target), button };
+    },
+    async use({ accountId, decision, questionId, revision }: Question, author: string): Promise<LinkResult> {
+      const draft = { decision, questionId, revision, author, reason };
+      const reply = await controls.answer(accountId, draft);
+      const kind = reply.kind === 'notAsked' ? 'nothing' : 'done';
+      return { kind, changed: reply.kind === 'taken', ...answerView(reply, decision) };
+    },
+  };
+}
+
+function questionLines(
+  { accountId }: AccountView,
+  { ruleId, subject, orders, targets, state, untilMs, withoutAnswer }: QuestionLine,
+  { decision }: Question,
+): readonly string[] {
+  const sent = orders.map((order) => `It would send: ${orderWords(order)}.`);
+  const aimed = targets.map(
+    ({ market, sizeBase, targetBase }) => `${market}: at most ${targetBase} of ${sizeBase} is left.`,
+  );
+  const then = withoutAnswer === 'act' ? 'it acts' : 'it does not act';
+  const waits = state === 'waiting' ? [`Without an answer until ${timeWords(untilMs)} ${then}.`] : [];
+  return [
+    `Rule ${ruleId} for ${subject} of account ${accountId}.`,
+    ...sent,
+    ...aimed,
+    ...waits,
+    ANSWER_MEANING[decision],
+  ];
+}
+
+function answerView(reply: AnswerReply, decision: Question['decision']): LinkView {
+  if (reply.kind === 'taken') {
+    const title = decision === 'approve' ? 'Approved' : 'Vetoed';
+    return { title, lines: [ANSWER_MEANING[decision]] };
+  }
+  if (reply.kind !== 'answered') return NOT_WAITED_FOR;
+  const did = reply.decision === 'approve' ? 'approved' : 'vetoed';
+  return { title: `It was ${did} before`, lines: [`By ${reply.author}.`] };
 }

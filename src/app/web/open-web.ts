@@ -1,12 +1,25 @@
 import type { RequestListener } from 'node:http';
 import type { CompiledConfig } from '../../config/compiled-config.ts';
+import type { Clock } from '../../core/ports/clock.ts';
 import { within } from '../../core/ports/within.ts';
+import { currentConcealer } from '../../core/redaction/conceal.ts';
 import { systemTimers } from '../../exchange/system-clock.ts';
+import { createMemoryLinkUses, createRedisLinkUses } from '../../state/links/link-uses.ts';
+import type { QueueFigures } from '../../telemetry/record.ts';
+import type { LinkDesk } from '../../web/links.ts';
+import { pageDirectory } from '../../web/page.ts';
+import type { QueueLine, ViewSource } from '../../web/sources.ts';
 import { type DoorSocket, openDoorSocket } from '../door/door-socket.ts';
 import type { Base } from '../open-base.ts';
+import { readVersion } from '../read-version.ts';
 import type { StressSchedule } from '../scheduled-stress/stress-schedule.ts';
-import { webContent } from './content.ts';
-import { WebListener } from './listener.ts';
+import { createDepositDesk } from './deposit-desk.ts';
+import { createLinkDesk, usesOrAlone } from './link-desk.ts';
+import { type WebContent, WebListener } from './listener.ts';
+import { readinessIn } from './readiness.ts';
+import { lostSeries, readQueues, readSharedFigures } from './shared-figures.ts';
+import { JudgedClocks, remembering } from './shared-view.ts';
+import { createViewSource } from './view-source.ts';
 
 export interface OpenWebOptions {
   readonly configFile: string;
@@ -31,14 +44,8 @@ export async function openWeb(
   const onSkipped = (error: unknown): void => telemetry.emit({ kind: 'webError', error });
   const openDoor = async (handler: RequestListener): Promise<DoorSocket | undefined> => {
     const folders = { configFile, mirror, env };
-    const options = {
-      folders,
-      instance,
-      ordinal,
-      acts: roles.includes('poll') || roles.includes('act'),
-      handler,
-      onSkipped,
-    };
+    const acts = roles.includes('poll') || roles.includes('act');
+    const options = { folders, instance, ordinal, acts, handler, onSkipped };
     return await within(systemTimers, DISK_MS, openDoorSocket(options)).catch((error: unknown) => {
       onSkipped(error);
       return undefined;
@@ -51,4 +58,91 @@ export async function openWeb(
     onListening: (url) => telemetry.emit({ kind: 'listening', url }),
     openDoor,
   });
+}
+
+/** Frequent or simultaneous requests share one read of Redis. */
+const MAX_AGE_MS = 1_000;
+
+/** Content of the web server: this process and the shared state. */
+function webContent(base: Base, stress: StressSchedule | undefined): WebContent {
+  const { state, accounts, queues, clock, time, telemetry, process } = base;
+  const configured = () => accounts.all();
+  const ids = () => configured().map(({ id }) => id);
+  const stressed = remembering(clock, MAX_AGE_MS, async () => await stress?.stored(new Set(ids())));
+  const figureParts = { store: state.store, accounts: configured, queues, clock, time, stress: stressed };
+  const clocks = new JudgedClocks(clock);
+  process.metrics.shared(
+    remembering(clock, MAX_AGE_MS, () => readSharedFigures({ ...figureParts, clocks })),
+    () => lostSeries(ids()),
+  );
+  process.metrics.budgets(() => accounts.budgets());
+  const views = createViewSource({ store: state.store, accounts, clock });
+  const isAlone = (): boolean => state.standby?.isAlone === true;
+  const readiness = readinessIn(base);
+  return {
+    metrics: process.metrics,
+    readiness,
+    onError: (error) => telemetry.emit({ kind: 'webError', error }),
+    onJobChanged: (change) => telemetry.emit({ kind: 'jobChanged', ...change }),
+    onRefused: (why, client) => telemetry.emit({ kind: 'webRefused', why, client }),
+    links: linkDeskOf(base, views, isAlone),
+    page: pageDirectory(),
+    queues: queues.all,
+    sources: {
+      nowMs: () => clock.nowMs(),
+      views,
+      audit: state.audit,
+      history: state.history,
+      stress: async () => ({ scheduled: stress?.isScheduled === true, stored: (await stressed()) ?? null }),
+      controls: state.controls,
+      orders: {
+        expected: base.expected,
+        maxSlippage: base.maxSlippage,
+        gapOf: (accountId, market) => accounts.gapOf(accountId, market),
+        moneyOf: (accountId, market) => accounts.moneyOf(accountId, market),
+      },
+      process: {
+        version: readVersion(),
+        instance: base.instance,
+        startedAtMs: clock.nowMs(),
+        readiness,
+        degraded: () => process.metrics.degraded(),
+        goesAlone: state.standby !== undefined,
+        processes: base.processes,
+        polling: base.polling,
+        reachesAll: () => !isAlone() || state.standby?.hasCompany !== true,
+        quietHours: () => base.quiet.now(),
+        queues: async () =>
+          (await readQueues(queues, clock)).map(([queue, figures]) => queueLine(queue, figures, clock)),
+      },
+      deposits: createDepositDesk({
+        store: state.store,
+        clock,
+        accessOf: (accountId) => accounts.depositAccess(accountId),
+      }),
+    },
+  };
+}
+
+function linkDeskOf(
+  { links: signer, state, clock, redis, prefix, process }: Base,
+  views: ViewSource,
+  isAlone: () => boolean,
+): LinkDesk | undefined {
+  if (signer === undefined) return undefined;
+  const shared = createRedisLinkUses({ redis, prefix, nowMs: () => clock.nowMs() });
+  return createLinkDesk({
+    signer,
+    uses: usesOrAlone(shared, createMemoryLinkUses(), isAlone),
+    redact: currentConcealer(() => process.secrets.current),
+    controls: state.controls,
+    views: async (ids) => (await views.read(ids)).map(({ view }) => view),
+    clock,
+  });
+}
+
+function queueLine(queue: string, { jobs, oldestAgeMs, isPaused }: QueueFigures, clock: Clock): QueueLine {
+  const { waiting = 0, active = 0, delayed = 0, failed = 0 } = jobs;
+  const oldestMs = waiting === 0 ? null : Math.round(clock.nowMs() - oldestAgeMs);
+  return { queue, waiting, active, delayed, failed, oldestMs, isPaused };
 }
