@@ -139,13 +139,8 @@ async function tellUntil(io: CliIo, flags: Flags, demo: Demo, ended: AbortSignal
   });
 }
 
-function lineOf({
-  elapsedMs,
-  price: last,
-  startPrice,
-  protectedSide,
-  twin,
-}: Omit<DemoFrame, 'events'>): string {
+function lineOf(frame: Omit<DemoFrame, 'events'>): string {
+  const { elapsedMs, price: last, startPrice, protectedSide, twin } = frame;
   const market = `BTC_PERP ${price(last)} (${signedPercent(last / startPrice - 1)})`;
   return `${inSeconds(elapsedMs).padStart(8)}  ${market}: protected ${money(protectedSide.equity)}, twin ${money(twin.equity)}`;
 }

@@ -65,10 +65,7 @@ function report(io: CliIo, pause: Pause & Reach, json: boolean): void {
   if (pause.expiresAtMs === null) {
     printNote(io, `This pause has no end: nothing acts until somebody runs: ${resume} --reason TEXT`);
   }
-  if (json) {
-    printJson(io, pause);
-    return;
-  }
+  if (json) return printJson(io, pause);
   const until = pause.expiresAtMs === null ? 'until it is lifted' : `until ${timeOf(pause.expiresAtMs)}`;
   printLine(io, `Paused: ${scopeWords(pause)}, ${until} (${pause.id}).`);
 }

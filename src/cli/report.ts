@@ -74,10 +74,13 @@ async function report(io: CliIo, flags: Flags): Promise<void> {
     const accounts = await accountsOf(operations, flags.account);
     for (const accountId of accounts) {
       io.signal.throwIfAborted();
-      const { actions, others } = await closingsOf(io, operations, accountId, period);
-      if (flags.json === true)
-        printJson(io, { event: 'report', accountId, ...period, ...jsonOf(actions), others });
-      else printAccount(io, accountId, actions, others);
+      const closings = await closingsOf(io, operations, accountId, period);
+      if (flags.json !== true) printAccount(io, accountId, closings);
+      else {
+        const { actions, others } = closings;
+        const sums = { totals: costTotals(actions), rules: costRows(actions) };
+        printJson(io, { event: 'report', accountId, ...period, ...sums, actions, others });
+      }
     }
   });
 }
@@ -100,16 +103,9 @@ async function closingsOf(io: CliIo, { audit }: Operations, accountId: string, p
   return { actions: [...actions.values()].toSorted((a, b) => a.atMs - b.atMs), others };
 }
 
-function jsonOf(actions: readonly PricedAction[]): object {
-  return { totals: costTotals(actions), rules: costRows(actions), actions };
-}
+type Closings = Awaited<ReturnType<typeof closingsOf>>;
 
-function printAccount(
-  io: CliIo,
-  accountId: string,
-  actions: readonly PricedAction[],
-  others: readonly OtherClosing[],
-): void {
+function printAccount(io: CliIo, accountId: string, { actions, others }: Closings): void {
   for (const { atMs, words } of others) printLine(io, printable(`${accountId}, ${timeOf(atMs)}: ${words}`));
   const [first, last] = [actions[0], actions.at(-1)];
   if (first === undefined || last === undefined) {
@@ -123,10 +119,7 @@ function printAccount(
 function tableOf(actions: readonly PricedAction[]): Table {
   const rows = costRows(actions).map((row) => cellsOf(row, row.ruleId, row.market));
   const totals = costTotals(actions).map((row) => cellsOf(row, 'together', ''));
-  return {
-    columns: columnsOf(...TITLES),
-    rows: rows.length > 1 ? [...rows, ...totals] : rows,
-  };
+  return { columns: columnsOf(...TITLES), rows: rows.length > 1 ? [...rows, ...totals] : rows };
 }
 
 const TITLES = 'RULE,MARKET,MONEY,>ORDERS,>SLIPPAGE,>AT MOST,>FEES,>NEXT HOUR,>AVERTED'.split(',');

@@ -215,22 +215,14 @@ async function writeKeys(folder: string, { accounts, controlToken }: RunningSimu
 }
 
 async function readPrices(file: string): Promise<string> {
-  const csv = await priceText(file);
+  const csv = await readFile(file, 'utf8').catch((error: Error) => {
+    const cure = 'Give --prices a readable CSV file.';
+    throw new CliError('file-unreadable', `cannot read ${file}: ${error.message}.`, { cause: error, cure });
+  });
   const { priceFileFault } = await import('../app.ts');
   const fault = await priceFileFault(file, csv);
   if (fault === undefined) return csv;
   throw new CliError('input-refused', `${fault}.`, { cure: SEE_HELP });
-}
-
-async function priceText(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    throw new CliError('file-unreadable', `cannot read ${file}: ${(error as Error).message}.`, {
-      cause: error,
-      cure: 'Give --prices a readable CSV file.',
-    });
-  }
 }
 
 function readingsOf(flags: Flags): Record<string, unknown> {
@@ -277,10 +269,7 @@ function welcome(io: CliIo, { baseUrls, controlUrl, controlToken, accounts }: Ru
 async function list(io: CliIo, flags: Flags): Promise<void> {
   const { simulatorVocabulary } = await import('../app.ts');
   const words = await simulatorVocabulary();
-  if (flags.json === true) {
-    printJson(io, words);
-    return;
-  }
+  if (flags.json === true) return printJson(io, words);
   for (const [title, entries] of Object.entries(words)) {
     printLine(io, paint(io, 'stdout', 'bold', title));
     for (const [name, note] of Object.entries(entries)) printLine(io, `  ${name}\n      ${note}`);

@@ -100,10 +100,7 @@ type Exported = Awaited<ReturnType<typeof exportChain>>;
 
 function reportExport(io: CliIo, flags: ExportFlags, exported: Exported): void {
   const { records, firstNumber, lastNumber } = exported;
-  if (flags.json === true) {
-    printJson(io, { accountId: flags.account, file: flags.out, ...exported });
-    return;
-  }
+  if (flags.json === true) return printJson(io, { accountId: flags.account, file: flags.out, ...exported });
   const where = flags.out === undefined ? '' : ` to ${flags.out}`;
   if (records === 0) printNote(io, 'No records: nothing was written.');
   else printNote(io, `Exported ${records} records, ${firstNumber} to ${lastNumber}${where}.`);

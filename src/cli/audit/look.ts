@@ -99,10 +99,7 @@ function printRecord(
   { json }: Pick<ChainFlags, 'json'>,
   outcome?: string,
 ): void {
-  if (json === true) {
-    printExactJson(io, recordJson(chained));
-    return;
-  }
+  if (json === true) return printExactJson(io, recordJson(chained));
   const { record } = chained;
   if (record.quiet !== null) {
     const { count } = record.quiet;

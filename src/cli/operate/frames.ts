@@ -27,13 +27,8 @@ export function openFrames(io: CliIo, isForPeople: boolean) {
       const head = `${timeOf(Date.now())}, Ctrl-C ends`;
       // More lines than the terminal has would scroll, and could not be drawn over.
       const most = rows - 2;
-      const shown =
-        lines.length <= most
-          ? lines
-          : [
-              ...lines.slice(0, most - 1),
-              `and ${lines.length - most + 1} more lines: status without --watch`,
-            ];
+      const cut = `and ${lines.length - most + 1} more lines: status without --watch`;
+      const shown = lines.length <= most ? lines : [...lines.slice(0, most - 1), cut];
       const text = [head, ...shown].map((line) => `${line}${CLEAR_LINE}\n`).join('');
       io.stdout.write(`${HOME}${text}${CLEAR_TO_END}`);
     },

@@ -52,44 +52,29 @@ export interface StatusEvent {
 /** The report for people: a headline and a line per account, worst first; `everything` adds the details. */
 export function statusLines(io: CliIo, report: StatusReport, everything: boolean): readonly string[] {
   const lines: string[] = [];
-  const { accounts, controls, watchers, pausedQueues, troubles, quietHours, atMs } = report;
-  const say = (style: Style, text: string): void => {
-    for (const line of wrapped(io, text)) lines.push(paint(io, 'stdout', style, line));
+  const { accounts, controls, watchers, pausedQueues, troubles, quietHours, refusedControls, atMs } = report;
+  /** Texts of one kind, and a blank line behind them if there are any. */
+  const section = (...texts: readonly (readonly [Style, string])[]): void => {
+    for (const [style, text] of texts)
+      lines.push(...wrapped(io, text).map((line) => paint(io, 'stdout', style, line)));
+    if (texts.length > 0) lines.push('');
   };
-  if (watchers === 0) {
-    say('red', 'No daemon says that it runs: nobody watches these accounts. Below is what the last one saw.');
-    lines.push('');
-  }
-  if (pausedQueues.length > 0) {
-    say(
-      'red',
-      `Somebody paused ${pausedQueues.join(' and ')}: what goes through a paused queue stands still until a daemon with the role poll runs.`,
-    );
-    lines.push('');
-  }
-  if (troubles.length > 0) {
-    say('yellow', `Of the daemon not everything works: ${troubles.join('; ')}.`);
-    lines.push('');
-  }
+  if (watchers === 0) section(['red', NOBODY_WATCHES]);
+  if (pausedQueues.length > 0)
+    section(['red', `Somebody paused ${pausedQueues.join(' and ')}: ${STANDS_STILL}`]);
+  if (troubles.length > 0) section(['yellow', `Of the daemon not everything works: ${troubles.join('; ')}.`]);
   if (accounts.length > 1 || !everything) {
     const { severity, words } = headlineOf(accounts);
-    say(COLOURS[severity ?? 'calm'], words);
-    if (accounts.every(isObserving)) say('bold', ALL_OBSERVE);
-    lines.push('');
+    const observe = accounts.every(isObserving) ? [['bold', ALL_OBSERVE] as const] : [];
+    section([COLOURS[severity ?? 'calm'], words], ...observe);
   }
-  const alarms = alarmLines(accounts, atMs);
-  for (const text of alarms) say('red', text);
-  if (alarms.length > 0) lines.push('');
-  const { refusedControls } = report;
-  for (const words of refusedControls.slice(0, MOST_REFUSED)) say('yellow', `Not obeyed: ${words}.`);
+  section(...alarmLines(accounts, atMs).map((text) => ['red', text] as const));
   const others = refusedControls.length - MOST_REFUSED;
-  if (others > 0) say('yellow', `Not obeyed: ${others} more.`);
-  if (refusedControls.length > 0) lines.push('');
+  const refused = [...refusedControls.slice(0, MOST_REFUSED), ...(others > 0 ? [`${others} more`] : [])];
+  section(...refused.map((words) => ['yellow', `Not obeyed: ${words}.`] as const));
   const heldBack = controls.filter(({ kind }) => kind !== 'acknowledgement');
-  const told = controlLines(heldBack, atMs, everything);
-  for (const text of told) say('yellow', text);
-  if (quietHours !== null) say('bold', quietHours.words);
-  if (told.length > 0 || quietHours !== null) lines.push('');
+  const told = controlLines(heldBack, atMs, everything).map((text) => ['yellow', text] as const);
+  section(...told, ...(quietHours === null ? [] : [['bold', quietHours.words] as const]));
   if (accounts.length === 0) lines.push('No accounts.');
   else lines.push(...tableLines(io, accountTable(report)));
   if (everything) for (const account of accounts) lines.push(...accountLines(io, account, atMs));
@@ -110,6 +95,10 @@ function alarmLines(accounts: readonly StatusAccount[], nowMs: number): readonly
 }
 
 const MOST_ALARMS = 3;
+
+const NOBODY_WATCHES =
+  'No daemon says that it runs: nobody watches these accounts. Below is what the last one saw.';
+const STANDS_STILL = 'what goes through a paused queue stands still until a daemon with the role poll runs.';
 
 const ALL_OBSERVE = 'All accounts are in observe mode: orders are recorded, not sent.';
 

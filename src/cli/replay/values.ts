@@ -32,24 +32,15 @@ function positionsOf(text: string): { readonly file: string; readonly accountId?
   return accountId === undefined || file === undefined ? { file: text } : { accountId, file };
 }
 
-/** `NAME=VALUE`. @throws UsageError */
-function pair(option: string, text: string, example: string): readonly [string, string] {
-  const at = text.indexOf('=');
-  if (at > 0 && at < text.length - 1) return [text.slice(0, at), text.slice(at + 1)];
-  throw new UsageError(`${option} ${text}: expected NAME=VALUE, such as ${example}.`);
-}
-
 /** Several `NAME=VALUE`, each name once. @throws UsageError */
-export function pairs(
-  option: string,
-  texts: readonly string[],
-  example: string,
-): readonly (readonly [string, string])[] {
-  const found = texts.map((text) => pair(option, text, example));
-  requireOnce(
-    option,
-    found.map(([name]) => name),
-  );
+export function pairs(option: string, texts: readonly string[], example: string) {
+  const found = texts.map((text) => {
+    const [, name, value] = /^([^=]+)=(.+)$/s.exec(text) ?? [];
+    if (name !== undefined && value !== undefined) return [name, value] as const;
+    throw new UsageError(`${option} ${text}: expected NAME=VALUE, such as ${example}.`);
+  });
+  const names = found.map(([name]) => name);
+  requireOnce(option, names);
   return found;
 }
 
