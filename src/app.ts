@@ -3,7 +3,6 @@ import type { ConfiguredAccess } from './app/account-access.ts';
 import type { DaemonOptions } from './app/daemon.ts';
 import { SINGLE_CALLS } from './app/nonce-ordinals.ts';
 import { readVersion } from './app/read-version.ts';
-import type { ChannelTest } from './app/test-channels.ts';
 import type { CheckReport } from './config/check-report.ts';
 import type { RedisSettings } from './config/redis.ts';
 import type { PositionSetName } from './config/rules/fitting-set.ts';
@@ -129,27 +128,17 @@ export const runDaemon = lazy(async () => {
   };
 });
 
-/** Reports everything that is wrong or dangerous in a config file, and its rules in words. */
-export async function checkConfigFile(file: string, env: Env): Promise<CheckReport> {
-  const [{ reportCheck }, { nodeSurroundings }] = await Promise.all([
+/** Reports all that is wrong or dangerous in a config, and its rules in words. `text`: of a file not yet written. */
+export async function checkConfigFile(file: string, env: Env, text?: string): Promise<CheckReport> {
+  const [{ reportCheck }, { nodeSurroundings }, { readAs }] = await Promise.all([
     import('./config/check-report.ts'),
     import('./config/node-files.ts'),
-  ]);
-  return reportCheck(file, nodeSurroundings(env));
-}
-
-/** Like checkConfigFile, for the text of a file that is not written yet. */
-export async function checkConfigText(file: string, text: string, env: Env): Promise<CheckReport> {
-  const [{ reportCheck }, { nodeSurroundings }] = await Promise.all([
-    import('./config/check-report.ts'),
-    import('./config/node-files.ts'),
+    import('./app/examine-config.ts'),
   ]);
   const surroundings = nodeSurroundings(env);
-  const readFile = (path: string): ReturnType<typeof surroundings.readFile> =>
-    path === file
-      ? { kind: 'read', text, worldReadable: true, othersMayWrite: false }
-      : surroundings.readFile(path);
-  return reportCheck(file, { ...surroundings, readFile });
+  if (text === undefined) return reportCheck(file, surroundings);
+  const reading = { kind: 'read', text, worldReadable: true, othersMayWrite: false } as const;
+  return reportCheck(file, readAs(surroundings, file, reading));
 }
 
 /** The shipped rule set that fits a leverage, or the one with this name. */
@@ -246,17 +235,12 @@ export const verifyAuditFile = lazy(
   async () => (await import('./state/audit/audit-file.ts')).verifyAuditFile,
 );
 
-export type NotifyTest =
-  | { readonly kind: 'tested'; readonly tests: readonly ChannelTest[] }
-  | { readonly kind: 'refused'; readonly problems: readonly string[] }
-  | { readonly kind: 'noSuchChannel'; readonly channels: readonly string[] };
-
 /** Sends a marked message through each channel of a config file (or one); the log channel writes to `say`. */
 export async function testNotifications(
   { file, channel, env }: { readonly file: string; readonly channel?: string; readonly env: Env },
   signal: AbortSignal,
   say: (text: string) => void,
-): Promise<NotifyTest> {
+) {
   const [{ loadConfig }, { nodeSurroundings }, { formatProblem }, { testChannels }, { systemClock }] =
     await Promise.all([
       import('./config/load-config.ts'),
@@ -268,17 +252,18 @@ export async function testNotifications(
   const loaded = loadConfig(file, nodeSurroundings(env));
   if (loaded.kind === 'refused') {
     const errors = loaded.problems.filter(({ severity }) => severity === 'error');
-    return { kind: 'refused', problems: errors.map(formatProblem) };
+    return { kind: 'refused' as const, problems: errors.map(formatProblem) };
   }
   const names = [...loaded.config.channels.map(({ name }) => name), 'log'];
-  if (channel !== undefined && !names.includes(channel)) return { kind: 'noSuchChannel', channels: names };
+  if (channel !== undefined && !names.includes(channel))
+    return { kind: 'noSuchChannel' as const, channels: names };
   const parts = {
     clock: systemClock,
     random: Math.random,
     signal,
     log: ({ text }: { readonly text: string }) => say(text),
   };
-  return { kind: 'tested', tests: await testChannels(loaded.config, channel, parts) };
+  return { kind: 'tested' as const, tests: await testChannels(loaded.config, channel, parts) };
 }
 
 /** Prepares request bodies as the client sends them, or says what is wrong with them; sends nothing. */
@@ -300,11 +285,6 @@ export interface ExchangeConnectionOptions
 
 type SharedStores = { readonly redisUrl: string; readonly prefix: string } | RedisSettings;
 
-export interface ExchangeConnection {
-  readonly exchange: FullExchange;
-  close(): Promise<void>;
-}
-
 const NO_KEY = { apiKey: 'none', apiSecret: 'none' };
 
 /** How an account of a config reaches the exchange. @throws an Error with a `code` and a `cure` */
@@ -314,12 +294,12 @@ export const accountAccess = lazy(async () => (await import('./app/account-acces
  * Opens an exchange client for single calls by a person, with all endpoints.
  * @throws ExchangeOptionsError (code EXCHANGE_OPTIONS), or an error with code `redis-unreachable`.
  */
-export async function connectExchange(options: ExchangeConnectionOptions): Promise<ExchangeConnection> {
+export async function connectExchange(options: ExchangeConnectionOptions) {
   const { createExchangeClient } = await import('./exchange/client.ts');
   const { redis, credentials = NO_KEY, nonceMode: mode, nonceStart: start = 0, limiter, ...same } = options;
   const stores = await connectStores(redis);
   try {
-    const client = createExchangeClient({
+    const exchange: FullExchange & { close(): Promise<void> } = createExchangeClient({
       ...same,
       credentials,
       nonce: { mode, store: stores.nonces, start, ...SINGLE_CALLS },
@@ -327,10 +307,10 @@ export async function connectExchange(options: ExchangeConnectionOptions): Promi
       version: readVersion(),
     });
     const close = async () => {
-      await client.close();
+      await exchange.close();
       await stores.close();
     };
-    return { exchange: client, close };
+    return { exchange, close };
   } catch (error) {
     await stores.close();
     throw error;

@@ -77,11 +77,14 @@ export class ConfigWatch {
   }
 
   async #reload(): Promise<ReloadResult> {
-    const { file, env, telemetry, adopt } = this.#options;
+    const { file, env, needsKeys, telemetry, adopt } = this.#options;
     if (this.#over.signal.aborted) return STOPPING;
     // After a reload on request, the next look must not read the file once more.
     this.#seen = await markOf(file);
-    const loaded = await this.#examined(file, env);
+    const { signal } = this.#over;
+    const loaded = await examineConfig(file, env, signal, needsKeys).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    });
     if (loaded === undefined) return STOPPING;
     if (loaded.kind === 'refused') return this.#refuse(errorWords(loaded.problems));
     const change = compareConfigs(this.#config, loaded.config);
@@ -103,16 +106,6 @@ export class ConfigWatch {
     const lost = lostBy(change, loaded.config);
     telemetry.emit({ kind: 'configReloaded', accounts, result: 'changed', warnings, lost });
     return { kind: 'adopted', change };
-  }
-
-  /** `undefined` if the daemon stops meanwhile. */
-  async #examined(file: string, env: ConfigWatchOptions['env']): Promise<LoadResult | undefined> {
-    try {
-      return await examineConfig(file, env, this.#over.signal, this.#options.needsKeys);
-    } catch (error) {
-      if (this.#over.signal.aborted) return undefined;
-      throw error;
-    }
   }
 
   #refuse(problems: readonly string[]): ReloadResult {

@@ -66,13 +66,8 @@ export class ConfiguredAccounts implements AccountBook {
 
   constructor(parts: AccountParts) {
     this.#parts = parts;
-    const nameLost = (host: string): void =>
-      parts.telemetry.emit({
-        kind: 'exchangePath',
-        host,
-        error: 'nameNotResolved',
-        words: LAST_GOOD_ADDRESS,
-      });
+    const lost = { kind: 'exchangePath', error: 'nameNotResolved', words: LAST_GOOD_ADDRESS } as const;
+    const nameLost = (host: string): void => parts.telemetry.emit({ ...lost, host });
     this.#connections = parts.connections ?? new Connections(systemWays(nameLost));
     this.#lastPrices = new LastPriceReaders(parts, this.#connections);
   }
@@ -310,10 +305,7 @@ function watchedAccount(
     rules: compileRules(account.rules, account.settings),
     rulesSource: { rules: account.rules, settings, markets: config.markets },
     sources: account.watch.sources,
-    lookbackMs: {
-      transfers: lookback(account, 'transfers'),
-      spotOrders: lookback(account, 'spotOrders'),
-    },
+    lookbackMs: { transfers: lookback(account, 'transfers'), spotOrders: lookback(account, 'spotOrders') },
     leastIntervalMs: leastInterval(account, config, sharing),
     prefetch: (call) => client.prefetch(call),
   };

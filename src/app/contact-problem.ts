@@ -7,15 +7,7 @@ export interface ContactProblem {
   readonly isAway: boolean;
 }
 
-const AWAY: ReadonlySet<string | undefined> = new Set([
-  'ECONNREFUSED',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EPIPE',
-]);
+const AWAY = /^(?:ECONNREFUSED|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|EPIPE)$/;
 const AWAY_WORDS =
   /^(?:no answer within|Command timed out|Socket timeout|LOADING|MASTERDOWN|Connection is closed|connect ETIMEDOUT)/;
 
@@ -33,7 +25,7 @@ export function contactProblem(error: NodeJS.ErrnoException, target: Contacted):
  */
 function isAway({ code, message }: NodeJS.ErrnoException, { tls }: Contacted): boolean {
   if (code === 'ECONNRESET') return tls === undefined || tls.cert !== undefined;
-  return AWAY_WORDS.test(message) || AWAY.has(code);
+  return AWAY_WORDS.test(message) || AWAY.test(code ?? '');
 }
 
 function reasonOf({ code, message }: NodeJS.ErrnoException, { kind, tls }: Contacted): string {

@@ -109,27 +109,13 @@ async function tell(
     ...(proxy === undefined ? {} : { proxy: proxy.reveal() }),
   });
   try {
-    const result = await http.post(
-      {
-        url: addressOf(url?.reveal() ?? '', signal),
-        headers: { 'content-type': 'text/plain; charset=utf-8' },
-        body: words,
-      },
-      over,
-    );
+    const headers = { 'content-type': 'text/plain; charset=utf-8' };
+    const address = addressOf(url?.reveal() ?? '', signal);
+    const result = await http.post({ url: address, headers, body: words }, over);
     const isTaken = result.kind === 'reply' && result.reply.status >= 200 && result.reply.status < 300;
-    const refused = isTaken
-      ? undefined
-      : result.kind === 'reply'
-        ? httpFailure(result.reply).words
-        : result.words;
-    telemetry.emit({
-      kind: 'heartbeat',
-      signal,
-      words,
-      atMs: clock.nowMs(),
-      ...(refused === undefined ? {} : { refused }),
-    });
+    const why = () => (result.kind === 'reply' ? httpFailure(result.reply).words : result.words);
+    const told = { signal, words, atMs: clock.nowMs() };
+    telemetry.emit({ kind: 'heartbeat', ...told, ...(isTaken ? {} : { refused: why() }) });
     return isTaken;
   } finally {
     await http.close();

@@ -153,13 +153,8 @@ export class ProcessNotices implements Telemetry {
     const others = this.#scene.channels().filter((name) => name !== channel);
     if (others.length === 0) return;
     const words = `the channel ${channel} does not deliver (${delivery.reason}): ${delivery.words}`;
-    this.#begin(place, {
-      rule: OWN_RULES.channelFailed,
-      severity: 'warning',
-      words,
-      channel,
-      channels: others,
-    });
+    const about = { words, channel, channels: others };
+    this.#begin(place, { rule: OWN_RULES.channelFailed, severity: 'warning', ...about });
   }
 
   #begin(place: string, said: Said): void {

@@ -1,10 +1,5 @@
 import { z } from 'zod';
-import {
-  AuditInputsError,
-  type ChainedRecord,
-  type DecisionInputs,
-  type StoredDecision,
-} from '../core/audit/audit-record.ts';
+import { AuditInputsError, type DecisionInputs, type StoredDecision } from '../core/audit/audit-record.ts';
 import { differenceSchema, recompute } from '../core/audit/recompute.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { CompiledRules } from '../core/rules/compiled-rules.ts';
@@ -55,26 +50,17 @@ export async function recomputeTrail(
   const judge = new Judge();
   for (const number of spread(numbers, most)) {
     signal.throwIfAborted();
-    const chained = await audit.show(accountId, number);
-    if (chained !== undefined) await judgeChained(judge, audit, chained);
+    const { record } = (await audit.show(accountId, number)) ?? {};
+    if (record?.content.kind !== 'decision') continue;
+    try {
+      const inputs = await audit.inputs(record);
+      if (inputs !== undefined) judge.add(number, record.content, inputs);
+    } catch (error) {
+      if (!(error instanceof AuditInputsError)) throw error;
+      judge.fail(number, error.message);
+    }
   }
   return judge.result(numbers.length);
-}
-
-async function judgeChained(
-  judge: Judge,
-  audit: Omit<AuditReader, 'prune'>,
-  chained: ChainedRecord,
-): Promise<void> {
-  const { number, record } = chained;
-  if (record.content.kind !== 'decision') return;
-  try {
-    const inputs = await audit.inputs(record);
-    if (inputs !== undefined) judge.add(number, record.content, inputs);
-  } catch (error) {
-    if (!(error instanceof AuditInputsError)) throw error;
-    judge.fail(number, error.message);
-  }
 }
 
 /** The same for an export, which has to be intact. */

@@ -159,12 +159,8 @@ export class Standby {
   #beginTicks(error: unknown): void {
     const { backend, telemetry, ticks } = this.#parts;
     const { watchesOnly } = backend;
-    telemetry.emit({
-      kind: 'standby',
-      state: 'alone',
-      error,
-      ...(watchesOnly === undefined ? {} : { watchesOnly }),
-    });
+    const watches = watchesOnly === undefined ? {} : { watchesOnly };
+    telemetry.emit({ kind: 'standby', state: 'alone', error, ...watches });
     ticks.start();
   }
 

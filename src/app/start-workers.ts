@@ -3,7 +3,7 @@ import { startNotifyWorker } from '../../workers/notify.ts';
 import { startPollWorker } from '../../workers/poll.ts';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { Deliverer } from '../core/ports/delivery.ts';
-import type { RunningWorker, WorkerSettings } from '../queues/worker.ts';
+import type { RunningWorker } from '../queues/worker.ts';
 import { startBots } from './bot/open-bots.ts';
 import type { Base } from './open-base.ts';
 import type { Pipeline } from './pipeline.ts';
@@ -31,12 +31,8 @@ export function startWorkers(
   signal: AbortSignal,
 ): readonly RunningWorker[] {
   const { target, prefix, telemetry, operators } = base;
-  const settings = (role: keyof typeof CONCURRENCY): WorkerSettings => ({
-    target,
-    prefix,
-    telemetry,
-    concurrency: CONCURRENCY[role],
-  });
+  const shared = { target, prefix, telemetry };
+  const settings = (role: keyof typeof CONCURRENCY) => ({ ...shared, concurrency: CONCURRENCY[role] });
   const current = (): Deliverer => deliverer.current;
   return [
     ...(ticks === undefined ? [] : [startPollWorker(settings('poll'), base.clock, ticks)]),

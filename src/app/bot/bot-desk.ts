@@ -100,13 +100,9 @@ async function pause(parts: BotDeskParts, words: readonly string[], speaker: Spe
   const [duration, ...more] = named === undefined ? words : words.slice(1);
   const forMs = duration === undefined ? DEFAULT_PAUSE_MS : parseDuration(duration);
   if (more.length > 0 || forMs === undefined) {
-    const isAccount = named === undefined && words.length > 0;
-    return isAccount && forMs === undefined
-      ? {
-          outcome: 'refused',
-          text: `${cutLine(duration ?? '')} is no account and no duration such as 30m.\n${HELP}`,
-        }
-      : { outcome: 'refused', text: HELP };
+    const isUnknown = named === undefined && forMs === undefined;
+    const why = isUnknown ? `${cutLine(duration ?? '')} is no account and no duration such as 30m.\n` : '';
+    return { outcome: 'refused', text: `${why}${HELP}` };
   }
   if (forMs < 1000 || forMs > LONGEST_PAUSE_MS)
     return { outcome: 'refused', text: 'A pause lasts from 1s to 7d.' };

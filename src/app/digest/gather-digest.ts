@@ -68,11 +68,7 @@ async function headsOf({ audit, accounts, signal }: DigestPlace): Promise<readon
 }
 
 /** Unreadable data of one account, from another version or author, must not silence the others. */
-async function gatherOrSayWhy(
-  account: DigestedAccount,
-  place: DigestPlace,
-  period: Period,
-): Promise<AccountDigest> {
+async function gatherOrSayWhy(account: DigestedAccount, place: DigestPlace, period: Period) {
   try {
     return await gatherAccount(account, place, period);
   } catch (error) {
@@ -105,14 +101,8 @@ async function gatherAccount(
   const isRecent = nowMs - period.toMs < RECENT_MS;
   const view = isRecent ? viewAccount({ ...(await store.read(accountId)), nowMs, rules }) : undefined;
   const sources = { accountId, records, sightings: nearest.all };
-  return digestAccount(
-    {
-      ...sources,
-      ...(view === undefined ? {} : { view }),
-      ...(prunedToMs === undefined ? {} : { prunedToMs }),
-    },
-    period,
-  );
+  const pruned = prunedToMs === undefined ? {} : { prunedToMs };
+  return digestAccount({ ...sources, ...(view && { view }), ...pruned }, period);
 }
 
 /** Records and samples read at once: what acts in this process never waits for more than one page. */

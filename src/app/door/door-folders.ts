@@ -61,17 +61,12 @@ export function actorOf(file: string): string | undefined {
   return /^[\da-f]+-acts-(.+)-\d+$/.exec(path.basename(file))?.[1];
 }
 
-export interface FoundSockets {
-  /** Processes that act come first. */
-  readonly sockets: readonly string[];
-  /** What was stepped over, each with the reason, for people. */
-  readonly skipped: readonly string[];
-  /** The same for whole folders, which may be no business of this user. */
-  readonly closed: readonly string[];
-}
-
-/** Sockets of daemons with this config that this user may trust. Removes nothing. */
-export async function findSockets(place: DoorFolders): Promise<FoundSockets> {
+/**
+ * Sockets of daemons with this config that this user may trust; processes that act come first. Removes nothing.
+ * `skipped`: what was stepped over, each with the reason, for people. `closed`: the same for whole folders, which may be
+ * no business of this user.
+ */
+export async function findSockets(place: DoorFolders) {
   const marks = [place.configFile, await realpath(place.configFile).catch(() => '')].map(markOf);
   const sockets: string[] = [];
   const skipped: string[] = [];

@@ -18,7 +18,7 @@ import {
   listRows,
 } from '../../web/api/read-routes.ts';
 import type { ApiRoute } from '../../web/api/route.ts';
-import { type PlaceConfig, readForUrl, readPlaceConfig } from '../place-config.ts';
+import { readForUrl, readPlaceConfig } from '../place-config.ts';
 import { actorOf, findSockets } from './door-folders.ts';
 
 /** Where a daemon is looked for: at its socket on this machine, or elsewhere by its URL. */
@@ -165,12 +165,9 @@ async function candidatesOf({ config, url, token, env }: DoorPlace): Promise<Fou
   return { candidates, faults, closed: said(closed), refusal };
 }
 
-function readIfPossible(
-  config: string,
-  env: DoorPlace['env'],
-): { readonly found: PlaceConfig; readonly refusal?: Error } {
+function readIfPossible(config: string, env: DoorPlace['env']) {
   try {
-    return { found: readPlaceConfig(config, env, false) };
+    return { found: readPlaceConfig(config, env, false), refusal: undefined };
   } catch (error) {
     return { found: readForUrl(config, env), refusal: error as Error };
   }

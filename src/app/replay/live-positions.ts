@@ -35,13 +35,10 @@ export async function readLivePositions(config: CompiledConfig, reading: Reading
 
 async function readAccount(config: CompiledConfig, account: CompiledAccount, reading: Reading) {
   const limits = createMemoryRateLimitStore(systemClock);
+  const { nonceMode: mode } = account.settings;
   const client = createExchangeClient({
     ...clientAccess(account, config),
-    nonce: {
-      mode: account.settings.nonceMode,
-      store: createMemoryNonceStore(systemClock),
-      ...LIVE_POSITIONS,
-    },
+    nonce: { mode, store: createMemoryNonceStore(systemClock), ...LIVE_POSITIONS },
     limiter: { store: limits, fallback: limits },
   });
   try {

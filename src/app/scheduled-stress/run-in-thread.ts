@@ -4,14 +4,6 @@ import type { StressCase } from '../../replay/stress/stress.ts';
 import { threadProgram } from '../thread-program.ts';
 import type { StressThreadInput, StressThreadWord } from './play-held-book.ts';
 
-/** Outcome of a stress test in its own thread. */
-export interface ThreadRun {
-  /** `late`: ended at its time limit. `stopped`: ended by the signal. */
-  readonly end: 'finished' | 'late' | 'stopped';
-  /** Cases played by then. */
-  readonly cases: readonly StressCase[];
-}
-
 export interface ThreadBounds {
   readonly timeLimitMs: number;
   readonly signal: AbortSignal;
@@ -38,12 +30,12 @@ function threadEnvironment(): NodeJS.ProcessEnv {
   return folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };
 }
 
-/** Plays in a thread, which has ended when this settles. @throws StressRefusedError, or the thread's own error */
-export async function runInThread(
-  input: StressThreadInput,
-  { timeLimitMs, signal }: ThreadBounds,
-): Promise<ThreadRun> {
-  if (signal.aborted) return { end: 'stopped', cases: [] };
+/**
+ * Plays in a thread, which has ended when this settles; `cases` are those played by then. `late`: it ended at its time
+ * limit. `stopped`: by the signal. @throws StressRefusedError, or the thread's own error
+ */
+export async function runInThread(input: StressThreadInput, { timeLimitMs, signal }: ThreadBounds) {
+  if (signal.aborted) return { end: 'stopped' as const, cases: [] };
   const worker = new Worker(PROGRAM, {
     name: 'stress',
     workerData: input,

@@ -118,14 +118,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
 };
 
 /** Fields that this program chooses (specification 7). What the exchange says of others could be personal. */
-const FIELDS: ReadonlySet<string> = new Set([
-  'amount',
-  'provider',
-  'ticker',
-  'uniqueId',
-  'successLink',
-  'failureLink',
-]);
+const FIELDS = new Set('amount provider ticker uniqueId successLink failureLink'.split(' '));
 
 function fieldWords(name: string, words: readonly string[]): string {
   const [field = name] = name.split('.');

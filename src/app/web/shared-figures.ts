@@ -84,10 +84,7 @@ function isPausedEverywhere({ entries }: Controls, nowMs: number): boolean {
 
 const STATES = ['waiting', 'active', 'delayed', 'failed'] as const;
 
-export async function readQueues(
-  queues: FigureParts['queues'],
-  clock: Clock,
-): Promise<readonly (readonly [string, QueueFigures])[]> {
+export async function readQueues(queues: FigureParts['queues'], clock: Clock) {
   return await Promise.all(queues.all.map((queue) => readQueue(queue, clock)));
 }
 

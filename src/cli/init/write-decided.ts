@@ -1,5 +1,5 @@
 import { rm, writeFile } from 'node:fs/promises';
-import { checkConfigFile, checkConfigText } from '../../app.ts';
+import { checkConfigFile } from '../../app.ts';
 import { CliError } from '../errors.ts';
 import type { CliIo } from '../io.ts';
 import type { InitDecisions } from './decide.ts';
@@ -41,20 +41,15 @@ export async function writeDecided(io: CliIo, decisions: InitDecisions) {
 
 /** A config made from answers can still be invalid, for example by the address of a channel. @throws CliError */
 async function requireUsable(io: CliIo, file: string, text: string): Promise<void> {
-  const { ok, problems } = await checkConfigText(file, text, io.env);
+  const { ok, problems } = await checkConfigFile(file, io.env, text);
   if (ok) return;
   const errors = problems.filter(({ severity }) => severity === 'error');
   const said = errors.map(({ path, message }) => `${path}: ${message}`).join('; ');
   throw new CliError('config-refused', `the config would not be usable, so nothing was written: ${said}.`);
 }
 
-function newSecrets({
-  apiKey,
-  apiSecret,
-  operatorsKey,
-  controlToken,
-  channel,
-}: InitDecisions): readonly { path: string; value: string }[] {
+function newSecrets(decisions: InitDecisions): readonly { path: string; value: string }[] {
+  const { apiKey, apiSecret, operatorsKey, controlToken, channel } = decisions;
   const ofChannel = (channel?.keys ?? []).flatMap(([, value]): readonly SecretSource[] =>
     typeof value === 'object' ? [value] : [],
   );
