@@ -41,18 +41,13 @@ export function noticeScene(config: () => CompiledConfig) {
   };
 }
 
-interface Open {
-  readonly said: Said;
-  readonly sinceMs: number;
-}
-
 /**
  * Sends notices about problems that no rule sees: a refused config, an unreadable account state, a paused queue, a lost
  * Redis, a channel that does not deliver. One notice when it begins, and one when it is over.
  */
 export class ProcessNotices implements Telemetry {
   readonly #clock: Clock;
-  readonly #open = new Map<string, Open>();
+  readonly #open = new Map<string, { readonly said: Said; readonly sinceMs: number }>();
   /** By account: since when its polls fail and judge nothing (monotonic clock, ms). */
   readonly #failing = new Map<string, number>();
   #notifier: Notifier | undefined;

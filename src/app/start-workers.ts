@@ -33,6 +33,7 @@ export function startWorkers(
   const { target, prefix, telemetry, operators } = base;
   const shared = { target, prefix, telemetry };
   const settings = (role: keyof typeof CONCURRENCY) => ({ ...shared, concurrency: CONCURRENCY[role] });
+  // Another one may replace it when the config changes.
   const current = (): Deliverer => deliverer.current;
   return [
     ...(ticks === undefined ? [] : [startPollWorker(settings('poll'), base.clock, ticks)]),
@@ -40,23 +41,19 @@ export function startWorkers(
     ...(roles.includes('notify')
       ? [
           startNotifyWorker(settings('notify'), { deliverer: current, operators, signal }),
-          startReleasingHeld({ ...base, deliverer: current }, signal),
+          startReleasingHeld(base, current, signal),
           startBots(base, config, signal),
         ]
       : []),
   ];
 }
 
-interface ReleaseParts extends Pick<Base, 'clock' | 'telemetry'> {
-  /** Another one may replace it when the config changes. */
-  readonly deliverer: () => Pick<Deliverer, 'releaseHeld'>;
-}
-
 const LOOK_EVERY_MS = 10_000;
 
 /** Checks until `signal` whether quiet hours have ended. If several processes do, receipts ensure that one delivers. */
 function startReleasingHeld(
-  { deliverer, clock, telemetry }: ReleaseParts,
+  { clock, telemetry }: Base,
+  deliverer: () => Deliverer,
   signal: AbortSignal,
 ): RunningWorker {
   const look = async (): Promise<void> => {

@@ -1,16 +1,11 @@
 import type { CompiledConfig } from '../../config/compiled-config.ts';
-import type { Secret } from '../../config/secret.ts';
 import { degradedWords } from '../../core/lines/process-troubles.ts';
 import type { RunningWorker } from '../../queues/worker.ts';
-import {
-  createRedisUpdateCursors,
-  createStandbyUpdateCursors,
-  type UpdateCursors,
-} from '../../state/bot/update-cursor.ts';
+import { createRedisUpdateCursors, createStandbyUpdateCursors } from '../../state/bot/update-cursor.ts';
 import type { Base } from '../open-base.ts';
 import { createViewSource } from '../web/view-source.ts';
 import { type BotDesk, createBotDesk } from './bot-desk.ts';
-import type { ListedChat } from './run-bot.ts';
+import type { BotParts, ListedChat } from './run-bot.ts';
 
 const LOOK_EVERY_MS = 1_000;
 
@@ -39,16 +34,11 @@ export function startBots(base: Base, config: () => CompiledConfig, signal: Abor
   return { close: () => ended };
 }
 
-interface Parts {
-  readonly desk: BotDesk;
-  readonly cursors: UpdateCursors;
-}
-
 /** Only processes that listen load the bot's code. */
 async function startThem(
   base: Base,
   bots: readonly WantedBot[],
-  parts: Parts,
+  parts: Pick<BotParts, 'desk' | 'cursors'>,
   signal: AbortSignal,
 ): Promise<void> {
   if (bots.length === 0) return;
@@ -74,11 +64,7 @@ async function startThem(
 
 type TelegramChannel = Extract<CompiledConfig['channels'][number], { readonly type: 'telegram' }>;
 
-interface WantedBot extends Pick<TelegramChannel, 'apiUrl' | 'token' | 'proxy'> {
-  readonly token?: Secret;
-  readonly channel: string;
-  readonly chats: ReadonlyMap<string, ListedChat>;
-}
+type WantedBot = Pick<TelegramChannel, 'apiUrl' | 'token' | 'proxy'> & Pick<BotParts, 'channel' | 'chats'>;
 
 /** Merges the channels of one bot: it receives each update once. */
 function botsOf({ channels }: CompiledConfig): readonly WantedBot[] {

@@ -153,17 +153,12 @@ function failedFor(
   );
 }
 
-interface Hearing {
-  /** It listened without a long gap. Presses carry no time, so they count as new only then. */
-  readonly isFresh: boolean;
-  readonly botName: string;
-}
-
 type Said = Exclude<BotUpdate, { readonly kind: 'other' }>;
 
 interface Heard {
   readonly update: Said;
   readonly speaker: Speaker;
+  /** It listened without a long gap. Presses carry no time, so they count as new only then. */
   readonly isFresh: boolean;
 }
 
@@ -171,7 +166,7 @@ interface Heard {
 function hearingOf(
   { channel, telemetry, chats }: BotParts,
   update: BotUpdate,
-  { isFresh, botName }: Hearing,
+  { isFresh, botName }: Pick<Heard, 'isFresh'> & { readonly botName: string },
 ): Heard | undefined {
   const ignore = (outcome: 'unknownChat' | 'ignored', words: string): undefined => {
     telemetry.emit({ kind: 'botTold', channel, what: update.kind, outcome, words });

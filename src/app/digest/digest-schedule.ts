@@ -16,11 +16,6 @@ export interface DigestScheduleParts extends Pick<Base, 'instance' | 'clock' | '
   readonly notifier: Notifier;
 }
 
-interface Sending {
-  readonly due: DueDigest;
-  readonly afterMs: number;
-}
-
 /** A digest later than this is skipped: the next one says more. */
 const LATEST_MS = 3_600_000;
 /** By then a process that has just started has read every account. */
@@ -75,13 +70,13 @@ export class DigestSchedule {
 
   #start(due: DueDigest, settings: CompiledDigest, afterMs: number): void {
     const { signal } = this.#over;
-    this.#sending = this.#send({ due, afterMs }, settings, signal).finally(() => {
+    this.#sending = this.#send(due, afterMs, settings, signal).finally(() => {
       this.#sending = undefined;
     });
   }
 
   /** Retries until some process has sent it, or it is too late. Does not reject. */
-  async #send({ due, afterMs }: Sending, settings: CompiledDigest, signal: AbortSignal): Promise<void> {
+  async #send(due: DueDigest, afterMs: number, settings: CompiledDigest, signal: AbortSignal): Promise<void> {
     const { clock, telemetry } = this.#parts;
     if (clock.nowMs() - due.atMs >= LATEST_MS) return;
     let words = 'it was left to another process, which has not sent it';

@@ -134,32 +134,27 @@ interface Candidate {
   readonly acts?: string | undefined;
 }
 
-interface Found {
-  readonly candidates: readonly Candidate[];
-  readonly faults: readonly string[];
-  readonly closed?: readonly string[];
-  readonly refusal?: Error | undefined;
-}
-
 /** `refusal`: the config could not be read; the place where it is may still be enough. */
-async function candidatesOf({ config, url, token, env }: DoorPlace): Promise<Found> {
+async function candidatesOf({ config, url, token, env }: DoorPlace) {
   if (url !== undefined) {
     const { web, fault } = readForUrl(token === undefined ? config : undefined, env);
     const known = token ?? (web?.controlToken ?? web?.token)?.reveal();
     const agent = new Agent({ pipelining: 0, connections: AT_ONCE });
-    const candidate = { base: url, origin: url, agent, token: known };
+    const candidate: Candidate = { base: url, origin: url, agent, token: known };
     return { candidates: [candidate], faults: fault === undefined ? [] : [fault] };
   }
   if (config === undefined) return { candidates: [], faults: [] };
   const { found, refusal } = readIfPossible(config, env);
   const folders = { configFile: config, mirror: found.redis?.mirror, env };
   const { sockets, skipped, closed } = await findSockets(folders);
-  const candidates = sockets.map((socketPath) => ({
-    base: socketPath,
-    origin: 'http://localhost',
-    agent: new Agent({ pipelining: 0, connections: AT_ONCE, connect: { socketPath } }),
-    acts: actorOf(socketPath),
-  }));
+  const candidates = sockets.map(
+    (socketPath): Candidate => ({
+      base: socketPath,
+      origin: 'http://localhost',
+      agent: new Agent({ pipelining: 0, connections: AT_ONCE, connect: { socketPath } }),
+      acts: actorOf(socketPath),
+    }),
+  );
   const said = (words: readonly string[]) => words.map((one) => `${one}.`);
   const faults = [...(found.fault === undefined ? [] : [found.fault]), ...said(skipped)];
   return { candidates, faults, closed: said(closed), refusal };

@@ -119,7 +119,7 @@ export class StressSchedule {
   }
 
   /** `undefined`: it was stopped. Rejects if the store is lost. */
-  async #play(settings: CompiledStress, atMs: number, signal: AbortSignal): Promise<Played | undefined> {
+  async #play(settings: CompiledStress, atMs: number, signal: AbortSignal) {
     const { clock, book: readBook, configFile } = this.#parts;
     const { scenarios, conditions, timeLimitMs } = settings;
     const startedMs = clock.monotonicMs();
@@ -178,12 +178,6 @@ export class StressSchedule {
 function nothingKnown({ leftOut: [first = ''], unknown }: HeldBook): string {
   const others = unknown === 1 ? '' : `, and ${unknown - 1} more like it`;
   return `no account is known to hold a position (${first.replace(/\.$/, '')}${others})`;
-}
-
-interface Played {
-  readonly run: StressRun;
-  readonly result?: StressResult;
-  readonly error?: unknown;
 }
 
 /** Kept sentences about what was left out; further ones are only counted. */
