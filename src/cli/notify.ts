@@ -40,15 +40,12 @@ export function registerNotify(program: Command, io: CliIo): void {
     );
     if (result.kind === 'refused') {
       for (const line of result.problems) printNote(io, line);
-      throw new CliError('config-refused', `${flags.config} cannot be used.`, {
-        cure: `See: breakwater check ${flags.config}`,
-      });
+      const cure = `See: breakwater check ${flags.config}`;
+      throw new CliError('config-refused', `${flags.config} cannot be used.`, { cure });
     }
     if (result.kind === 'noSuchChannel') {
-      throw new UsageError(
-        `there is no channel ${JSON.stringify(flags.channel)}.`,
-        `Channels: ${result.channels.join(', ')}.`,
-      );
+      const cure = `Channels: ${result.channels.join(', ')}.`;
+      throw new UsageError(`there is no channel ${JSON.stringify(flags.channel)}.`, cure);
     }
     for (const test of result.tests) {
       if (flags.json === true) printJson(io, plain(test));

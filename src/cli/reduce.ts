@@ -49,10 +49,8 @@ export function registerReduce(program: Command, io: CliIo): void {
     if (flags.withdraw !== undefined) {
       const isGiven = (name: string) => command.getOptionValueSource(name) === 'cli';
       if (NOT_WITHDRAWING.some(isGiven) || targetsOf(flags).length > 0) {
-        throw new UsageError(
-          '--withdraw takes an order back and orders nothing.',
-          'Leave out --position, how far to reduce, --slippage, --within and --key.',
-        );
+        const cure = 'Leave out --position, how far to reduce, --slippage, --within and --key.';
+        throw new UsageError('--withdraw takes an order back and orders nothing.', cure);
       }
       await withdrawByHand(io, flags, flags.withdraw);
       return;

@@ -123,9 +123,8 @@ async function watch(io: CliIo, flags: Flags, daemon: Daemon): Promise<void> {
   const inTime = await daemon.stop((io.signal.reason as Error).message, flags.stopWithin * 1_000);
   if (!inTime) {
     io.leaveOpen?.();
-    throw new CliError('stop-too-slow', `the daemon did not end within ${flags.stopWithin} s`, {
-      cure: 'What was under way is taken up by the next start.',
-    });
+    const cure = 'What was under way is taken up by the next start.';
+    throw new CliError('stop-too-slow', `the daemon did not end within ${flags.stopWithin} s`, { cure });
   }
   io.setExitCode(EXIT.ok);
 }

@@ -1,11 +1,7 @@
 import type { Writable } from 'node:stream';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 
-const EXIT_OF_SIGNAL = {
-  SIGINT: EXIT.interrupted,
-  SIGTERM: EXIT.terminated,
-  SIGHUP: EXIT.hangup,
-} as const;
+const EXIT_OF_SIGNAL = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated, SIGHUP: EXIT.hangup } as const;
 
 type StopSignal = keyof typeof EXIT_OF_SIGNAL;
 

@@ -43,14 +43,11 @@ async function create(path: string): Promise<FileHandle> {
   } catch (error) {
     const { code = 'unknown' } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST') {
-      throw new CliError('file-exists', `${path} is there already; nothing was written.`, {
-        cure: 'Name another file.',
-      });
+      const cure = 'Name another file.';
+      throw new CliError('file-exists', `${path} is there already; nothing was written.`, { cure });
     }
-    throw new CliError('file-not-writable', `cannot write ${path} (${code}).`, {
-      cause: error,
-      cure: 'Name a file in a folder that you can write to.',
-    });
+    const cure = 'Name a file in a folder that you can write to.';
+    throw new CliError('file-not-writable', `cannot write ${path} (${code}).`, { cause: error, cure });
   }
 }
 

@@ -73,10 +73,8 @@ function requireComplete(flags: InitFlags): void {
     ...(leverage === undefined ? ['--leverage NUMBER'] : []),
   ];
   if (missing.length === 0) return;
-  throw new UsageError(
-    `missing: ${missing.join(', ')}.`,
-    'Standard input is not a terminal, so nothing can be asked.',
-  );
+  const cure = 'Standard input is not a terminal, so nothing can be asked.';
+  throw new UsageError(`missing: ${missing.join(', ')}.`, cure);
 }
 
 const readUrl = (text: string) => webAddress('--exchange', text);

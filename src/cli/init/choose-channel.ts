@@ -96,20 +96,16 @@ async function valueOf(
   const [, from, name = ''] = /^(env|file):(.+)$/.exec(value ?? '') ?? [];
   if (value !== undefined && from === undefined) {
     if (kind !== 'secret') return written(kind, value);
-    throw new UsageError(
-      `${flag}: a secret is not taken from the command line.`,
-      `Say ${key}=env:NAME or ${key}=file:PATH.`,
-    );
+    const cure = `Say ${key}=env:NAME or ${key}=file:PATH.`;
+    throw new UsageError(`${flag}: a secret is not taken from the command line.`, cure);
   }
   if ((kind === 'text' || kind === 'number') && value === undefined && prompter !== undefined) {
     const read = (text: string) => text || undefined;
     return written(kind, await prompter.ask({ text: `${type}: ${key}`, expected: 'a text', read }));
   }
   if (value === undefined && prompter === undefined) {
-    throw new UsageError(
-      `--channel ${type}: missing ${key}.`,
-      `Say --channel ${type},${key}=${EXAMPLES[kind]}`,
-    );
+    const cure = `Say --channel ${type},${key}=${EXAMPLES[kind]}`;
+    throw new UsageError(`--channel ${type}: missing ${key}.`, cure);
   }
   return await secretSource(
     {

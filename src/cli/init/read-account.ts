@@ -50,14 +50,9 @@ async function readThrough({ signal }: CliIo, exchange: FullExchange) {
 }
 
 function refused(error: ExchangeError): CliError {
-  const cure = CURES[error.name] ?? 'Check --exchange.';
-  return new CliError(
-    error.name,
-    `the positions could not be read: ${errorWords(error)}. Nothing was written.`,
-    {
-      cure: `${cure} To write without asking the exchange: --offline.`,
-    },
-  );
+  const cure = `${CURES[error.name] ?? 'Check --exchange.'} To write without asking the exchange: --offline.`;
+  const words = `the positions could not be read: ${errorWords(error)}. Nothing was written.`;
+  return new CliError(error.name, words, { cure });
 }
 
 const CURES: Readonly<Record<string, string>> = {

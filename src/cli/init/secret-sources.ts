@@ -92,9 +92,8 @@ function fromVariable(name: string, flag: string, { io, isNeeded }: SecretPlace)
   }
   const value = Object.hasOwn(io.env, name) ? (io.env[name] ?? '').trim() : '';
   if (value !== '' || !isNeeded) return { written: { env: name }, value };
-  throw new CliError('secret-missing', `the variable that ${flag} names is not set here.`, {
-    cure: 'Set it, or write the config without asking the exchange: --offline.',
-  });
+  const cure = 'Set it, or write the config without asking the exchange: --offline.';
+  throw new CliError('secret-missing', `the variable that ${flag} names is not set here.`, { cure });
 }
 
 /** @throws CliError if the file exists */

@@ -37,10 +37,8 @@ function tokenOf({ token, url }: DoorFlags, env: CliIo['env']): string | undefin
   if (token === undefined) return env['BREAKWATER_TOKEN']?.trim() || undefined;
   const named = namedValue('--token', token, env);
   if (named === undefined) {
-    throw new UsageError(
-      '--token: every user of this machine can read a token on a command line.',
-      'Put it into a variable or a file, and say --token env:NAME or file:PATH.',
-    );
+    const cure = 'Put it into a variable or a file, and say --token env:NAME or file:PATH.';
+    throw new UsageError('--token: every user of this machine can read a token on a command line.', cure);
   }
   if (named.lacking !== undefined)
     throw new UsageError(`--token: expected a token ${named.where}, ${named.lacking}.`);

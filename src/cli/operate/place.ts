@@ -50,21 +50,16 @@ export function redisAddress(written: string, env: CliIo['env']): string {
   return url ?? '';
 }
 
-interface NamedValue {
-  /** Such as `in its file`. */
-  readonly where: string;
-  readonly value: string | undefined;
-  /** Such as `which is empty`; absent: there is a value. */
-  readonly lacking?: string;
-}
-
-/** What `env:NAME` or `file:PATH` names; undefined: the text is the value itself. @throws UsageError */
-export function namedValue(option: string, written: string, env: CliIo['env']): NamedValue | undefined {
+/**
+ * What `env:NAME` or `file:PATH` names; undefined: the text is the value itself. `where`: such as `in its file`. `lacking`:
+ * such as `which is empty`; undefined if there is a value. @throws UsageError
+ */
+export function namedValue(option: string, written: string, env: CliIo['env']) {
   const [, kind, name = ''] = /^(env|file):(.+)$/.exec(written) ?? [];
   if (kind === undefined) return undefined;
   const where = kind === 'env' ? `in the variable ${name}` : 'in its file';
   const value = kind === 'env' ? variable(env, name) : textIn(option, name);
-  if (value !== undefined && value !== '') return { where, value };
+  if (value !== undefined && value !== '') return { where, value, lacking: undefined };
   return { where, value, lacking: `which is ${value === undefined ? 'not set' : 'empty'}` };
 }
 
