@@ -81,12 +81,8 @@ export function createStandby(
     monotonicMs: () => clock.monotonicMs(),
     sleep: (delayMs, signal) => clock.sleep(delayMs, signal),
   };
-  return new StandbyBackend({
-    shared,
-    clock: sharedClock,
-    historySamples,
-    randomText: textFrom(randomBelow),
-  });
+  const randomText = textFrom(randomBelow);
+  return new StandbyBackend({ shared, clock: sharedClock, historySamples, randomText });
 }
 
 /** State in the memory of one process, shared by the stores created on it. */
@@ -154,11 +150,8 @@ function createHistory(backend: Backend): HistoryReader {
   return {
     async read(accountId, subject, { fromMs = 0, limit = DEFAULT_POINTS } = {}) {
       if (limit <= 0) return [];
-      const samples = await backend.history(bucketOf(accountId), accountId, {
-        fromMs,
-        toMs: Number.POSITIVE_INFINITY,
-        count: limit,
-      });
+      const range = { fromMs, toMs: Number.POSITIVE_INFINITY, count: limit };
+      const samples = await backend.history(bucketOf(accountId), accountId, range);
       return samples.flatMap(({ atMs, values }) => pointOf(atMs, values.get(subject)));
     },
     async readAll(accountId, { fromMs = 0, toMs = Number.POSITIVE_INFINITY, limit = ALL_SAMPLES } = {}) {

@@ -27,13 +27,7 @@ import type {
   RawRequest,
   RawView,
 } from './account-backend.ts';
-import {
-  byBucket,
-  type ChangeContext,
-  type InternalCommit,
-  type PreparedChange,
-  prepareChange,
-} from './change.ts';
+import { byBucket, type InternalCommit, type PreparedChange, prepareChange } from './change.ts';
 import { DocumentError, fieldsOf, HEADER_FIELD, marketOf, readDocuments, textsOf } from './documents.ts';
 import { type Entry, emptyEntry, isAllOf, isCoveredBy, NO_FILES, newestSeen, type Seen } from './entry.ts';
 import { readEpoch, readHeader, readTally, type StoredEpoch, WRITER_LENGTH, writeEpoch } from './header.ts';
@@ -116,14 +110,10 @@ export class AccountStore implements StateStore {
     return { load: accounts[0]!, controls };
   }
 
-  commit(changes: readonly InternalCommit[]): Promise<readonly CommitResult[]> {
-    return this.commitWith(changes, null);
-  }
-
-  /** Commits, and replaces the controls of the bucket in the same step. */
-  async commitWith(
+  /** Commits, and replaces the controls of the bucket in the same step, if there are new ones. */
+  async commit(
     changes: readonly InternalCommit[],
-    controls: RawBatch['controls'],
+    controls: RawBatch['controls'] = null,
   ): Promise<readonly CommitResult[]> {
     const results = await byBucket(changes, (bucket, group) => this.#commitBucket(bucket, group, controls));
     const isBeyond = results.some((result) => this.#isBeyondBound(result));
@@ -184,11 +174,6 @@ export class AccountStore implements StateStore {
   /** The end of an account's audit trail, even if its documents cannot be read. */
   async trailOf(accountId: string): Promise<Trail | undefined> {
     return trailOf(await this.#backend.fields(bucketOf(accountId), accountId));
-  }
-
-  #context(): ChangeContext {
-    const { clock, historyEveryMs, redact, controls } = this.#options;
-    return { writer: this.#writer, nowMs: clock.nowMs(), historyEveryMs, redact, trust: controls.trust };
   }
 
   async #view(
@@ -337,7 +322,9 @@ export class AccountStore implements StateStore {
     controls: RawBatch['controls'],
   ): Promise<readonly CommitResult[]> {
     const epoch = this.#epochs[bucket];
-    const context = this.#context();
+    const { clock, historyEveryMs, redact, controls: reader } = this.#options;
+    const { trust } = reader;
+    const context = { writer: this.#writer, nowMs: clock.nowMs(), historyEveryMs, redact, trust };
     const prepared = group.map((commit) => {
       const entry = this.#entryOf.get(commit.base);
       if (entry === undefined) throw new TypeError('a commit is based on what this store has read');

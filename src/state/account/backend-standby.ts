@@ -211,17 +211,8 @@ export class StandbyBackend implements Backend {
       ([index, base]) => !isBlank(base) || alone.stateOf(index).controls !== '',
     );
     for (const [index, base] of known) {
-      results.push(
-        ...(await handBackBucket({
-          index,
-          base,
-          alone,
-          shared,
-          writers: this.#writers,
-          superseded: this.#superseded,
-          randomText,
-        })),
-      );
+      const parts = { index, base, alone, shared, writers: this.#writers, superseded: this.#superseded };
+      results.push(...(await handBackBucket({ ...parts, randomText })));
     }
     await this.#readAnew(known);
     this.#alone = undefined;
@@ -334,9 +325,7 @@ export class StandbyBackend implements Backend {
     const answer = ask(this.#alone ?? this.#options.shared);
     if (note === undefined || this.isAlone) return answer;
     answer.then(
-      (value) => {
-        if (!this.isAlone) note(value);
-      },
+      (value) => (this.isAlone ? undefined : note(value)),
       () => undefined,
     );
     return answer;

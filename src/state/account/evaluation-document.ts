@@ -97,14 +97,8 @@ function movedOf(
 ): Moved {
   const long = [lastLog, returns, sumReturn, sumSquare, sumTimeMs, last];
   if (recent === undefined) return long;
-  return [
-    ...long,
-    recent.stray,
-    recent.sumSquare,
-    recent.sumTimeMs,
-    recent.minutesSquare,
-    recent.minutesTimeMs,
-  ];
+  const { stray, minutesSquare, minutesTimeMs } = recent;
+  return [...long, stray, recent.sumSquare, recent.sumTimeMs, minutesSquare, minutesTimeMs];
 }
 
 /** Whether the resting part is certainly the same: by identity where comparing would cost as much as writing. */

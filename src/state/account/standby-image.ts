@@ -16,12 +16,7 @@ export interface StandbyImage {
 }
 
 /** If some of the bucket may not be the newest, `run` names another server, so that the store begins a new epoch. */
-export function runOf({
-  run,
-  epoch,
-  controls,
-  overtaken,
-}: StandbyImage): Pick<BucketImage, 'run' | 'epoch' | 'controls'> {
+export function runOf({ run, epoch, controls, overtaken }: StandbyImage) {
   return { run: overtaken.size === 0 ? run : `${run}, overtaken`, epoch, controls };
 }
 
@@ -33,9 +28,8 @@ export function bucketsToKeep(
   return images.flatMap((image, index) => {
     const { run, epoch, controls } = alone?.stateOf(index) ?? runOf(image);
     if (epoch === null && controls === '') return [];
-    const { run: baseRun, epoch: baseEpoch, controls: baseControls } = image;
-    const base = alone && { run: baseRun, epoch: baseEpoch, controls: baseControls };
-    return [{ index, run, epoch, controls, base: base ?? null }];
+    const base = alone ? { run: image.run, epoch: image.epoch, controls: image.controls } : null;
+    return [{ index, run, epoch, controls, base }];
   });
 }
 

@@ -31,17 +31,14 @@ export interface ControlsReader {
 export function readControls(text: string, reader: ControlsReader): Controls {
   if (text === '') return NO_CONTROLS;
   const stamp = text.slice(0, STAMP_LENGTH);
-  if (text.length > MOST_TEXT) return { stamp, entries: [unreadable('are too long')] };
+  const pausing = (why: string): Controls => ({ stamp, entries: [unreadable(why)] });
+  if (text.length > MOST_TEXT) return pausing('are too long');
   const body = bodyOf(text);
-  if (body === undefined || body === null) return { stamp, entries: [unreadable('are not JSON')] };
+  if (body === undefined || body === null) return pausing('are not JSON');
   const { version, entries } = body;
-  if (version !== VERSION || !Array.isArray(entries)) {
-    return {
-      stamp,
-      entries: [unreadable(`have version ${String(version)}, this program reads ${VERSION}`)],
-    };
-  }
-  if (entries.length > MOST_ENTRIES) return { stamp, entries: [unreadable('are too many')] };
+  if (version !== VERSION || !Array.isArray(entries))
+    return pausing(`have version ${String(version)}, this program reads ${VERSION}`);
+  if (entries.length > MOST_ENTRIES) return pausing('are too many');
   return { stamp, entries: entries.flatMap((entry: unknown) => readControl(entry, reader)) };
 }
 

@@ -189,7 +189,7 @@ export class StoredControls implements OperatorControls {
       const next = this.#edited(controls, edit);
       if (next === undefined) return false;
       const replaced = { expected: controls.stamp, next };
-      const [result] = await this.#options.store.commitWith([{ base: account, audit }], replaced);
+      const [result] = await this.#options.store.commit([{ base: account, audit }], replaced);
       return isCommitted(result) || undefined;
     });
     if (accountId !== null || !isChanged) return;
