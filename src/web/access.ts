@@ -60,12 +60,13 @@ export interface WebUser {
 export interface AccessOptions {
   /** Read token. */
   readonly token?: string | undefined;
-  /** Control token: every scope. */
+  /** Control token: every scope. Without it, and without users with the scope, nothing can be changed. */
   readonly controlToken?: string | undefined;
   /** It came by a way that only an operator on this machine has. */
-  readonly isLocal?: (request: IncomingMessage) => boolean;
+  readonly isLocal: (request: IncomingMessage) => boolean;
+  /** People and programs with their own token, or named by a trusted proxy. */
   readonly users?: Readonly<Record<string, WebUser>>;
-  readonly proxies?: ProxyList | undefined;
+  readonly proxies: ProxyList;
   /** Header in which trusted proxies name the user. */
   readonly identityHeader?: string | undefined;
   readonly guesses: TokenGuesses;
@@ -114,7 +115,7 @@ export class AccessControl {
 
   /** Identifies the caller. `isSlowedDown`: it sent a token that was not judged, because of too many wrong ones. */
   identify(request: FastifyRequest): { readonly caller: Asker; readonly isSlowedDown: boolean } {
-    if (this.#options.isLocal?.(request.raw) === true)
+    if (this.#options.isLocal(request.raw))
       return { caller: { address: THIS_MACHINE.name, identity: THIS_MACHINE }, isSlowedDown: false };
     const address = plainAddress(request.ip);
     const given = givenToken(request.headers.authorization ?? '', request.url.startsWith('/queues'));
@@ -134,7 +135,7 @@ export class AccessControl {
   /** The identity header counts only if a trusted proxy sent it, and sent it once: anybody can send such a header. */
   #namedByProxy({ raw, socket }: FastifyRequest): Identity | undefined {
     const { identityHeader, proxies } = this.#options;
-    if (identityHeader === undefined || proxies?.has(socket.remoteAddress) !== true) return undefined;
+    if (identityHeader === undefined || !proxies.has(socket.remoteAddress)) return undefined;
     const named = raw.headersDistinct[identityHeader.toLowerCase()] ?? [];
     return named.length === 1 ? this.#byName.get(named[0] ?? '') : undefined;
   }

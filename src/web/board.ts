@@ -18,8 +18,7 @@ export async function registerBoard(
   queues: readonly Queue[],
   observer: BoardObserver,
 ): Promise<void> {
-  await registerOne(app, queues, { prefix: BOARD_PATH, readOnly: true, ...observer });
-  await registerOne(app, queues, { prefix: CONTROL_PATH, readOnly: false, ...observer });
+  for (const prefix of [BOARD_PATH, CONTROL_PATH]) await registerOne(app, queues, prefix, observer);
 }
 
 interface BoardObserver {
@@ -35,16 +34,13 @@ export interface JobChange {
   readonly author: string;
 }
 
-interface BoardKind extends BoardObserver {
-  readonly prefix: string;
-  readonly readOnly: boolean;
-}
-
 async function registerOne(
   app: FastifyInstance,
   queues: readonly Queue[],
-  { prefix, readOnly, onError, onJobChanged }: BoardKind,
+  prefix: string,
+  { onError, onJobChanged }: BoardObserver,
 ): Promise<void> {
+  const readOnly = prefix === BOARD_PATH;
   const serverAdapter = new FastifyAdapter();
   serverAdapter.setBasePath(prefix);
   createBullBoard({

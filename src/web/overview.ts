@@ -20,9 +20,7 @@ const ANSWER_MS = 3000;
 export type Overview = OutputOf<typeof overview>;
 
 /** The overview of all accounts; concurrent callers share its queries. */
-export interface OverviewSource {
-  now(): Promise<Overview>;
-}
+export type OverviewSource = () => Promise<Overview>;
 
 export function createOverview(
   sources: WebSources,
@@ -38,44 +36,42 @@ export function createOverview(
     const inForce = await inTime(sources.controls.list((words) => refusedControls.push(words)));
     return { inForce, refusedControls };
   });
-  return {
-    async now() {
-      const { process, deposits } = sources;
-      const [accounts, lines, quiet, found, listed] = await Promise.all([
-        views(),
-        queues().catch(() => []),
-        quietHours().catch(() => null),
-        health().catch(() => UNKNOWN_READINESS),
-        controls().catch(() => undefined),
-      ]);
-      const { inForce = controlsOf(accounts), refusedControls = [] } = listed ?? {};
-      const degraded = process.degraded();
-      const offers = sources.views.ids().some((id) => deposits.offer(id) !== undefined);
-      return {
-        version: process.version,
-        instance: process.instance,
-        atMs: sources.nowMs(),
-        startedAtMs: process.startedAtMs,
-        mode: modeOf(accounts),
-        accounts: sources.views.ids().length,
-        firing: firingOf(accounts),
-        headline: headlineOf(accounts),
-        pauses: inForce.flatMap((one) => (one.kind === 'pause' ? [one] : [])),
-        silences: inForce.flatMap((one) => (one.kind === 'silence' ? [one] : [])),
-        acknowledgements: inForce.flatMap((one) => (one.kind === 'acknowledgement' ? [one] : [])),
-        refusedControls,
-        health: found,
-        degraded,
-        reachesAll: process.reachesAll(),
-        degradedWords: Object.fromEntries(degraded.map((reason) => [reason, degradedWords(reason)])),
-        quietHours: quiet,
-        exchange: exchangeLinkOf(accounts),
-        oldestJudgedAtMs: oldestOf(accounts),
-        queues: lines,
-        polling: process.polling(),
-        may: { control: can('control'), operate: can('operate'), topUp: can('operate') && offers },
-      };
-    },
+  return async () => {
+    const { process, deposits } = sources;
+    const [accounts, lines, quiet, found, listed] = await Promise.all([
+      views(),
+      queues().catch(() => []),
+      quietHours().catch(() => null),
+      health().catch(() => UNKNOWN_READINESS),
+      controls().catch(() => undefined),
+    ]);
+    const { inForce = controlsOf(accounts), refusedControls = [] } = listed ?? {};
+    const degraded = process.degraded();
+    const offers = sources.views.ids().some((id) => deposits.offer(id) !== undefined);
+    return {
+      version: process.version,
+      instance: process.instance,
+      atMs: sources.nowMs(),
+      startedAtMs: process.startedAtMs,
+      mode: modeOf(accounts),
+      accounts: sources.views.ids().length,
+      firing: firingOf(accounts),
+      headline: headlineOf(accounts),
+      pauses: inForce.flatMap((one) => (one.kind === 'pause' ? [one] : [])),
+      silences: inForce.flatMap((one) => (one.kind === 'silence' ? [one] : [])),
+      acknowledgements: inForce.flatMap((one) => (one.kind === 'acknowledgement' ? [one] : [])),
+      refusedControls,
+      health: found,
+      degraded,
+      reachesAll: process.reachesAll(),
+      degradedWords: Object.fromEntries(degraded.map((reason) => [reason, degradedWords(reason)])),
+      quietHours: quiet,
+      exchange: exchangeLinkOf(accounts),
+      oldestJudgedAtMs: oldestOf(accounts),
+      queues: lines,
+      polling: process.polling(),
+      may: { control: can('control'), operate: can('operate'), topUp: can('operate') && offers },
+    };
   };
 }
 

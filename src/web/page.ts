@@ -84,16 +84,13 @@ export async function registerPage(app: FastifyInstance, directory: string): Pro
       send(request, reply, request.params['*']),
     );
     for (const url of PAGE_PATHS) scope.get(url, (request, reply) => send(request, reply, 'index.html'));
-    const glossary = fileURLToPath(GLOSSARY);
-    scope.get('/assets/glossary.md', async (request, reply) =>
-      answer(request, reply, { content: await readFile(glossary), type: 'text/markdown; charset=utf-8' }),
-    );
-    for (const [url, [name, file, type]] of Object.entries(LIBRARY_FILES)) {
-      const place = path.join(packageDirectory(name), file);
+    const serve = (url: string, file: string, type: string) =>
       scope.get(url, async (request, reply) =>
-        answer(request, reply, { content: await readFile(place), type }),
+        answer(request, reply, { content: await readFile(file), type }),
       );
-    }
+    serve('/assets/glossary.md', fileURLToPath(GLOSSARY), 'text/markdown; charset=utf-8');
+    for (const [url, [name, file, type]] of Object.entries(LIBRARY_FILES))
+      serve(url, path.join(packageDirectory(name), file), type);
   });
 }
 

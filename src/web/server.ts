@@ -12,11 +12,11 @@ import { isLoopback } from '../core/text/loopback.ts';
 import {
   type Access,
   AccessControl,
+  type AccessOptions,
   allowedNames,
   RETRY_AFTER,
   type Scope,
   THIS_MACHINE,
-  type WebUser,
 } from './access.ts';
 import { ApiError, causeOf, errorBody, type FailedRequest, refusalOf } from './api/errors.ts';
 import { registerApi } from './api/register.ts';
@@ -37,7 +37,8 @@ import { sendShared } from './parts.ts';
 import { SharedScrapes } from './scrapes.ts';
 import type { Readiness, WebSources } from './sources.ts';
 
-export interface WebOptions {
+export interface WebOptions
+  extends Pick<AccessOptions, 'token' | 'controlToken' | 'users' | 'identityHeader'> {
   /** Address to bind; other than loopback it needs `token` or `users`. */
   readonly host: string;
   /** 0 takes a free port. */
@@ -48,15 +49,8 @@ export interface WebOptions {
   readonly names?: readonly string[];
   /** Public address, for a proxy in front that rewrites `Host`. */
   readonly publicUrl?: string;
-  readonly token?: string;
-  /** Control token; without it, and without users with the scope, nothing can be changed. */
-  readonly controlToken?: string;
-  /** People and programs with their own token, or named by a trusted proxy. */
-  readonly users?: Readonly<Record<string, WebUser>>;
   /** Addresses and networks of reverse proxies. They name the client; the bound per client exempts them. */
   readonly trustedProxies?: readonly string[];
-  /** Header in which trusted proxies name a user. */
-  readonly identityHeader?: string;
   readonly metrics: { readonly contentType: string; scrape(): Promise<Iterable<Uint8Array>> };
   readonly readiness: () => Promise<Readiness>;
   /** Data of the API; without it there is no API and no event stream. */
@@ -66,10 +60,10 @@ export interface WebOptions {
   readonly page?: string;
   /** Shown under `/queues/`. */
   readonly queues?: readonly Queue[];
-  readonly onError?: (error: unknown) => void;
-  readonly onJobChanged?: (change: JobChange) => void;
+  readonly onError: (error: unknown) => void;
+  readonly onJobChanged: (change: JobChange) => void;
   /** Called when a client was refused; `client` is an address, or an IPv6 network. */
-  readonly onRefused?: (why: WebRefusal, client: string) => void;
+  readonly onRefused: (why: WebRefusal, client: string) => void;
   /** It listens nowhere: only `answerLocal` is used. */
   readonly isLocal?: boolean;
 }
@@ -156,16 +150,11 @@ export async function startWebServer(options: WebOptions): Promise<WebServer> {
 }
 
 function accessOf(options: WebOptions, local: WeakSet<IncomingMessage>) {
-  const { token, controlToken, users, trustedProxies, identityHeader, onRefused } = options;
   return new AccessControl({
+    ...options,
     isLocal: (request) => local.has(request),
-    token,
-    controlToken,
-    users: users ?? {},
-    proxies: proxyList(trustedProxies ?? []),
-    identityHeader,
+    proxies: proxyList(options.trustedProxies ?? []),
     guesses: new TokenGuesses({ monotonicMs: () => performance.now() }),
-    onRefused: (why, client) => onRefused?.(why, client),
   });
 }
 
@@ -183,7 +172,7 @@ function createApp(options: WebOptions, control: AccessControl, asked: Asked): F
       const server = createServer(HTTP_LIMITS, handler);
       server.setTimeout(CONNECTION_TIMEOUT_MS);
       server.maxRequestsPerSocket = MAX_REQUESTS_PER_SOCKET;
-      boundConnections(server, { proxies, onRefused: (client) => onRefused?.('connections', client) });
+      boundConnections(server, { proxies, onRefused: (client) => onRefused('connections', client) });
       return server;
     },
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
@@ -223,7 +212,7 @@ function createApp(options: WebOptions, control: AccessControl, asked: Asked): F
   });
   app.setErrorHandler((error: FailedRequest, _request, reply) => {
     const { status, code, message } = refusalOf(error);
-    if (status >= 500) onError?.(causeOf(error));
+    if (status >= 500) onError(causeOf(error));
     return reply.code(status).send(errorBody(code, message));
   });
   return app;
@@ -275,10 +264,7 @@ function boardDoor(
     const { registerBoard } = await import('./board.ts');
     const behind = create();
     const collected = collectRoutes(behind);
-    await registerBoard(behind, queues, {
-      onError: (error) => onError?.(error),
-      onJobChanged: (change) => onJobChanged?.(change),
-    });
+    await registerBoard(behind, queues, { onError, onJobChanged });
     await behind.ready();
     served = collected();
     return behind;
@@ -298,10 +284,9 @@ async function registerAll(
   options: WebOptions,
   control: AccessControl,
 ): Promise<() => void> {
-  const { sources, page, links } = options;
+  const { sources, page, links, onError } = options;
   registerHealth(app, options, control);
-  if (links !== undefined)
-    registerLinks(app, links, { control, onError: (error) => options.onError?.(error) });
+  if (links !== undefined) registerLinks(app, links, { control, onError });
   if (page !== undefined) await registerPage(app, page);
   if (sources === undefined) return () => undefined;
   const can = (scope: Scope): boolean => control.can(scope);
@@ -312,7 +297,7 @@ async function registerAll(
     actions: new ActionFeed(sources.audit),
   };
   registerApi(app, context);
-  return registerEvents(app, context, (error) => options.onError?.(error)).close;
+  return registerEvents(app, context, onError).close;
 }
 
 function registerHealth(
@@ -323,20 +308,17 @@ function registerHealth(
   const open = { config: { access: 'open' } } as const;
   app.get('/healthz', open, (_request, reply) => reply.type('text/plain').send('ok\n'));
   app.get('/readyz', open, async (request, reply) => {
-    const found = await readinessInTime({ readiness, onError: (error) => onError?.(error) });
+    const found = await readinessInTime({ readiness, onError });
     // Every probe sees whether it is ready; only readers see why not.
     const shown = control.mayRead(request.caller) ? found : { ready: found.ready };
     return await reply.code(found.ready ? 200 : 503).send(shown);
   });
-  const scrapes = new SharedScrapes(
-    () => metrics.scrape(),
-    (error) => onError?.(error),
-  );
+  const scrapes = new SharedScrapes(() => metrics.scrape(), onError);
   app.get('/metrics', { config: { access: 'read' } }, async (request, reply): Promise<FastifyReply> => {
     const client = clientOf(request.ip);
     const leave = scrapes.enter(client);
     if (leave === undefined) {
-      onRefused?.('scrapes', client);
+      onRefused('scrapes', client);
       void reply.header('retry-after', '1');
       throw new ApiError(503, 'tooManyScrapes', 'too many ask for metrics at the same time: try again later');
     }

@@ -46,7 +46,7 @@ beforeAll(async () => {
   const web = { links, queues: queues.all, onJobChanged: (change: JobChange) => changes.push(change) };
   guarded = await startFixture({ web: { ...web, token: READ_TOKEN, names: ['breakwater.internal'] } });
   local = await startFixture({ web });
-  readOnly = await startFixture({ web: { ...web, controlToken: undefined as unknown as string } });
+  readOnly = await startFixture({ web: { ...web, controlToken: undefined } });
   routes = await guarded.server.routes();
 });
 

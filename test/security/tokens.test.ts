@@ -121,7 +121,7 @@ const PAUSE = { accountId: null, author: 'somebody else', reason: 'r', forMs: 60
 describe('users with a personal token', () => {
   test('may do what their scopes allow and nothing else', async () => {
     const fixture = await startFixture({
-      web: { controlToken: undefined as unknown as string, users: USERS },
+      web: { controlToken: undefined, users: USERS },
     });
     open.push(fixture);
     const status = async (path: string, token: string | undefined, body?: unknown): Promise<number> =>

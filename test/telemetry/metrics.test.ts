@@ -567,6 +567,9 @@ describe('the text of a scrape', () => {
       port: 0,
       metrics: telemetry.metrics,
       readiness: async () => ({ ready: true, checks: [] }),
+      onError: () => undefined,
+      onJobChanged: () => undefined,
+      onRefused: () => undefined,
     });
     const scraped = await request(`${server.url}/metrics`, { dispatcher, reset: true });
     expect(scraped.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');

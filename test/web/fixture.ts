@@ -172,6 +172,8 @@ export async function startFixture({
     sources,
     page,
     onError: (error) => errors.push(error),
+    onJobChanged: () => undefined,
+    onRefused: () => undefined,
     ...web,
   });
   return {

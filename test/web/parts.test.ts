@@ -21,6 +21,8 @@ async function serve(parts: () => Iterable<Uint8Array>): Promise<WebServer> {
     metrics: { contentType: 'text/plain', scrape: async () => parts() },
     readiness: async () => ({ ready: true, checks: [] }),
     onError: (error) => errors.push(error),
+    onJobChanged: () => undefined,
+    onRefused: () => undefined,
   });
   open.push(server);
   return server;

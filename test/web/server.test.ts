@@ -22,6 +22,9 @@ async function start(options: Partial<WebOptions> = {}): Promise<WebServer> {
       scrape: async () => [Buffer.from('a_metric 1\n')],
     },
     readiness: async () => READY,
+    onError: () => undefined,
+    onJobChanged: () => undefined,
+    onRefused: () => undefined,
     ...options,
   });
   open.push(server);

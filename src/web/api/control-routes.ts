@@ -10,7 +10,7 @@ import {
   type Silence,
   silenceSchema,
 } from '../../core/controls/controls.ts';
-import type { AnswerReply } from '../../core/ports/operator-controls.ts';
+import type { AnswerReply, ControlDraft } from '../../core/ports/operator-controls.ts';
 import { isDecimalString, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import { OWN_RULES } from '../../core/rules/own-rules.ts';
 import { meantOr } from '../../core/text/suggest.ts';
@@ -31,6 +31,9 @@ const LONGEST_MS = 366 * 86_400_000;
 const forMs = () => z.int().min(1000).max(LONGEST_MS);
 const byId = z.strictObject({ id: z.string().min(1).max(64) });
 
+const put = ({ controls, process }: ApiContext, draft: ControlDraft) =>
+  inForce(process, () => controls.put(draft));
+
 export const putPause = route({
   id: 'pause',
   method: 'POST',
@@ -42,16 +45,11 @@ export const putPause = route({
     forMs: forMs().nullable().describe('Ends by itself after this time; null: when it is lifted.'),
   }),
   reply: pauseSchema,
-  async answer(
-    { views, controls, nowMs, process },
-    { body: { forMs: duration, author: said, ...draft }, caller },
-  ) {
+  async answer(context, { body: { forMs: duration, author: said, ...draft }, caller }) {
     const author = authorOf(caller, said);
-    if (draft.accountId !== null) requireAccount(views, draft.accountId);
-    const expiresAtMs = duration === null ? null : nowMs() + duration;
-    return (await inForce(process, () =>
-      controls.put({ kind: 'pause', ...draft, author, expiresAtMs }),
-    )) as Pause;
+    if (draft.accountId !== null) requireAccount(context.views, draft.accountId);
+    const expiresAtMs = duration === null ? null : context.nowMs() + duration;
+    return (await put(context, { kind: 'pause', ...draft, author, expiresAtMs })) as Pause;
   },
 });
 
@@ -68,10 +66,8 @@ export const putSilence = route({
     forMs: forMs(),
   }),
   reply: silenceSchema,
-  async answer(
-    { views, controls, nowMs, process },
-    { body: { forMs: duration, author: said, ...draft }, caller },
-  ) {
+  async answer(context, { body: { forMs: duration, author: said, ...draft }, caller }) {
+    const { views, nowMs } = context;
     const author = authorOf(caller, said);
     const { accountId: id, ruleId } = draft;
     if (id !== null) requireAccount(views, id);
@@ -82,9 +78,7 @@ export const putSilence = route({
       throw new ApiError(404, 'notFound', `${whose} a rule ${JSON.stringify(ruleId)}. ${cure}`);
     }
     const expiresAtMs = nowMs() + duration;
-    return (await inForce(process, () =>
-      controls.put({ kind: 'silence', ...draft, author, expiresAtMs }),
-    )) as Silence;
+    return (await put(context, { kind: 'silence', ...draft, author, expiresAtMs })) as Silence;
   },
 });
 

@@ -47,7 +47,7 @@ export const getOverview = route({
   path: '/api/v1/overview',
   summary: 'How everything is, at a glance.',
   reply: overview,
-  answer: (context) => context.overview.now(),
+  answer: (context) => context.overview(),
 });
 
 const MOST_WAIT_MS = 2_000;

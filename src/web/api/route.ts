@@ -28,17 +28,10 @@ export interface ApiRoute<P = unknown, Q = unknown, B = unknown, R = unknown> {
   readonly answer: (context: ApiContext, input: unknown) => Promise<unknown>;
 }
 
-interface Draft<P, Q, B, R> extends Pick<ApiRoute, 'id' | 'path' | 'summary'> {
-  /** Default: GET. */
-  readonly method?: ApiRoute['method'];
-  readonly access?: Scope;
-  /** Default: none. */
-  readonly params?: z.ZodType<P>;
-  readonly query?: z.ZodType<Q>;
-  readonly body?: z.ZodType<B>;
-  /** Default: 201 for POST. */
-  readonly status?: 200 | 201;
-  readonly reply: z.ZodType<R>;
+/** Defaults: GET, its access, no parameters, and status 201 for POST. */
+interface Draft<P, Q, B, R>
+  extends Pick<ApiRoute<P, Q, B, R>, 'id' | 'path' | 'summary' | 'reply'>,
+    Partial<Pick<ApiRoute<P, Q, B, R>, 'method' | 'access' | 'params' | 'query' | 'body' | 'status'>> {
   readonly answer: (
     context: ApiContext,
     input: { readonly params: P; readonly query: Q; readonly body: B; readonly caller: Asker },

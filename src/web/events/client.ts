@@ -11,20 +11,15 @@ export interface EventClientOptions {
   /** `true`, or the cursor of the rows that the client has; undefined: it wants none. */
   readonly rows?: string | undefined;
   readonly hello: { readonly version: string; readonly atMs: number };
-  readonly times?: EventTimes;
-}
-
-export interface EventTimes {
-  readonly heartbeatMs: number;
-  /** A connection that accepts no data for this long is closed. */
-  readonly stalledMs: number;
+  readonly times?: typeof TIMES;
 }
 
 /** Minimum interval of overview events in which only times changed. */
 const TIMES_EVERY_MS = 5_000;
 const ROWS_AT_ONCE = 200;
 
-const TIMES: EventTimes = { heartbeatMs: 15_000, stalledMs: 20_000 };
+/** `stalledMs`: a connection that accepts no data for this long is closed. */
+const TIMES = { heartbeatMs: 15_000, stalledMs: 20_000 };
 
 /**
  * One client of the event stream. While its connection accepts no data, nothing is written or queued; afterwards the
@@ -35,7 +30,7 @@ export class EventClient {
   readonly accountIds: readonly string[];
   readonly wantsRows: boolean;
   readonly #options: EventClientOptions;
-  readonly #times: EventTimes;
+  readonly #times: typeof TIMES;
   readonly #sent = new Map<string, Encoded | null>();
   /** The newest change of rows that was sent; undefined: none yet. */
   #change: number | undefined;

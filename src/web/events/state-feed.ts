@@ -136,7 +136,7 @@ export class StateFeed {
     if (all) this.#readRows(found.map(({ view }) => view));
     this.#wake();
     if (!all) return;
-    const [now] = await Promise.all([overview.now(), actions.refresh(found)]);
+    const [now] = await Promise.all([overview(), actions.refresh(found)]);
     if (signal.aborted) return;
     this.#overview = encode(now, this.#overview);
     this.#wake();
