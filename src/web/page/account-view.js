@@ -1,9 +1,8 @@
 import { accountChips, accountDeeds, accountNotes, ordersByHand } from './account-card.js';
 import { subjectsOf } from './account-words.js';
 import { actionList } from './action-list.js';
-import { get, segment } from './api.js';
 import { levelChip } from './chips.js';
-import { costPart } from './costs.js';
+import { costPart, costResource } from './costs.js';
 import { levelOfAccount } from './danger.js';
 import { amount, capital } from './format.js';
 import { breadcrumb, columns, section } from './layout.js';
@@ -12,7 +11,6 @@ import { repeat } from './lit-html/directives/repeat.js';
 import { html, nothing } from './lit-html/lit-html.js';
 import { openNotices } from './notices.js';
 import { openQuestions } from './questions.js';
-import { Resource } from './resource.js';
 import { ruleTable } from './rule-table.js';
 import { Story } from './story.js';
 import { accountStress, stressResource } from './stress.js';
@@ -24,15 +22,13 @@ import { time } from './time.js';
 /** @import { AccountView } from '../../core/view/account-view.ts' */
 /** @import { PageState, CostsReply, PageStress } from './contract.d.ts' */
 
-const COSTS_EVERY_MS = 60_000;
 const NOTHING = { control: false, operate: false, topUp: false };
 
 /** @param {string} accountId @param {() => void} changed @returns {import('./contract.d.ts').PageView} */
 export function accountView(accountId, changed) {
   const past = new Story(accountId, undefined, changed);
   const stress = stressResource(changed);
-  /** @type {Resource<CostsReply>} */
-  const costs = new Resource(() => get(`/accounts/${segment(accountId)}/costs`), changed, COSTS_EVERY_MS);
+  const costs = costResource(accountId, changed);
   let heard = 0;
   return {
     title: `${accountId} - Breakwater`,

@@ -7,11 +7,7 @@ import { kept, knownAs } from './session.js';
 
 /** A refusal, or no answer; `message` is for people. */
 export class ApiError extends Error {
-  /**
-   * @param {number} status 0: there was no answer
-   * @param {string} code
-   * @param {string} message
-   */
+  /** @param {number} status 0: there was no answer @param {string} code @param {string} message */
   constructor(status, code, message) {
     super(message);
     this.name = 'ApiError';
@@ -75,19 +71,9 @@ async function ask(url, init) {
     const why = isLate ? `no answer within ${TIMEOUT_MS / 1_000} s` : 'the daemon cannot be reached';
     throw new ApiError(0, 'no-answer', why);
   }
-  const text = await response.text().catch(() => '');
-  const body = parsed(text);
+  const body = await response.json().catch(() => undefined);
   if (response.ok) return body;
   throw errorOf(response.status, body);
-}
-
-/** @param {string} text @returns {unknown} */
-function parsed(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /**
@@ -105,9 +91,4 @@ export function errorOf(status, body) {
 /** @param {unknown} error */
 export function wordsOf(error) {
   return error instanceof Error ? error.message : String(error);
-}
-
-/** @param {string} text */
-export function segment(text) {
-  return encodeURIComponent(text);
 }

@@ -15,40 +15,40 @@ export function bar(scale, figure) {
   const { marks } = scale;
   const rows = Math.max(0, ...marks.map(({ row }) => row + 1));
   const labels = html`<div class="bar-labels" .style=${`--rows: ${rows}`}>${marks.map(label)}</div>`;
-  const { role, min, max, now, name, text } = saidOf(scale.fill, scaleWords(scale, figure));
-  return html`<div class="bar" role=${role} aria-valuemin=${min} aria-valuemax=${max} data-zone=${scale.zone}
-      aria-valuenow=${now} aria-label=${name} aria-valuetext=${text}>
-    <div class="bar-track">${fill(scale.fill)}<div class="bar-ticks">${marks.map(tick)}</div></div>
+  const content = html`<div class="bar-track">${fill(scale.fill)}<div class="bar-ticks">${marks.map(tick)}</div></div>
     ${rows > 0 ? labels : nothing}
     <div class="bar-ends"><span class="bar-end">${scale.left}</span
-      ><span class="bar-end bar-end-harm">${scale.right}</span></div>
-  </div>`;
+      ><span class="bar-end bar-end-harm">${scale.right}</span></div>`;
+  return meter(scale, scaleWords(scale, figure), 'bar', content);
 }
 
 /** The same without thresholds, in the one line of an account. @param {Pick<Scale, 'fill' | 'zone'>} scale @param {string} figure */
 export function thinBar(scale, figure) {
-  const { role, min, max, now, name, text } = saidOf(scale.fill, figure);
-  return html`<div class="bar bar-thin" role=${role} aria-valuemin=${min} aria-valuemax=${max} data-zone=${scale.zone}
-      aria-valuenow=${now} aria-label=${name} aria-valuetext=${text}>
-    <div class="bar-track">${fill(scale.fill)}</div>
-  </div>`;
+  return meter(scale, figure, 'bar bar-thin', html`<div class="bar-track">${fill(scale.fill)}</div>`);
 }
 
-/** For who cannot see it. A meter has to have a value: where none is known it is a picture. @param {number | null} share @param {string} words */
-function saidOf(share, words) {
-  const none = { min: nothing, max: nothing, now: nothing, text: nothing };
-  if (share === null) return { ...none, role: 'img', name: `${NAME}: ${words}` };
-  return { role: 'meter', min: 0, max: 100, now: percentOf(share), name: NAME, text: words };
+/**
+ * With words for who cannot see it. A meter has to have a value: where none is known it is a picture.
+ * @param {Pick<Scale, 'fill' | 'zone'>} scale
+ * @param {string} words
+ * @param {string} look
+ * @param {import('./contract.d.ts').Drawn} content
+ */
+function meter({ fill: share, zone }, words, look, content) {
+  if (share === null)
+    return html`<div class=${look} role="img" data-zone=${zone} aria-label=${`${NAME}: ${words}`}>${content}</div>`;
+  return html`<div class=${look} role="meter" aria-valuemin="0" aria-valuemax="100" data-zone=${zone}
+    aria-valuenow=${percentOf(share)} aria-label=${NAME} aria-valuetext=${words}>${content}</div>`;
+}
+
+/** @param {number} share */
+function percentOf(share) {
+  return Math.round(share * 1_000) / 10;
 }
 
 /** @param {number | null} share null: not known */
-function percentOf(share) {
-  return share === null ? undefined : Math.round(share * 1_000) / 10;
-}
-
-/** @param {number | null} share */
 function fill(share) {
-  return html`<div class="bar-fill" .style=${`--fill: ${percentOf(share) ?? 100}%`}></div>`;
+  return html`<div class="bar-fill" .style=${`--fill: ${percentOf(share ?? 1)}%`}></div>`;
 }
 
 /** @param {Mark} mark */

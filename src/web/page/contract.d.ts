@@ -14,8 +14,6 @@ export type { QueueLine, StressStatus as PageStress, TopUpOffer } from '../sourc
 export type Level = 'critical' | 'warning' | 'info' | 'unknown' | 'pending' | 'ok';
 
 export type PageOverview = OutputOf<typeof overview>;
-export type PauseLine = PageOverview['pauses'][number];
-export type SilenceLine = PageOverview['silences'][number];
 
 export type { AccountRow };
 export type RowsReply = OutputOf<typeof rowsReply>;

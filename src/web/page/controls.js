@@ -1,7 +1,5 @@
-import { segment } from './api.js';
-import { openForm } from './dialog.js';
-import { reasonField, reasonOf, selectField, textOf } from './form-fields.js';
-import { changeOrExplain, signature } from './signature.js';
+import { reasonField, selectField, textOf } from './form-fields.js';
+import { openChange } from './signature.js';
 
 /** Pause, resume, silence: dialogs. */
 
@@ -28,38 +26,26 @@ function durationOf(given) {
 
 /** @param {string | null} accountId null: everything */
 export function openPause(accountId) {
-  const who = signature();
-  openForm({
+  openChange({
     title: accountId === null ? 'Pause all actions' : `Pause actions of ${accountId}`,
     text:
       'No order and no cancel is sent while paused; a step that has begun is completed. ' +
       'Watching, rules and notifications go on.',
-    fields: () => [reasonField(), durationField(true), who.fields()],
+    fields: () => [reasonField(), durationField(true)],
     action: 'Pause',
-    async send(given) {
-      const body = { accountId, reason: reasonOf(given), forMs: durationOf(given) };
-      await changeOrExplain('POST', '/pauses', { ...body, ...who.sign(given) });
-    },
+    path: '/pauses',
+    body: (given) => ({ accountId, forMs: durationOf(given) }),
   });
 }
 
 /** @param {'pauses' | 'silences'} kind @param {string} id @param {string} title */
 export function openLift(kind, id, title) {
-  const who = signature();
-  openForm({
-    title,
-    fields: () => [reasonField(), who.fields()],
-    action: kind === 'pauses' ? 'Resume' : 'Lift the silence',
-    async send(given) {
-      const body = { reason: reasonOf(given), ...who.sign(given) };
-      await changeOrExplain('DELETE', `/${kind}/${segment(id)}`, body);
-    },
-  });
+  const action = kind === 'pauses' ? 'Resume' : 'Lift the silence';
+  openChange({ title, action, method: 'DELETE', path: `/${kind}/${encodeURIComponent(id)}` });
 }
 
 /** @param {string} accountId @param {string} ruleId @param {string} subject */
 export function openSilence(accountId, ruleId, subject) {
-  const who = signature();
   const scope = {
     name: 'scope',
     label: 'What',
@@ -68,20 +54,17 @@ export function openSilence(accountId, ruleId, subject) {
       { value: 'account', label: `For everything in ${accountId}` },
     ],
   };
-  openForm({
+  openChange({
     title: `Silence ${ruleId}`,
     text: 'This rule neither acts nor notifies while it is silent.',
-    fields: () => [selectField(scope), reasonField(), durationField(false), who.fields()],
+    fields: () => [selectField(scope), reasonField(), durationField(false)],
     action: 'Silence',
-    async send(given) {
-      const body = {
-        accountId,
-        ruleId,
-        subject: textOf(given, 'scope') === 'subject' ? subject : null,
-        reason: reasonOf(given),
-        forMs: durationOf(given),
-      };
-      await changeOrExplain('POST', '/silences', { ...body, ...who.sign(given) });
-    },
+    path: '/silences',
+    body: (given) => ({
+      accountId,
+      ruleId,
+      subject: textOf(given, 'scope') === 'subject' ? subject : null,
+      forMs: durationOf(given),
+    }),
   });
 }

@@ -1,4 +1,4 @@
-import { get, segment, wordsOf } from './api.js';
+import { get, wordsOf } from './api.js';
 import { nowMs } from './clock.js';
 import { counted, percent, shortPercent } from './format.js';
 import uPlot from './uplot.js';
@@ -92,7 +92,7 @@ export class Curve {
     const { accountId, subject, field } = this.#options;
     try {
       /** @type {{ points: readonly import('../../core/ports/history-reader.ts').HistoryPoint[] }} */
-      const history = await get(`/accounts/${segment(accountId)}/history`, {
+      const history = await get(`/accounts/${encodeURIComponent(accountId)}/history`, {
         subject,
         fromMs: Math.round(nowMs() - HOUR_MS),
         limit: 1_000,
@@ -113,7 +113,8 @@ export class Curve {
     this.#canvas.hidden = this.#points.length < 2;
     // Its colours and its width are those of the page that it is in.
     if (this.#points.length < 2 || !this.node.isConnected) return;
-    const data = dataOf(this.#points);
+    /** @type {[number[], (number | null)[]]} */
+    const data = [this.#points.map(({ atMs }) => atMs / 1_000), this.#points.map(({ value }) => value)];
     this.#plot ??= new uPlot(
       optionsOf(this.#canvas, this.#options.field, () => this.#lines),
       data,
@@ -126,14 +127,6 @@ export class Curve {
 /** @param {unknown} value */
 function numberOf(value) {
   return typeof value === 'number' && Number.isFinite(value) ? value : null;
-}
-
-/**
- * @param {readonly { atMs: number, value: number | null }[]} points
- * @returns {[number[], (number | null)[]]}
- */
-function dataOf(points) {
-  return [points.map(({ atMs }) => atMs / 1_000), points.map(({ value }) => value)];
 }
 
 /** @param {string} label @param {readonly { value: number | null }[]} points */

@@ -26,10 +26,7 @@ export function percent(fraction, none = 'none') {
   return `${signed(value.toFixed(digits))}${UNIT}%`;
 }
 
-/**
- * A threshold: as short as it can be said.
- * @param {number} fraction
- */
+/** A threshold: as short as it can be said. @param {number} fraction */
 export function shortPercent(fraction) {
   return `${signed(String(Number((fraction * 100).toFixed(2))))}${UNIT}%`;
 }
@@ -43,10 +40,7 @@ export function probability(chance) {
   return `${(chance * 100).toFixed(1)}${UNIT}%`;
 }
 
-/**
- * A sum of money: two digits, none from 10 000 on.
- * @param {number | 'none' | null | undefined} value
- */
+/** A sum of money: two digits, none from 10 000 on. @param {number | 'none' | null | undefined} value */
 export function money(value) {
   if (value === null || value === undefined) return UNKNOWN;
   if (value === 'none') return 'none';
@@ -108,10 +102,7 @@ function signed(text) {
   return text.startsWith('-') ? `${isZero ? '' : MINUS}${text.slice(1)}` : text;
 }
 
-/**
- * How long: `850 ms`, `4.2 s`, `45 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`.
- * @param {number} ms
- */
+/** How long: `850 ms`, `4.2 s`, `45 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. @param {number} ms */
 export function duration(ms) {
   const abs = Math.max(0, ms);
   if (abs < SECOND) return `${Math.round(abs)}${UNIT}ms`;
@@ -119,10 +110,7 @@ export function duration(ms) {
   return longDuration(abs);
 }
 
-/**
- * As `duration`, in whole seconds: for what counts on while one looks.
- * @param {number} ms
- */
+/** As `duration`, in whole seconds: for what counts on while one looks. @param {number} ms */
 export function longDuration(ms) {
   const abs = Math.max(0, ms);
   if (abs < 59_500) return `${Math.round(abs / SECOND)}${UNIT}s`;
@@ -158,22 +146,14 @@ export function until(atMs, nowMs) {
   return left < 1_000 ? 'now' : `in ${longDuration(left)}`;
 }
 
-/**
- * Minutes of a forecast.
- * @param {number | 'none' | null | undefined} minutes
- * @param {string} none
- */
+/** Minutes of a forecast. @param {number | 'none' | null | undefined} minutes @param {string} none */
 export function forecast(minutes, none) {
   if (minutes === null || minutes === undefined) return UNKNOWN;
   if (minutes === 'none' || minutes > 60 * 24 * 365) return none;
   return longDuration(minutes * MINUTE);
 }
 
-/**
- * Local time of day, with the date unless it is today.
- * @param {number} atMs
- * @param {number} nowMs
- */
+/** Local time of day, with the date unless it is today. @param {number} atMs @param {number} nowMs */
 export function localTime(atMs, nowMs) {
   const at = new Date(atMs);
   const time = at.toLocaleTimeString('en-GB', { hourCycle: 'h23' });
@@ -186,29 +166,18 @@ export function utcTime(atMs) {
   return `${new Date(atMs).toISOString().replace('T', ' ').replace('Z', '')} UTC`;
 }
 
-/**
- * `1 position`, `2 positions`.
- * @param {number} count
- * @param {string} one
- * @param {string} [many]
- */
+/** `1 position`, `2 positions`. @param {number} count @param {string} one @param {string} [many] */
 export function counted(count, one, many = `${one}s`) {
   return `${grouped(String(count))} ${count === 1 ? one : many}`;
 }
 
-/**
- * `a`, `a and b`, `a, b and c`.
- * @param {readonly string[]} words
- */
+/** `a`, `a and b`, `a, b and c`. @param {readonly string[]} words */
 export function listed(words) {
   if (words.length < 2) return words[0] ?? '';
   return `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 }
 
-/**
- * `BTC` of `BTC_PERP`, `BTC_USDT`.
- * @param {string} market
- */
+/** `BTC` of `BTC_PERP`, `BTC_USDT`. @param {string} market */
 export function baseOf(market) {
   return market.split('_')[0] ?? market;
 }

@@ -12,7 +12,7 @@ import { time } from './time.js';
 /** What is always in sight: how everything is, whether that is still true, and what holds actions back. */
 
 /** @import { PageState, PageOverview as Overview, Connection } from './contract.d.ts' */
-/** @typedef {import('./contract.d.ts').PauseLine | import('./contract.d.ts').SilenceLine} ControlLine */
+/** @typedef {Overview['pauses'][number] | Overview['silences'][number]} ControlLine */
 
 const MAY = 'No order and no cancel is sent while paused';
 const OFF = 'Changing things from here is off: set web.controlToken, or web.users';

@@ -1,7 +1,7 @@
 import { accountCard } from './account-card.js';
 import { accountRow } from './account-row.js';
 import { actionList } from './action-list.js';
-import { get, segment } from './api.js';
+import { costResource } from './costs.js';
 import { levelOfAccount } from './danger.js';
 import { counted } from './format.js';
 import { healthPart } from './health.js';
@@ -10,7 +10,6 @@ import { listFilter } from './list-filter.js';
 import { guard } from './lit-html/directives/guard.js';
 import { repeat } from './lit-html/directives/repeat.js';
 import { html, nothing } from './lit-html/lit-html.js';
-import { Resource } from './resource.js';
 import { groupedRows, listedRows, needsAttention } from './row-order.js';
 import { stressPart, stressResource } from './stress.js';
 
@@ -19,11 +18,10 @@ import { stressPart, stressResource } from './stress.js';
  * changes and every few seconds; in between, lines are brought up to date where they are, so that nobody misses one.
  */
 
-/** @import { PageState, AccountRow, CostsReply, PageView } from './contract.d.ts' */
+/** @import { PageState, AccountRow, PageView } from './contract.d.ts' */
 /** @import { ListChoice } from './row-order.js' */
 
 const ORDER_EVERY_MS = 10_000;
-const COSTS_EVERY_MS = 60_000;
 const AT_FIRST = 50;
 const MORE = 200;
 /** More than this the stream does not carry at once. */
@@ -47,7 +45,7 @@ export class ListView {
   #ui;
   #deeds;
   #stress;
-  /** @type {Map<string, Resource<CostsReply>>} */
+  /** @type {Map<string, ReturnType<typeof costResource>>} */
   #costs = new Map();
   /** @type {readonly string[]} */
   #order = [];
@@ -82,8 +80,7 @@ export class ListView {
 
   /** @param {string} accountId */
   #readCosts(accountId) {
-    const read = () => get(`/accounts/${segment(accountId)}/costs`);
-    this.#costs.set(accountId, new Resource(read, this.#deeds.changed, COSTS_EVERY_MS));
+    this.#costs.set(accountId, costResource(accountId, this.#deeds.changed));
   }
 
   /** @param {string} accountId */

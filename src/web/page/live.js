@@ -86,10 +86,7 @@ export class Live {
     );
   }
 
-  /**
-   * @param {AbortController} controller
-   * @returns {Promise<string>} why it ended
-   */
+  /** @param {AbortController} controller @returns {Promise<string>} why it ended */
   async #run(controller) {
     const guard = guardOf(controller);
     guard.expect(CONNECT_MS);

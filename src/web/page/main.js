@@ -1,5 +1,5 @@
 import { accountView } from './account-view.js';
-import { ApiError, get, segment, wordsOf } from './api.js';
+import { ApiError, get, wordsOf } from './api.js';
 import { nowMs, setServerTime } from './clock.js';
 import { openForm } from './dialog.js';
 import { textField, textOf } from './form-fields.js';
@@ -19,6 +19,8 @@ import { startTicking } from './time.js';
 /** Puts the parts together: addresses, state, stream, and the view that is shown. */
 
 /** @import { PageView as View } from './contract.d.ts' */
+
+const KEPT = 'Kept until this tab is closed';
 
 /** Before this nobody waits for the stream to bring the list. */
 const LIST_AFTER_MS = 1_500;
@@ -130,13 +132,7 @@ function askReadToken() {
   openForm({
     title: 'Read token',
     text: wasWrong ? 'The read token is not right.' : 'This daemon shows nothing without its read token.',
-    fields: () =>
-      textField({
-        name: 'token',
-        label: 'Read token',
-        type: 'password',
-        hint: 'Kept until this tab is closed',
-      }),
+    fields: () => textField({ name: 'token', label: 'Read token', type: 'password', hint: KEPT }),
     action: 'Show the page',
     async send(given) {
       keep('read', textOf(given, 'token'));
@@ -188,7 +184,7 @@ async function readAccount(accountId) {
   await reading(async () => {
     try {
       /** @type {import('../../core/view/account-view.ts').AccountView} */
-      const account = await get(`/accounts/${segment(accountId)}`);
+      const account = await get(`/accounts/${encodeURIComponent(accountId)}`);
       if (view.watched().includes(accountId)) store.change((state) => withAsked(state, account));
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 404) throw error;

@@ -1,10 +1,8 @@
 import { levelChip } from './chips.js';
-import { openForm } from './dialog.js';
-import { reasonField, reasonOf } from './form-fields.js';
 import { repeat } from './lit-html/directives/repeat.js';
 import { html, nothing } from './lit-html/lit-html.js';
 import { mayControl } from './session.js';
-import { changeOrExplain, signature } from './signature.js';
+import { openChange } from './signature.js';
 import { time } from './time.js';
 
 /** What people were told and is not over, and who sees to it. */
@@ -32,18 +30,13 @@ export function openNotices({ accountId, notices }, may) {
 
 /** @param {string} accountId @param {NoticeLine} notice */
 function openAcknowledge(accountId, { ruleId, subject, episode, stage }) {
-  const who = signature();
-  openForm({
+  openChange({
     title: `Acknowledge ${ruleId} in ${accountId}`,
     text:
       `For ${subject}: nobody is told of it again until it is over or gets worse. ` +
       'Breakwater goes on acting by its rules.',
-    fields: () => [reasonField(), who.fields()],
     action: 'Acknowledge',
-    async send(given) {
-      const what = { accountId, ruleId, subject, episode, stage };
-      const body = { ...what, reason: reasonOf(given), ...who.sign(given) };
-      await changeOrExplain('POST', '/acknowledgements', body);
-    },
+    path: '/acknowledgements',
+    body: () => ({ accountId, ruleId, subject, episode, stage }),
   });
 }

@@ -1,9 +1,8 @@
-import { segment } from './api.js';
 import { openForm } from './dialog.js';
 import { reasonField, reasonOf, selectField, textField, textOf } from './form-fields.js';
 import { textLines } from './layout.js';
 import { html, nothing } from './lit-html/lit-html.js';
-import { changeOrExplain, signature } from './signature.js';
+import { changeOrExplain, openChange, signature } from './signature.js';
 import { positionTitle } from './subject-words.js';
 
 /** Orders by hand: what is meant, then what it will do in the daemon's own words, then the order. */
@@ -81,7 +80,7 @@ export function openOrder({ accountId, positions }, positionId) {
       const order = orderOf(given, positions);
       const reason = reasonOf(given);
       const signed = who.sign(given);
-      const path = `/accounts/${segment(accountId)}/orders`;
+      const path = `/accounts/${encodeURIComponent(accountId)}/orders`;
       /** @type {OrderPreview} */
       const preview = await changeOrExplain('POST', `${path}/preview`, { order });
       return {
@@ -170,16 +169,12 @@ function previewBody({ plan, closesWhen, obstacles }) {
 
 /** @param {string} accountId @param {string} orderId */
 export function openWithdraw(accountId, orderId) {
-  const who = signature();
-  openForm({
+  openChange({
     title: `Withdraw the order ${orderId}`,
     text: 'Begun or not: it is taken back with the next poll, and orders that stand for it are cancelled.',
-    fields: () => [reasonField(), who.fields()],
     action: 'Withdraw it',
-    async send(given) {
-      const body = { reason: reasonOf(given), ...who.sign(given) };
-      await changeOrExplain('DELETE', `/accounts/${segment(accountId)}/orders/${segment(orderId)}`, body);
-    },
+    method: 'DELETE',
+    path: `/accounts/${encodeURIComponent(accountId)}/orders/${encodeURIComponent(orderId)}`,
   });
 }
 

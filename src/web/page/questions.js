@@ -1,4 +1,3 @@
-import { segment } from './api.js';
 import { openForm } from './dialog.js';
 import { reasonField, reasonOf } from './form-fields.js';
 import { amount } from './format.js';
@@ -82,7 +81,7 @@ function openAnswer(accountId, question, decision) {
         body: confirmationBody(question),
         action: LABELS[decision],
         async send() {
-          await changeOrExplain('POST', `/accounts/${segment(accountId)}/answers`, body);
+          await changeOrExplain('POST', `/accounts/${encodeURIComponent(accountId)}/answers`, body);
         },
       };
     },

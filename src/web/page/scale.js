@@ -193,10 +193,7 @@ function clamp(value) {
   return Math.min(1, Math.max(0, value));
 }
 
-/**
- * The figure of a bar and what it means.
- * @param {PositionLine} position
- */
+/** The figure of a bar and what it means. @param {PositionLine} position */
 export function distanceWords({ liquidationDistance, disagreement }) {
   if (liquidationDistance === 'none') return 'no liquidation price';
   if (disagreement === true) return 'reported liquidation price is passed';
@@ -205,21 +202,14 @@ export function distanceWords({ liquidationDistance, disagreement }) {
   return `${percent(liquidationDistance)} to liquidation`;
 }
 
-/**
- * What one position alone does not show; empty where there are not several.
- * @param {AccountView} account
- */
+/** What one position alone does not show; empty where there are not several. @param {AccountView} account */
 export function jointWords({ positions, jointDistance }) {
   if (positions.length < 2 || jointDistance === 'none') return '';
   if (jointDistance === null) return 'All markets together: distance to liquidation unknown.';
   return `All markets together: ${percent(jointDistance)} to liquidation.`;
 }
 
-/**
- * The bar in words, for who does not see it.
- * @param {Scale} scale
- * @param {string} figure
- */
+/** The bar in words, for who does not see it. @param {Scale} scale @param {string} figure */
 export function scaleWords(scale, figure) {
   const marks = scale.marks.map(({ label, name }) => `${name} ${label}`);
   return marks.length === 0 ? figure : `${figure}. Thresholds: ${marks.join(', ')}`;

@@ -1,6 +1,4 @@
-/**
- * What is typed once and kept until the tab is closed, nowhere else: tokens, and who is sitting here.
- */
+/** What is typed once and kept until the tab is closed, nowhere else: tokens, and who is sitting here. */
 
 const KEYS = {
   read: 'breakwater.readToken',

@@ -1,10 +1,34 @@
 import { ApiError, change } from './api.js';
-import { textField, textOf } from './form-fields.js';
+import { openForm } from './dialog.js';
+import { reasonField, reasonOf, textField, textOf } from './form-fields.js';
 import { capital } from './format.js';
 import { html } from './lit-html/lit-html.js';
 import { forget, keep, kept, knownAs } from './session.js';
 
 /** Who changes something, and with which token. */
+
+/** @import { FormDialog } from './dialog.js' */
+
+/**
+ * @typedef {object} Change
+ * @property {() => unknown} [fields] all but the signature; default: the reason alone
+ * @property {'POST' | 'DELETE'} [method]
+ * @property {string} path
+ * @property {(given: FormData) => object} [body] all but reason and author
+ */
+
+/** A dialog for one change, with its reason and who makes it. @param {Omit<FormDialog, 'fields' | 'send'> & Change} form */
+export function openChange({ fields = reasonField, method = 'POST', path, body = () => ({}), ...form }) {
+  const who = signature();
+  openForm({
+    ...form,
+    fields: () => [fields(), who.fields()],
+    async send(given) {
+      const said = { ...body(given), reason: reasonOf(given), ...who.sign(given) };
+      await changeOrExplain(method, path, said);
+    },
+  });
+}
 
 /**
  * The fields that every change asks for: who, and the control token if it is not known yet. Nothing, if the daemon knows

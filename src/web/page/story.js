@@ -1,5 +1,5 @@
 import { toneOf } from './action-list.js';
-import { get, segment, wordsOf } from './api.js';
+import { get, wordsOf } from './api.js';
 import { duration } from './format.js';
 import { repeat } from './lit-html/directives/repeat.js';
 import { html, nothing } from './lit-html/lit-html.js';
@@ -68,7 +68,7 @@ export class Story {
     try {
       const asked = { subject: this.#subject, limit: PART, beforeSeq };
       /** @type {import('./contract.d.ts').StoryReply} */
-      const reply = await get(`/accounts/${segment(this.#accountId)}/story`, asked);
+      const reply = await get(`/accounts/${encodeURIComponent(this.#accountId)}/story`, asked);
       const isFirst = this.#entries.size === 0;
       for (const entry of reply.entries) this.#entries.set(keyOf(entry), entry);
       if (isFirst || beforeSeq !== undefined) this.#olderThan = reply.nextBeforeSeq;
@@ -114,7 +114,7 @@ export class Story {
   async #readRecord(seq, detail) {
     if (this.#records.has(seq)) return;
     try {
-      const record = await get(`/accounts/${segment(this.#accountId)}/audit/${seq}`);
+      const record = await get(`/accounts/${encodeURIComponent(this.#accountId)}/audit/${seq}`);
       this.#records.set(seq, JSON.stringify(record, null, 2));
     } catch (error) {
       const own = JSON.stringify(detail, null, 2);

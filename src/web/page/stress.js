@@ -58,9 +58,13 @@ function aboutWords(stored) {
 /** @param {StressCase} one @param {number} accounts */
 function caseLine(one, accounts) {
   const { level, words } = verdictOf(one);
-  const title = one.conditions === 'crash' ? one.title : `${one.title}, exchange ${one.conditions}`;
-  return html`<li title=${one.about}><div class="stress-head"><strong>${title}</strong>${levelChip(level, words)}</div
+  return html`<li title=${one.about}><div class="stress-head"><strong>${titled(one.title, one.conditions)}</strong>${levelChip(level, words)}</div
     ><p>${caseWords(one, accounts)}</p></li>`;
+}
+
+/** @param {string} title @param {string} conditions */
+function titled(title, conditions) {
+  return conditions === 'crash' ? title : `${title}, exchange ${conditions}`;
 }
 
 /** @param {StressCase} one @returns {{ level: import('./contract.d.ts').Level, words: string }} */
@@ -103,12 +107,9 @@ export function accountStress(stress, accountId, level) {
   if (result === null || cases.length === 0) return nothing;
   const titleOf = (/** @type {string} */ id) =>
     result.cases.find(({ scenario }) => scenario === id)?.title ?? id;
-  return html`<div class="account-stress">${heading(level, 'If it came now')}<ul>${cases.map(
-    (
-      one,
-    ) => html`<li>${titleOf(one.scenario)}${one.conditions === 'crash' ? '' : `, exchange ${one.conditions}`}:
-      ${accountCaseWords(one)}</li>`,
-  )}</ul></div>`;
+  const line = (/** @type {Result['accountCases'][number]} */ one) =>
+    html`<li>${titled(titleOf(one.scenario), one.conditions)}: ${accountCaseWords(one)}</li>`;
+  return html`<div class="account-stress">${heading(level, 'If it came now')}<ul>${cases.map(line)}</ul></div>`;
 }
 
 /** @param {Result['accountCases'][number]} one */

@@ -1,7 +1,6 @@
 import { bar } from './bar.js';
 import { levelChip } from './chips.js';
 import { levelOfSubject } from './danger.js';
-import { figureList } from './figure-list.js';
 import { heading, textLines } from './layout.js';
 import { doings, notableRules } from './lines.js';
 import { html, nothing } from './lit-html/lit-html.js';
@@ -20,6 +19,7 @@ import {
 /** A position or a credit line in a list: bar, figures, rules, what is being done. */
 
 /** @import { AccountView } from '../../core/view/account-view.ts' */
+/** @import { FigureLine } from './subject-words.js' */
 
 /** What differs between the two kinds. @param {AccountView} account @param {string} subject */
 function contentOf(account, subject) {
@@ -66,8 +66,14 @@ export function subjectCard(account, subject, level) {
       ${level === 'now' ? html`<h2>Now</h2>` : heading(level, link)}
       ${content.state === '' ? nothing : html`<span class="chip" data-look="alarm">${content.state}</span>`}
       <span class="headline">${content.figure}</span></div>
-    ${bar(content.scale, content.figure)}${figureList(content.figures)}
+    ${bar(content.scale, content.figure)}<dl class="figures">${content.figures.map(figure)}</dl>
     ${cures.length === 0 ? nothing : textLines(cures, 'cures')}
     ${notableRules(rules)}${doings(content.intents, content.orders, { ended: level === 'now' })}
   </section>`;
+}
+
+/** @param {FigureLine} line */
+function figure({ label, text, title, tone, minor }) {
+  return html`<div class="figure" data-tone=${tone ?? nothing} ?data-minor=${minor === true}
+    ><dt>${label}</dt><dd title=${title ?? nothing}>${text}</dd></div>`;
 }

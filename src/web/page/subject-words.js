@@ -3,7 +3,15 @@ import { amount, amountUp, baseOf, forecast, longDuration, money, percent, proba
 /** What is said of a position and of a credit line. Pure. */
 
 /** @import { PositionLine, CreditLineLine } from '../../core/view/account-view.ts' */
-/** @import { FigureLine } from './figure-list.js' */
+
+/**
+ * @typedef {object} FigureLine
+ * @property {string} label
+ * @property {string} text
+ * @property {string} [title] said on hover
+ * @property {'bad'} [tone] besides what the text says
+ * @property {boolean} [minor] left out where there is little room and nothing to fear
+ */
 
 /** @type {Readonly<Record<string, string>>} */
 const STATES = {

@@ -39,10 +39,7 @@ class Ticking extends Directive {
 
 const ticking = directive(Ticking);
 
-/**
- * @param {TimeForm} form
- * @param {number | null} atMs null: it is not known
- */
+/** @param {TimeForm} form @param {number | null} atMs null: it is not known */
 export function time(form, atMs) {
   return html`<time ${ticking(form, atMs)}></time>`;
 }

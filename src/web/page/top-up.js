@@ -1,4 +1,4 @@
-import { get, segment } from './api.js';
+import { get } from './api.js';
 import { openForm } from './dialog.js';
 import { selectField, textField, textOf } from './form-fields.js';
 import { html, nothing } from './lit-html/lit-html.js';
@@ -35,7 +35,7 @@ export function topUp(accountId, subject, onChange) {
 async function offerOf(accountId) {
   try {
     /** @type {{ offer: TopUpOffer | null }} */
-    const reply = await get(`/accounts/${segment(accountId)}/top-ups`);
+    const reply = await get(`/accounts/${encodeURIComponent(accountId)}/top-ups`);
     return reply.offer;
   } catch {
     return null;
@@ -67,7 +67,7 @@ function openTopUp({ accountId, subject, offer, onLink }) {
       const ticker = options.length > 0 ? { ticker: textOf(given, 'ticker') } : {};
       const body = { subject, amount: textOf(given, 'amount'), ...ticker, ...who.sign(given) };
       /** @type {TopUpLink} */
-      const link = await changeOrExplain('POST', `/accounts/${segment(accountId)}/top-ups`, body);
+      const link = await changeOrExplain('POST', `/accounts/${encodeURIComponent(accountId)}/top-ups`, body);
       if (!isWebAddress(link.url)) throw new Error('The link that came is no web address; it is not shown.');
       onLink(link);
     },
