@@ -19,7 +19,7 @@ import { marketOf } from '../orders/market-steps.ts';
 import { mayHideSide } from '../orders/net-exposure.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
 import { coverOrders, isRemovable } from '../orders/outstanding.ts';
-import { whyLeft } from '../orders/protective-stop.ts';
+import { isWidening, whyLeft } from '../orders/protective-stop.ts';
 import type { Admitted, Removal, SetDifference, Want } from '../orders/want.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
 import { isHeld, withHeld } from './absence.ts';
@@ -245,7 +245,8 @@ function readStep(state: LaneState, turn: Turn): Step {
 
 function isTightening(want: Want, state: LaneState): boolean {
   if (want.role !== 'cover' || want.resend !== null || state.change !== null) return false;
-  return coverOrders(state, want.position).length > 0;
+  const own = coverOrders(state, want.position);
+  return own.length > 0 && !isWidening(want, own);
 }
 
 function placeFirst(

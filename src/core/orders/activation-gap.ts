@@ -15,7 +15,7 @@ import type { Direction } from '../rules/subject.ts';
 import { fenceDurationMs } from './fence.ts';
 import { LARGEST_BASIS, learn } from './market-steps.ts';
 import { activationGap, opposite } from './order-prices.ts';
-import { isWellPast, offsetFromActivation, waitsForFall } from './outstanding.ts';
+import { isWellPast, offsetFromActivation, standsForCertain, waitsForFall } from './outstanding.ts';
 import type { SetScene } from './want.ts';
 import {
   adverseSpeed,
@@ -162,13 +162,9 @@ function runsTowards({ inFavour }: OwnOrder['request'], direction: Direction): D
 const RANGE_SHARE = 0.25;
 
 /** Returns the market with an allowance that leaves room before liquidation: half the width of the trigger's range. */
-export function inRange(
-  { distance }: ReadPosition,
-  market: MarketSettings,
-  share = RANGE_SHARE,
-): MarketSettings {
+export function inRange({ distance }: ReadPosition, market: MarketSettings): MarketSettings {
   if (typeof distance !== 'number') return market;
-  const basisAllowance = Math.min(market.basisAllowance, share * Math.max(0, distance));
+  const basisAllowance = Math.min(market.basisAllowance, RANGE_SHARE * Math.max(0, distance));
   return { ...market, basisAllowance };
 }
 
@@ -217,16 +213,17 @@ const AWAITED_SHARE = 0.5;
  * Whether an order that the mark has passed still waits for the last price. Had it triggered it would have filled, as
  * the market is within its limit. No order placed now would be reached sooner.
  */
-export function awaitsLastPrice(order: OwnOrder, position: ReadPosition, market: MarketSettings): boolean {
-  const { role, request, status, mayHaveVanished, ambiguous, seenAbove, seenBelow } = order;
+export function awaitsLastPrice(order: OwnOrder, position: ReadPosition, scene: SetScene): boolean {
+  const { role, request, seenAbove, seenBelow } = order;
   const isRightSide = role === 'cover' || (waitsForFall(request) ? seenAbove : seenBelow);
-  if (status !== 'open' || mayHaveVanished === true || ambiguous || !isRightSide) return false;
+  if (!standsForCertain(order) || order.presumedFilled || !isRightSide) return false;
   const offset = offsetFromActivation(order, position);
   if (offset === undefined || offset.gt(ZERO) || isPastLimit(order, position)) return false;
   if (role === 'cover') return true;
   // A last price that ran ahead of the mark may have inverted it. The longer it waits, the more likely that is.
-  const awaited = inRange(position, { ...market, basisAllowance: FIRST_LEARNED }, AWAITED_SHARE);
-  return !isWellPast(offset, position, awaited);
+  const left = nearestDistance(position, scene.state) ?? Number.POSITIVE_INFINITY;
+  const basisAllowance = Math.min(FIRST_LEARNED, AWAITED_SHARE * Math.max(0, left));
+  return !isWellPast(offset, position, { ...scene.market, basisAllowance });
 }
 
 /**

@@ -123,9 +123,13 @@ export function mayAnyAddUp(scene: Pick<SetScene, 'settings' | 'read'>): boolean
 }
 
 /** Our orders that take up the room of an order that was refused for that a moment ago. */
-export function roomTakers(position: ReadPosition, { state, nowMs }: SetScene): readonly OwnOrder[] {
+export function roomTakers(
+  position: ReadPosition,
+  { state, nowMs }: SetScene,
+  withinMs = PROOF_MS,
+): readonly OwnOrder[] {
   const { roomTaken } = state;
-  if (roomTaken?.positionId !== position.positionId || nowMs - roomTaken.atMs > PROOF_MS) return [];
+  if (roomTaken?.positionId !== position.positionId || nowMs - roomTaken.atMs > withinMs) return [];
   return state.orders.filter((order) => order.positionId === position.positionId);
 }
 

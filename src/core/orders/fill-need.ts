@@ -18,7 +18,7 @@ import { awaitsLastPrice, gapInFavour, hasMovedAway, placingGap } from './activa
 import { canRemove, isBeyondAsking, isSpent, mayAddUp, resendUnsure, roomTakers } from './beside.ts';
 import { standsInTheWay } from './cancel-policy.ts';
 import { isTight, type Shape, shapeBeforeLiquidation, shapeInFavour, shapeReduce } from './order-prices.ts';
-import { outstandingBase, standsUnreached } from './outstanding.ts';
+import { outstandingBase, standsForCertain } from './outstanding.ts';
 import type { Removal, SetScene, Want } from './want.ts';
 
 export interface SetPlan {
@@ -71,7 +71,12 @@ export function fillNeed(asked: ReduceNeed, scene: SetScene, plan: SetPlan): voi
   const isLittle =
     missing.lte(ZERO) || (counted.length > 0 && missing.lt(worthReplacing(outstanding, scene)));
   const takers = isLittle ? [] : roomTakers(need.position, scene);
-  if (takers.some((order) => canRemove(order, scene))) {
+  const held = isLittle ? undefined : heldForLastPrice(need, scene);
+  if (held !== undefined) {
+    // Said as long as it lasts, also while the exchange is asked again.
+    plan.blocked.push({ key: need.winner.key, why: 'stopNotCancellable' });
+    if (held === 'known') return;
+  } else if (takers.some((order) => canRemove(order, scene))) {
     if (closesAsMuch(need, takers, scene))
       plan.blocked.push({ key: need.winner.key, why: 'stopNotCancellable' });
     else for (const order of takers) plan.remove.push({ order, why: 'noRoom' });
@@ -100,22 +105,37 @@ function roomBesideTakers({ position }: ReduceNeed, scene: SetScene): Decimal | 
   return roomBase.gte(leastAmount(scene.market)) ? roomBase : undefined;
 }
 
+/** How often the exchange is asked whether another order has room by now beside one that waits for the last price. */
+const ASKED_BESIDE_EVERY_MS = 60_000;
+
+/**
+ * Whether a reduction that left no room for another one waits for the last price, and is large enough; `known`: the
+ * other was refused a short time ago. Each that is refused counts against the brake of the market.
+ */
+function heldForLastPrice(need: ReduceNeed, scene: SetScene): 'known' | 'asked' | undefined {
+  const isHeld = roomTakers(need.position, scene, Number.POSITIVE_INFINITY).some(
+    (order) => order.role === 'reduce' && canRemove(order, scene) && waitsWithEnough(order, need, scene),
+  );
+  if (!isHeld) return undefined;
+  return roomTakers(need.position, scene, ASKED_BESIDE_EVERY_MS).length > 0 ? 'known' : 'asked';
+}
+
+function waitsWithEnough(order: OwnOrder, { position, amount }: ReduceNeed, scene: SetScene): boolean {
+  const enough = amount.times(decimalFromNumber(order.role === 'cover' ? 1 : 1 - REPLACE_SHARE));
+  return toDecimal(order.amount).gte(enough) && awaitsLastPrice(order, position, scene);
+}
+
 /**
  * Whether a standing stop will close the whole position anyway, or an order, passed by the mark, what is needed as soon as
  * the last price follows: it is not cancelled for one that the market would reach later, or a little earlier.
  */
-function closesAsMuch(
-  { winner, position, amount }: ReduceNeed,
-  takers: readonly OwnOrder[],
-  { market }: SetScene,
-): boolean {
-  const enough = amount.times(decimalFromNumber(1 - REPLACE_SHARE));
+function closesAsMuch(need: ReduceNeed, takers: readonly OwnOrder[], scene: SetScene): boolean {
+  const { winner, position } = need;
   return takers.some((order) => {
-    const isPassed = awaitsLastPrice(order, position, market);
-    if (isPassed && toDecimal(order.amount).gte(order.role === 'cover' ? amount : enough)) return true;
+    if (waitsWithEnough(order, need, scene)) return true;
     const isWhole = winner.targetBase === '0' && toDecimal(order.amount).gte(toDecimal(position.sizeBase));
     const isSure = standsInTheWay(order, position) && !isTight(order.request, order.slippage);
-    return isWhole && (isPassed || isSure);
+    return isWhole && (isSure || awaitsLastPrice(order, position, scene));
   });
 }
 
@@ -301,7 +321,7 @@ function removalReason(
 ): RemovalReason | undefined {
   const { position, amount, counted, missing, spent, isTrimmed, mayAdd } = need;
   // Beside a full close that stands for certain, what may stand adds nothing, and a cancel would take down both.
-  const isClosed = isTrimmed && outstandingBase(need.own, standsUnreached).gte(amount);
+  const isClosed = isTrimmed && outstandingBase(counted, standsForCertain).gte(amount);
   if (judged.some((order) => order.ambiguous) && !isClosed) return 'ambiguousMove';
   // What the market has passed may still fill. Once another one beside it has filled, it takes more than is wanted now.
   const isTooLarge = ({ status, amount: left }: OwnOrder): boolean =>

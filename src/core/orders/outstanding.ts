@@ -320,15 +320,14 @@ export function leavesNoRoomFor({ positionId, placedSizeBase }: OwnOrder, state:
   return taken.eq(maxDecimal(toDecimal(placedSizeBase), toDecimal(position.sizeBase)));
 }
 
+/** Whether an order stands for certain, unless it has filled. */
+export function standsForCertain({ status, mayHaveVanished, ambiguous }: OwnOrder): boolean {
+  return status === 'open' && mayHaveVanished !== true && !ambiguous;
+}
+
 /** Whether an order stands for certain, and the market has not been at its activation. */
 export function standsUnreached(order: OwnOrder): boolean {
-  return (
-    order.status === 'open' &&
-    order.mayHaveVanished !== true &&
-    !order.ambiguous &&
-    order.activatedMs === null &&
-    order.reachedMs === null
-  );
+  return standsForCertain(order) && order.activatedMs === null && order.reachedMs === null;
 }
 
 export function coverOrders(state: LaneState, position: ReadPosition): readonly OwnOrder[] {

@@ -322,7 +322,22 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
   }
   // A market that falls fast may jump over a stop that a price band left next to no slippage.
   const isWider = isTight(latest.request, latest.slippage) && !isTight(stop.prices, stop.slippage);
-  return isWider && stop.isTrimmed && !leavesNoRoom(scene) ? placed(stop) : NOTHING;
+  return isWider && stop.isTrimmed && !isRefusedSince(latest, scene) ? placed(stop) : NOTHING;
+}
+
+/** A stop is in place: one with more slippage, refused since, is tried so rarely that reductions keep their sets. */
+const WIDENED_EVERY_MS = 60_000;
+
+function isRefusedSince({ sentMs }: OwnOrder, { state, nowMs }: SetScene): boolean {
+  const refusedMs = Math.max(state.orderRefusedMs ?? 0, state.coverRoomTakenMs ?? 0);
+  return refusedMs > sentMs && nowMs - refusedMs <= WIDENED_EVERY_MS;
+}
+
+/** Whether a stop only gives the one that stands more slippage. */
+export function isWidening({ prices }: Pick<Want, 'prices'>, own: readonly OwnOrder[]): boolean {
+  const latest = own.at(-1);
+  if (latest === undefined || !isTight(latest.request, latest.slippage)) return false;
+  return compareTightness(prices, latest) <= 0;
 }
 
 /**

@@ -90,7 +90,7 @@ function orderLine(order: OwnOrder, position: ReadPosition, scene: SetScene): st
   const verdicts = {
     spent: isSpent(order, position, scene),
     movedAway: hasMovedAway(order, position, scene),
-    awaitsLast: awaitsLastPrice(order, position, market),
+    awaitsLast: awaitsLastPrice(order, position, scene),
     inverted: isInverted(order, position, market),
     pastLimit: isPastLimit(order, position),
     removable: isRemovable(order, settings, NOW_MS),
