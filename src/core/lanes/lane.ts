@@ -17,9 +17,10 @@ import { type CancelVerdict, judgeCancel, needsRoom } from '../orders/cancel-pol
 import { fenceEndMs, liquidationIsLikely } from '../orders/fence.ts';
 import { marketOf } from '../orders/market-steps.ts';
 import { mayHideSide } from '../orders/net-exposure.ts';
+import { isWidening } from '../orders/order-prices.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
 import { coverOrders, isRemovable } from '../orders/outstanding.ts';
-import { isWidening, whyLeft } from '../orders/protective-stop.ts';
+import { whyLeft } from '../orders/protective-stop.ts';
 import type { Admitted, Removal, SetDifference, Want } from '../orders/want.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
 import { isHeld, withHeld } from './absence.ts';
@@ -246,7 +247,7 @@ function readStep(state: LaneState, turn: Turn): Step {
 function isTightening(want: Want, state: LaneState): boolean {
   if (want.role !== 'cover' || want.resend !== null || state.change !== null) return false;
   const own = coverOrders(state, want.position);
-  return own.length > 0 && !isWidening(want, own);
+  return own.length > 0 && !isWidening(want.prices, own.at(-1));
 }
 
 function placeFirst(

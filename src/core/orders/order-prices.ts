@@ -145,6 +145,24 @@ export function isTight(
   return left.lt(activation.times(decimalFromNumber(slippage * leastShare)));
 }
 
+/** Positive: the prices activate nearer to the market than those of an order that stands. */
+export function compareTightness(
+  { side, activationPrice }: OrderPrices,
+  standing: Pick<OrderPrices, 'activationPrice'>,
+): number {
+  const compared = toDecimal(activationPrice).cmp(toDecimal(standing.activationPrice));
+  return side === 'sell' ? compared : -compared;
+}
+
+/** Whether prices only give the stop that stands more slippage. */
+export function isWidening(
+  prices: OrderPrices,
+  standing: { readonly request: OrderPrices; readonly slippage: number } | undefined,
+): boolean {
+  if (standing === undefined || !isTight(standing.request, standing.slippage)) return false;
+  return compareTightness(prices, standing.request) <= 0;
+}
+
 /** What a band must leave of a standing stop's slippage. */
 const WIDE_SHARE = 0.5;
 /** The same where the only other choice is no stop. */

@@ -20,9 +20,9 @@ import { isOutOfBand } from './beside.ts';
 import { isKnownById, PROOF_MS, REPLACED_WITHIN_MS } from './cancel-policy.ts';
 import {
   activationGap,
+  compareTightness,
   isTight,
   type MarketView,
-  type OrderPrices,
   shapeProtect,
   TIGHT_SHARE,
 } from './order-prices.ts';
@@ -308,7 +308,7 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
   if (!stop.isTrimmed && !isAtRest(stop.position, scene) && isInside(latest, liquidationPrice))
     return NOTHING;
   if (liquidationMoved(stop, latest, isCrowded ? CROWDED_MOVED_SHARE : MOVED_SHARE)) {
-    const compared = compareTightness(stop.prices, latest);
+    const compared = compareTightness(stop.prices, latest.request);
     if (compared < 0) return isHeldTight(stop.position, scene) ? NOTHING : all('stopLoosened');
     if (compared === 0) return NOTHING;
     // If the standing stop leaves no room for another, it has to go first.
@@ -331,13 +331,6 @@ const WIDENED_EVERY_MS = 60_000;
 function isRefusedSince({ sentMs }: OwnOrder, { state, nowMs }: SetScene): boolean {
   const refusedMs = Math.max(state.orderRefusedMs ?? 0, state.coverRoomTakenMs ?? 0);
   return refusedMs > sentMs && nowMs - refusedMs <= WIDENED_EVERY_MS;
-}
-
-/** Whether a stop only gives the one that stands more slippage. */
-export function isWidening({ prices }: Pick<Want, 'prices'>, own: readonly OwnOrder[]): boolean {
-  const latest = own.at(-1);
-  if (latest === undefined || !isTight(latest.request, latest.slippage)) return false;
-  return compareTightness(prices, latest) <= 0;
 }
 
 /**
@@ -363,12 +356,6 @@ function isInside(order: OwnOrder, liquidationPrice: DecimalString): boolean {
   const activation = toDecimal(order.request.activationPrice);
   const liquidation = toDecimal(liquidationPrice);
   return order.request.side === 'sell' ? activation.gt(liquidation) : activation.lt(liquidation);
-}
-
-/** Positive: the new prices activate nearer to the market than the order that stands. */
-function compareTightness(prices: OrderPrices, latest: OwnOrder): number {
-  const compared = toDecimal(prices.activationPrice).cmp(toDecimal(latest.request.activationPrice));
-  return prices.side === 'sell' ? compared : -compared;
 }
 
 /** Sends a stop in doubt again under its own id while its activation is on the right side: it has not filled then. */
