@@ -19,7 +19,6 @@ import { isWellPast, offsetFromActivation, standsForCertain, waitsForFall } from
 import type { SetScene } from './want.ts';
 import {
   adverseSpeed,
-  HORIZONS_MS,
   nearestDistance,
   nearestLiquidation,
   SHORT_HORIZON_MS,
@@ -123,8 +122,8 @@ const SUSPECTED_SHARE = 0.9;
  */
 export function placingGap(position: Priced, direction: Direction, scene: SetScene): Decimal {
   const { market, state } = scene;
-  const { marks = [], learned: { basis } = {} } = state;
-  const run = runOf(position, travelMs(scene), adverseSpeed(marks, direction, HORIZONS_MS));
+  const { learned: { basis } = {} } = state;
+  const run = runOf(position, travelMs(scene), speedTowards(direction, state));
   const standing = activationGap(position, allowing(market, basis, shownBeyond(position, direction, state)));
   const gap = standing.plus(run);
   const left = distanceOf(position, direction, state);
@@ -139,14 +138,13 @@ export function placingGap(position: Priced, direction: Direction, scene: SetSce
 
 /** How far from the mark a standing stop activates at least, so that the market has not passed it when it arrives. */
 export function stopGap(position: Priced, direction: Direction, scene: SetScene): Decimal {
-  const speed = adverseSpeed(scene.state.marks ?? [], direction, HORIZONS_MS);
+  const speed = speedTowards(direction, scene.state);
   return activationGap(position, scene.market).plus(runOf(position, travelMs(scene), speed));
 }
 
 /** The same on the other side of the market, where no liquidation bounds the gap: a single one. */
 export function gapInFavour(position: Priced, direction: Direction, scene: SetScene): Decimal {
-  const { marks = [] } = scene.state;
-  const speed = adverseSpeed(marks, opposite(direction), HORIZONS_MS);
+  const speed = speedTowards(opposite(direction), scene.state);
   const beyond = shownBeyond(position, opposite(direction), scene.state);
   const allowed = allowing(scene.market, scene.state.learned?.basisInFavour, beyond);
   const standing = activationGap(position, allowed);

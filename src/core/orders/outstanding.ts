@@ -320,7 +320,7 @@ export function leavesNoRoomFor({ positionId, placedSizeBase }: OwnOrder, state:
   return taken.eq(maxDecimal(toDecimal(placedSizeBase), toDecimal(position.sizeBase)));
 }
 
-/** Whether an order stands for certain, unless it has filled. */
+/** Whether nothing but a fill can have taken an order down. */
 export function standsForCertain({ status, mayHaveVanished, ambiguous }: OwnOrder): boolean {
   return status === 'open' && mayHaveVanished !== true && !ambiguous;
 }

@@ -3,7 +3,7 @@ import type { ReadObservation } from '../lanes/market-read.ts';
 import type { Direction } from '../rules/subject.ts';
 
 /** Times over which the speed of a market is measured: its current move, and its recent one. */
-export const HORIZONS_MS = [3_000, 20_000];
+const HORIZONS_MS = [3_000, 20_000];
 export const SHORT_HORIZON_MS = [3_000];
 const MARKS_KEPT_MS = 20_000;
 /** After a time without reads, the last mark before it is kept for this long. */

@@ -9,7 +9,7 @@ import { amount, amountUp, baseOf, forecast, longDuration, money, percent, proba
  * @property {string} label
  * @property {string} text
  * @property {string} [title] said on hover
- * @property {'bad'} [tone] besides what the text says
+ * @property {'bad'} [tone] colours the text
  * @property {boolean} [minor] left out where there is little room and nothing to fear
  */
 
