@@ -340,12 +340,16 @@ function trimToNet(scene: SetScene, plan: SetPlan): void {
 function withinRoom({ market }: SetScene, place: readonly Want[], left: Map<string, Decimal>): Want[] {
   return place.flatMap((want) => {
     const room = left.get(want.position.positionId);
-    // A stop that the market has not reached has not filled: sent again under its own id it adds nothing.
-    if (room === undefined || (want.resend !== null && want.role === 'cover')) return [want];
+    if (room === undefined || addsNothing(want)) return [want];
     const amount = roundToStep(minDecimal(want.amount, room), toDecimal(market.amountStep), 'down');
     const fits = want.resend === null ? amount.gte(leastAmount(market)) : amount.gte(want.amount);
     if (!fits) return [];
     left.set(want.position.positionId, room.minus(amount));
     return [{ ...want, amount: toDecimal(formatDecimal(amount)) }];
   });
+}
+
+/** What the market has not reached has not filled: sent again under its own id, it stays the order that is counted. */
+function addsNothing({ role, resend }: Want): boolean {
+  return resend !== null && (role === 'cover' || (resend.reachedMs === null && resend.activatedMs === null));
 }
