@@ -227,13 +227,37 @@ function signOf(direction: Quantity<Direction>): number {
 
 /** True if the figures fit a direction: a positive mark price that has not passed the liquidation price. */
 function fits(record: PositionRecord, direction: Direction): boolean {
+  const way = wayOf(record, direction);
+  return way === undefined || way > 0;
+}
+
+/** From the mark to the liquidation price, money per base unit, positive on the side where losses are. */
+function wayOf(record: PositionRecord, direction: Direction): number | undefined {
   const { basePrice, liquidationPrice, unrealizedPnl } = record;
-  if (basePrice === undefined || unrealizedPnl === undefined) return true;
-  if (liquidationPrice === undefined || liquidationPrice === null) return true;
+  if (basePrice === undefined || unrealizedPnl === undefined) return undefined;
+  if (liquidationPrice === undefined || liquidationPrice === null) return undefined;
   const dir = direction === 'long' ? 1 : -1;
   const mark = toNumber(basePrice) + (dir * toNumber(unrealizedPnl)) / Math.abs(toNumber(record.amount));
-  return mark > 0 && dir * (mark - toNumber(liquidationPrice)) > 0;
+  return mark > 0 ? dir * (mark - toNumber(liquidationPrice)) : Number.NEGATIVE_INFINITY;
 }
+
+/**
+ * Whether a liquidation price is so near that a loss up to it leaves free funds of a shared pool: then it is not the
+ * position's own, but that of a coin held as collateral, and tells no side.
+ */
+function leavesFunds(
+  record: PositionRecord,
+  direction: Direction,
+  { marginModel }: PositionReading,
+): boolean {
+  const way = wayOf(record, direction);
+  const { freeMargin } = record;
+  if (marginModel !== 'cross' || way === undefined || freeMargin === undefined) return false;
+  return Math.abs(toNumber(record.amount)) * way < SURELY_USED * toNumber(freeMargin);
+}
+
+/** Share of the free funds: what orders reserve, and maintenance margin that moves with the price, are the rest. */
+const SURELY_USED = 0.25;
 
 function directionOf(
   record: PositionRecord,
@@ -259,7 +283,8 @@ function directionOf(
     record.liquidationPrice === null && side === 'BOTH' && worth === 0 && !isUndecided;
   const fitting = isUndecided ? [] : DIRECTIONS.filter((direction) => fits(record, direction));
   // If the figures fit only the side that it was not earlier, it has flipped.
-  const shown = fitting.length === 1 ? fitting[0] : (earlier ?? (isNeverLiquidated ? 'long' : undefined));
+  const [only] = fitting.length === 1 ? fitting.filter((one) => !leavesFunds(record, one, settings)) : [];
+  const shown = only ?? earlier ?? (isNeverLiquidated ? 'long' : undefined);
   if (shown !== undefined) return known(shown);
   return bothSign === 'signed' && !isDoubtful ? known('long') : unknown('directionUnknown');
 }

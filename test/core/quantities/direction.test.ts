@@ -16,7 +16,9 @@ interface Row {
   readonly isLiquidated?: true;
   /** Worth of the coin held as collateral, money. */
   readonly held?: number;
-  readonly margin?: 'isolated';
+  readonly margin?: 'isolated' | 'cross';
+  /** Free funds of the account, money. */
+  readonly free?: string;
   readonly earlier?: 'long' | 'short';
   readonly gives: string;
 }
@@ -34,6 +36,7 @@ const recordOf = (row: Row): PositionRecord => {
         : side === 'odd'
           ? { known: false, raw: 'odd' }
           : { known: true, value: side },
+    ...(row.free !== undefined && { freeMargin: d(row.free) }),
     ...(row.doubtful && { sideDoubtful: true }),
     ...(row.isLiquidated && { liquidationState: { known: true, value: 'liquidation' } }),
   });
@@ -99,6 +102,11 @@ describe('direction, entered at 100', () => {
     { bothSign: 'unsigned', held: 150, margin: 'isolated', gives: 'long' },
     // A little of it cannot: with it a long was blind, and lost.
     { bothSign: 'unsigned', held: 5, gives: 'long' },
+    // A pool with free funds is not used up so near: a coin that nobody told of moves that price, and may be beyond a short.
+    { bothSign: 'unsigned', free: '200', margin: 'cross', gives: 'directionUnknown' },
+    { bothSign: 'unsigned', free: '200', margin: 'cross', earlier: 'short', gives: 'short' },
+    { bothSign: 'unsigned', free: '100', margin: 'cross', gives: 'long' },
+    { bothSign: 'unsigned', free: '200', margin: 'isolated', gives: 'long' },
     // Flipped since.
     { bothSign: 'unsigned', earlier: 'short', gives: 'long' },
     { bothSign: 'unsigned', amount: '-2', gives: 'short' },
