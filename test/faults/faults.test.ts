@@ -8,7 +8,7 @@ import { type AuditTrail, openIntentsOf } from './audit-trail.ts';
 import { faultWorld, PEOPLE_FROM, PRESSING_FROM } from './fault-world.ts';
 import { REMOVED_GUARDS } from './guards.ts';
 import { judge } from './judge.ts';
-import { ledgerViolations } from './ledger-check.ts';
+import { APART, ledgerViolations } from './ledger-check.ts';
 import type { FaultWorld } from './parts.ts';
 import { shrink } from './shrink.ts';
 import { Tally } from './tally.ts';
@@ -28,7 +28,7 @@ const ALL_FOUND = [
   4_000_066, 4_000_083, 4_000_141, 4_000_249, 4_000_251, 4_000_265, 4_000_295, 4_000_327, 4_000_458,
   4_000_870, 4_001_264, 4_001_416, 4_001_546, 4_002_441, 4_003_752, 4_004_275, 4_005_150, 4_005_653,
   4_008_229, 4_010_379, 4_010_557, 4_012_225, 4_015_931, 4_017_034, 4_022_110, 4_023_369, 4_024_481,
-  4_031_386, 4_032_020, 4_032_384, 4_032_533, 4_032_539, 4_036_697, 4_037_380, 4_037_742,
+  4_031_386, 4_032_020, 4_032_384, 4_032_533, 4_032_539, 4_036_697, 4_037_380, 4_037_742, 4_100_027,
 ];
 const FOUND = sliceOf(ALL_FOUND, 14, 'worlds where something did not hold');
 
@@ -215,10 +215,7 @@ describe('the ledger check finds', () => {
     const two = [placed(2, 'bw1.second', '0.5'), placed(3, 'bw1.third', '0.5')];
     const cancelled = entry({ kind: 'order_cancelled', orderId: 1, clientOrderId: 'bw1.first' });
     const found = (entries: readonly LedgerEntry[]) =>
-      ledgerViolations([opened(1, 'long', '1'), ...entries], trail, 0, {
-        mayBeApart: false,
-        isOneSided: () => false,
-      });
+      ledgerViolations([opened(1, 'long', '1'), ...entries], trail, 0, { ...APART, mayBeApart: false });
     expect(found([first, ...two])).toEqual([]);
     expect(found([first, cancelled, ...two])).toEqual([
       expect.stringContaining('1 is to be closed of 1, the target is 0.5'),
@@ -257,7 +254,7 @@ describe('the ledger check finds', () => {
     const found = (alone: readonly string[], isOneSided: boolean) => {
       const trail = { ...TRAIL, alone: new Set(alone), lowestTarget: () => decimal('0.5') };
       const entries = [opened(1, 'long', '1'), placed(1, 'bw1.first', '0.4'), placed(2, 'bw1.second', '0.4')];
-      return ledgerViolations(entries, trail, 0, { mayBeApart: true, isOneSided: () => isOneSided });
+      return ledgerViolations(entries, trail, 0, { ...APART, isOneSided: () => isOneSided });
     };
     const tooMuch = [expect.stringContaining('0.8 is to be closed of 1, the target is 0.5')];
     expect(found(['bw1.first'], true)).toEqual([]);
@@ -294,6 +291,27 @@ describe('the ledger check finds', () => {
     });
     expect(ledgerViolations([...hedge, order, liquidated, half], TRAIL, 0)).toEqual([]);
     expect(ledgerViolations([...hedge, order, half], TRAIL, 0)).toEqual([
+      expect.stringContaining('raised the net exposure of BTC_PERP from 0 to 0.4'),
+    ]);
+  });
+
+  test('a fill does not raise what was liquidated after the list that its order went by', () => {
+    const hedge = [opened(1, 'long', '1'), opened(2, 'short', '0.6')];
+    const reduced = { reduced: true, direction: 'long' };
+    const liquidated = entry({
+      atMs: 500,
+      kind: 'liquidation',
+      positionId: 1,
+      amount: formatDecimal(decimal('0.4')),
+      details: { ...reduced, sizeAfter: '0.6' },
+    });
+    const order = { ...placed(9, 'bw1.r', '0.4'), atMs: 1_000 };
+    const details = { ...reduced, sizeAfter: '0.2' };
+    const fill = entry({ ...order, kind: 'fill', positionId: 1, details });
+    const found = (listed: number) =>
+      ledgerViolations([...hedge, liquidated, order, fill], TRAIL, 0, { ...APART, listedMs: () => listed });
+    expect(found(400)).toEqual([]);
+    expect(found(600)).toEqual([
       expect.stringContaining('raised the net exposure of BTC_PERP from 0 to 0.4'),
     ]);
   });

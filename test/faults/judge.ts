@@ -114,8 +114,9 @@ export async function judgePlayed(
   const { spec, readings, sparesSecond, pairs } = faultWorld;
   const trail = await auditTrailOf({ audit, startMs, spec });
   const entries = exchange.model.ledger();
+  const hosts = hostsOf(spec, startMs, log);
   const violations = [
-    ...ledgerViolations(entries, trail, startMs, hostsOf(spec, startMs)).map((words) => `1 or 4: ${words}`),
+    ...ledgerViolations(entries, trail, startMs, hosts).map((words) => `1 or 4: ${words}`),
     ...calmViolations(played, trail),
     ...endViolations(exchange, faultWorld, trail),
     ...nonceViolations(log),
@@ -151,15 +152,38 @@ function keepUp(world: World): void {
   });
 }
 
+/** The default of `acting.maxOrderReadAge`: nothing older decides what an order takes. */
+const OLDEST_READ_MS = 2_000;
+
+/** When the newest list that had been answered at a time was read; that time if none is young enough to go by. */
+function newestListMs(log: readonly RequestRecord[], accountId: string, untilMs: number): number {
+  const newest = log.findLast(
+    ({ endpoint, account, handledAtMs, status, faults, delivered }) =>
+      endpoint === 'openPositions' &&
+      account === accountId &&
+      status === 200 &&
+      delivered &&
+      faults.length === 0 &&
+      (handledAtMs ?? Infinity) <= untilMs,
+  )?.handledAtMs;
+  const isYoung = newest !== null && newest !== undefined && newest >= untilMs - OLDEST_READ_MS;
+  return isYoung ? newest : untilMs;
+}
+
 /** After the store is back: it must be steady, running work must end, and the first in line goes first. */
 const HANDED_BACK_AFTER_MS = 8_000;
 
 /** If one of two hosts does not reach the store, both may act: the design bounds that by the targets, and audits it. */
-export function hostsOf({ daemons, events = [] }: WorldSpec, startMs: number): Hosts {
+export function hostsOf(
+  { daemons, events = [] }: WorldSpec,
+  startMs: number,
+  log: readonly RequestRecord[] = [],
+): Hosts {
+  const listedMs = (accountId: string, sentMs: number): number => newestListMs(log, accountId, sentMs);
   const losesStore = events.some(
     ({ kind, ...event }) => kind === 'store' || ('to' in event && event.to === 'store'),
   );
-  if (daemons.length === 1 || !losesStore) return { mayBeApart: false, isOneSided: () => false };
+  if (daemons.length === 1 || !losesStore) return { mayBeApart: false, isOneSided: () => false, listedMs };
   const isCutOff = (name: string, atMs: number): boolean => {
     const own = events.filter(
       (event) => event.kind === 'link' && event.to === 'store' && event.daemon === name && event.atMs <= atMs,
@@ -169,6 +193,7 @@ export function hostsOf({ daemons, events = [] }: WorldSpec, startMs: number): H
   };
   return {
     mayBeApart: true,
+    listedMs,
     isOneSided: (atMs) => {
       const cutOff = daemons.filter(({ name }) => isCutOff(name, atMs - startMs));
       return cutOff.length > 0 && cutOff.length < daemons.length;

@@ -54,14 +54,16 @@ interface Books {
   readonly hosts: Hosts;
 }
 
-/** Whether hosts may have acted without knowing of each other. */
+/** What hosts could know: of each other, and of the exchange. */
 export interface Hosts {
   readonly mayBeApart: boolean;
   /** Whether, at this time, one host did not reach the store, or has not handed back since, while another did. */
   readonly isOneSided: (atMs: number) => boolean;
+  /** When the account's newest list that an order sent at this time may go by was read. */
+  readonly listedMs: (accountId: string, sentMs: number) => number;
 }
 
-const APART: Hosts = { mayBeApart: true, isOneSided: () => false };
+export const APART: Hosts = { mayBeApart: true, isOneSided: () => false, listedMs: (_, sentMs) => sentMs };
 
 /**
  * Violations of invariants 1 and 4 by the ledger, in words: an order of the daemon that is not reduce-only; its fill
@@ -233,7 +235,8 @@ function followFill(books: Books, entry: LedgerEntry): void {
   if (details?.['reduced'] !== true) books.say(entry, `a fill of order ${orderId} opened something`);
   const after = netOf(books, accountId, market);
   // Nor did it raise what the exchange or the owner closed behind its back, of its own side or of both.
-  const behind = (id: number): Decimal => closedSince(books, id, books.sentMs.get(orderId ?? -1) ?? Infinity);
+  const listedMs = books.hosts.listedMs(accountId, books.sentMs.get(orderId ?? -1) ?? Infinity);
+  const behind = (id: number): Decimal => closedSince(books, id, listedMs);
   const ofOwnSide = netOf(books, accountId, market, (id) => (id === positionId ? behind(id) : ZERO));
   if (minDecimal(minDecimal(after, ofOwnSide), netOf(books, accountId, market, behind)).gt(before)) {
     books.say(
@@ -259,9 +262,9 @@ function followFill(books: Books, entry: LedgerEntry): void {
   }
 }
 
-/** What others closed of a position after an order was sent. */
-function closedSince({ closedByOthers }: Books, positionId: number, sentMs: number): Decimal {
-  const closings = (closedByOthers.get(positionId) ?? []).filter(({ atMs }) => atMs > sentMs);
+/** What others closed of a position after the list that an order went by. */
+function closedSince({ closedByOthers }: Books, positionId: number, listedMs: number): Decimal {
+  const closings = (closedByOthers.get(positionId) ?? []).filter(({ atMs }) => atMs > listedMs);
   return closings.reduce((sum, { base }) => sum.plus(base), ZERO);
 }
 
