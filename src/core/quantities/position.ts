@@ -243,7 +243,7 @@ function wayOf(record: PositionRecord, direction: Direction): number | undefined
 
 /**
  * Whether a liquidation price is so near that a loss up to it leaves free funds of a shared pool: then it is not the
- * position's own, but that of a coin held as collateral, and tells no side.
+ * position's own, but that of a coin held as collateral, and tells no side. In a margin call little is left.
  */
 function leavesFunds(
   record: PositionRecord,
@@ -251,13 +251,14 @@ function leavesFunds(
   { marginModel }: PositionReading,
 ): boolean {
   const way = wayOf(record, direction);
-  const { freeMargin } = record;
+  const { freeMargin, liquidationState } = record;
   if (marginModel !== 'cross' || way === undefined || freeMargin === undefined) return false;
+  if (liquidationState !== null) return false;
   return Math.abs(toNumber(record.amount)) * way < SURELY_USED * toNumber(freeMargin);
 }
 
-/** Share of the free funds: what orders reserve, and maintenance margin that moves with the price, are the rest. */
-const SURELY_USED = 0.25;
+/** Share of the free funds: where leverage is high, maintenance takes almost all of them before a margin call. */
+const SURELY_USED = 0.05;
 
 function directionOf(
   record: PositionRecord,

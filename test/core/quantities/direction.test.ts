@@ -13,7 +13,7 @@ interface Row {
   readonly liquidation?: string | null | undefined;
   readonly bothSign?: 'signed' | 'unsigned';
   readonly doubtful?: true;
-  readonly isLiquidated?: true;
+  readonly state?: 'margin_call' | 'liquidation';
   /** Worth of the coin held as collateral, money. */
   readonly held?: number;
   readonly margin?: 'isolated' | 'cross';
@@ -38,7 +38,7 @@ const recordOf = (row: Row): PositionRecord => {
           : { known: true, value: side },
     ...(row.free !== undefined && { freeMargin: d(row.free) }),
     ...(row.doubtful && { sideDoubtful: true }),
-    ...(row.isLiquidated && { liquidationState: { known: true, value: 'liquidation' } }),
+    ...(row.state && { liquidationState: { known: true, value: row.state } }),
   });
 };
 
@@ -96,17 +96,18 @@ describe('direction, entered at 100', () => {
     { bothSign: 'unsigned', pnl: '-40.00', gives: 'directionUnknown' },
     { bothSign: 'unsigned', pnl: '-40.00', earlier: 'long', gives: 'long' },
     // In liquidation the mark has passed that price; as much of the coin as collateral moves it to the other side.
-    { bothSign: 'unsigned', liquidation: '99', pnl: '0.00', isLiquidated: true, gives: 'directionUnknown' },
+    { bothSign: 'unsigned', liquidation: '99', pnl: '0.00', state: 'liquidation', gives: 'directionUnknown' },
     { bothSign: 'unsigned', held: 150, gives: 'directionUnknown' },
     // No collateral stands behind an isolated position but its own.
     { bothSign: 'unsigned', held: 150, margin: 'isolated', gives: 'long' },
     // A little of it cannot: with it a long was blind, and lost.
     { bothSign: 'unsigned', held: 5, gives: 'long' },
     // A pool with free funds is not used up so near: a coin that nobody told of moves that price, and may be beyond a short.
-    { bothSign: 'unsigned', free: '200', margin: 'cross', gives: 'directionUnknown' },
-    { bothSign: 'unsigned', free: '200', margin: 'cross', earlier: 'short', gives: 'short' },
-    { bothSign: 'unsigned', free: '100', margin: 'cross', gives: 'long' },
-    { bothSign: 'unsigned', free: '200', margin: 'isolated', gives: 'long' },
+    { bothSign: 'unsigned', free: '900', margin: 'cross', gives: 'directionUnknown' },
+    { bothSign: 'unsigned', free: '900', margin: 'cross', earlier: 'short', gives: 'short' },
+    { bothSign: 'unsigned', free: '500', margin: 'cross', gives: 'long' },
+    { bothSign: 'unsigned', free: '900', margin: 'cross', state: 'margin_call', gives: 'long' },
+    { bothSign: 'unsigned', free: '900', margin: 'isolated', gives: 'long' },
     // Flipped since.
     { bothSign: 'unsigned', earlier: 'short', gives: 'long' },
     { bothSign: 'unsigned', amount: '-2', gives: 'short' },
