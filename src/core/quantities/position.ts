@@ -225,10 +225,10 @@ function signOf(direction: Quantity<Direction>): number {
   return direction.kind === 'value' && direction.value === 'short' ? -1 : 1;
 }
 
-/** True if the figures fit a direction: a positive mark price that has not passed the liquidation price. */
-function fits(record: PositionRecord, direction: Direction): boolean {
+/** True if the figures fit a direction: a positive mark price, past the liquidation price by that part of it at most. */
+function fits(record: PositionRecord, direction: Direction, mostPassed = 0): boolean {
   const way = wayOf(record, direction);
-  return way === undefined || way > 0;
+  return way === undefined || way >= -mostPassed * Math.abs(Number(record.liquidationPrice));
 }
 
 /** From the mark to the liquidation price, money per base unit, positive on the side where losses are. */
@@ -282,13 +282,17 @@ function directionOf(
   // A price has no upper bound: only a long, or a short whose coin is held, has no price that liquidates it.
   const isNeverLiquidated =
     record.liquidationPrice === null && side === 'BOTH' && worth === 0 && !isUndecided;
-  const fitting = isUndecided ? [] : DIRECTIONS.filter((direction) => fits(record, direction));
+  const mostPassed = (side: Direction) => (side === earlier ? MOST_ROUNDED : 0);
+  const fitting = isUndecided ? [] : DIRECTIONS.filter((side) => fits(record, side, mostPassed(side)));
   // If the figures fit only the side that it was not earlier, it has flipped.
   const [only] = fitting.length === 1 ? fitting.filter((one) => !leavesFunds(record, one, settings)) : [];
   const shown = only ?? earlier ?? (isNeverLiquidated ? 'long' : undefined);
   if (shown !== undefined) return known(shown);
   return bothSign === 'signed' && !isDoubtful ? known('long') : unknown('directionUnknown');
 }
+
+/** At liquidation rounded figures may show a position past it. Coarser prices give no order either. */
+const MOST_ROUNDED = 0.005;
 
 /** A price may have halved since the position was opened. */
 const HEAVY_SHARE = 0.5;

@@ -110,6 +110,14 @@ describe('direction, entered at 100', () => {
     { bothSign: 'unsigned', free: '900', margin: 'isolated', gives: 'long' },
     // Flipped since.
     { bothSign: 'unsigned', earlier: 'short', gives: 'long' },
+    { bothSign: 'unsigned', liquidation: '121', pnl: '40.00', earlier: 'long', gives: 'short' },
+    { bothSign: 'unsigned', liquidation: '79', pnl: '40.00', earlier: 'short', gives: 'long' },
+    // At its liquidation price, or past it by rounding, it has not flipped.
+    { bothSign: 'unsigned', liquidation: '120', pnl: '40.00', gives: 'directionUnknown' },
+    { bothSign: 'unsigned', liquidation: '120', pnl: '40.00', earlier: 'long', gives: 'long' },
+    { bothSign: 'unsigned', liquidation: '120.1', pnl: '40.00', earlier: 'long', gives: 'long' },
+    { bothSign: 'unsigned', liquidation: '80', pnl: '40.00', earlier: 'short', gives: 'short' },
+    { bothSign: 'unsigned', liquidation: '79.9', pnl: '40.00', earlier: 'short', gives: 'short' },
     { bothSign: 'unsigned', amount: '-2', gives: 'short' },
     // A price has no upper bound: only a long, or a short whose coin is held, has none that liquidates it.
     { bothSign: 'unsigned', liquidation: null, gives: 'long' },
@@ -129,6 +137,17 @@ describe('direction, entered at 100', () => {
     { side: 'absent', amount: '-2', liquidation: null, gives: 'short' },
   ])('%j', (row) => {
     expect(given(row)).toBe(row.gives);
+  });
+
+  test('a long in profit that has come to its liquidation price is no short far away from it', () => {
+    const figures = { basePrice: d('27400'), liquidationPrice: d('29400') };
+    const record = position({ amount: d('0.718'), unrealizedPnl: d('1436'), ...figures });
+    const { liquidationDistance } = new PositionQuantities(
+      record,
+      settings({ bothSign: 'unsigned' }),
+      'long',
+    );
+    expect(liquidationDistance).toEqual({ kind: 'value', value: 0 });
   });
 
   test('a position is never taken for the opposite direction while the price has not reached liquidation', () => {
