@@ -17,8 +17,8 @@ const USUAL_MARKETS = Object.keys(PRICES).map((coin) => `${coin}_PERP`);
 const STAGE_AFTER_MS = 10_000;
 /** Age of the judged data: a slow read and its slow reply. */
 const OLDEST_MS = 8_000;
-/** Rounding of figures in replies. */
-const TOLERANCE = 0.0005;
+/** Error of computing with floats. */
+const TOLERANCE = 1e-9;
 /** Tolerance for clock errors within a stage, and for polls after its end. */
 const STAGE_ERROR_MS = 500;
 
@@ -26,8 +26,8 @@ const STAGE_ERROR_MS = 500;
 interface Look {
   readonly atMs: number;
   /**
-   * Distance to liquidation, by account and position, below 0 while it is being liquidated; a missing one is closed,
-   * `Infinity` has no liquidation price.
+   * Distance to liquidation that replies show, by account and position, below 0 while it is being liquidated; a missing
+   * one is closed, `Infinity` has no liquidation price.
    */
   readonly distances: ReadonlyMap<string, number>;
 }
@@ -78,14 +78,8 @@ export class TruthCheck {
     this.#shown = shown;
     const distances = new Map<string, number>();
     for (const { id } of spec.exchange.accounts) {
-      for (const { positionId, markPrice, liquidationPrice, direction } of exchange.model.openPositions(id)) {
-        const mark = toNumber(markPrice);
-        const distance =
-          liquidationPrice === null
-            ? Number.POSITIVE_INFINITY
-            : ((mark - toNumber(liquidationPrice)) / mark) * (direction === 'long' ? 1 : -1);
-        distances.set(`${id} ${positionId}`, distance);
-      }
+      for (const position of exchange.model.openPositions(id))
+        distances.set(`${id} ${position.positionId}`, shownDistance(position));
     }
     this.#looks.push({ atMs: elapsedMs, distances });
   }
@@ -151,6 +145,15 @@ export class TruthCheck {
           `${wrong.invariant}: ${atMs} ms, ${accountId}: ${ruleId} for ${subject}: ${reason}; at the exchange its distance was ${rangeOf(seen)}`,
         ];
   }
+}
+
+/** Replies have no mark price: it follows from a base price, which is rounded by far where prices have few digits. */
+function shownDistance(position: ReturnType<World['exchange']['model']['openPositions']>[number]): number {
+  const { amount, basePrice, unrealizedPnl, liquidationPrice, direction } = position;
+  if (liquidationPrice === null) return Number.POSITIVE_INFINITY;
+  const sign = direction === 'long' ? 1 : -1;
+  const mark = toNumber(basePrice) + (sign * toNumber(unrealizedPnl)) / toNumber(amount);
+  return (sign * (mark - toNumber(liquidationPrice))) / mark;
 }
 
 function isOneProcess({ daemons, events = [] }: World['spec']): boolean {
