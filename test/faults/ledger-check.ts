@@ -1,11 +1,4 @@
-import {
-  type Decimal,
-  decimal,
-  formatDecimal,
-  maxDecimal,
-  minDecimal,
-  ZERO,
-} from '../../src/core/quantities/decimal.ts';
+import { type Decimal, decimal, formatDecimal, maxDecimal, ZERO } from '../../src/core/quantities/decimal.ts';
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import { isOurs } from '../support/own-orders.ts';
 import type { AuditTrail } from './audit-trail.ts';
@@ -216,9 +209,12 @@ function openFor(
 function followFill(books: Books, entry: LedgerEntry): void {
   const { orderId, accountId, market, details, amount = '0', clientOrderId = '' } = entry;
   if (accountId === null || market === undefined) return;
+  const views = viewsOf(books, entry, accountId);
+  const netIn = (view: View): Decimal => netOf(books, accountId, market, view);
   // What the owner added, or others closed of the other side, since the order was placed, the fill did not raise.
-  const net = netOf(books, accountId, market);
+  const net = netIn(AS_IT_IS);
   const before = maxDecimal(net, books.netAtPlacing.get(orderId ?? -1) ?? net);
+  const most = views.map((view) => maxDecimal(netIn(view), before));
   const adopted = adopt(books, entry);
   if (adopted === undefined) return;
   const { positionId } = adopted;
@@ -233,15 +229,10 @@ function followFill(books: Books, entry: LedgerEntry): void {
     if (order.left.lte(ZERO)) books.orders.delete(orderId ?? -1);
   }
   if (details?.['reduced'] !== true) books.say(entry, `a fill of order ${orderId} opened something`);
-  const after = netOf(books, accountId, market);
-  // Nor did it raise what the exchange or the owner closed behind its back, of its own side or of both.
-  const listedMs = books.hosts.listedMs(accountId, books.sentMs.get(orderId ?? -1) ?? Infinity);
-  const behind = (id: number): Decimal => closedSince(books, id, listedMs);
-  const ofOwnSide = netOf(books, accountId, market, (id) => (id === positionId ? behind(id) : ZERO));
-  if (minDecimal(minDecimal(after, ofOwnSide), netOf(books, accountId, market, behind)).gt(before)) {
+  if (views.every((view, index) => netIn(view).gt(most[index] ?? before))) {
     books.say(
       entry,
-      `a fill raised the net exposure of ${market} from ${formatDecimal(before)} to ${formatDecimal(after)}`,
+      `a fill raised the net exposure of ${market} from ${formatDecimal(before)} to ${formatDecimal(netIn(AS_IT_IS))}`,
     );
   }
   const { trail } = books;
@@ -262,19 +253,26 @@ function followFill(books: Books, entry: LedgerEntry): void {
   }
 }
 
+/** Added to a position, as if it had not been closed. */
+type View = (positionId: number) => Decimal;
+
+const AS_IT_IS: View = () => ZERO;
+
+/** A market as it is, and without what the exchange or the owner closed behind an order's back, of its side or of both. */
+function viewsOf(books: Books, { orderId, positionId }: LedgerEntry, accountId: string): readonly View[] {
+  const listedMs = books.hosts.listedMs(accountId, books.sentMs.get(orderId ?? -1) ?? Infinity);
+  const behind: View = (id) => closedSince(books, id, listedMs);
+  return [AS_IT_IS, (id) => (id === positionId ? behind(id) : ZERO), behind];
+}
+
 /** What others closed of a position after the list that an order went by. */
 function closedSince({ closedByOthers }: Books, positionId: number, listedMs: number): Decimal {
   const closings = (closedByOthers.get(positionId) ?? []).filter(({ atMs }) => atMs > listedMs);
   return closings.reduce((sum, { base }) => sum.plus(base), ZERO);
 }
 
-/** Absolute net size of both sides. `behind`: added to a position, as if it had not been closed. */
-function netOf(
-  { positions }: Books,
-  accountId: string,
-  market: string,
-  behind: (positionId: number) => Decimal = () => ZERO,
-): Decimal {
+/** Absolute net size of both sides. */
+function netOf({ positions }: Books, accountId: string, market: string, behind = AS_IT_IS): Decimal {
   let net = ZERO;
   for (const [id, held] of positions) {
     if (held.accountId !== accountId || held.market !== market) continue;
