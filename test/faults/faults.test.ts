@@ -29,7 +29,7 @@ const ALL_FOUND = [
   4_000_870, 4_001_264, 4_001_416, 4_001_546, 4_002_441, 4_003_752, 4_004_275, 4_005_150, 4_005_653,
   4_008_229, 4_010_379, 4_010_557, 4_012_225, 4_015_931, 4_017_034, 4_022_110, 4_023_369, 4_024_481,
   4_031_386, 4_032_020, 4_032_384, 4_032_533, 4_032_539, 4_036_011, 4_036_098, 4_036_697, 4_037_380,
-  4_037_742, 4_100_027, 4_040_138, 4_041_085,
+  4_037_742, 4_100_027, 4_040_138, 4_041_085, 4_041_631,
 ];
 const FOUND = sliceOf(ALL_FOUND, 14, 'worlds where something did not hold');
 
@@ -293,6 +293,21 @@ describe('the ledger check finds', () => {
     expect(ledgerViolations([...hedge, order, liquidated, half], TRAIL, 0)).toEqual([]);
     expect(ledgerViolations([...hedge, order, half], TRAIL, 0)).toEqual([
       expect.stringContaining('raised the net exposure of BTC_PERP from 0 to 0.4'),
+    ]);
+  });
+
+  test('a fill may leave the net exposure of the list that its order went by, after other orders have filled', () => {
+    const hedge = [opened(1, 'long', '1'), opened(2, 'short', '0.4')];
+    const fillOf = (order: LedgerEntry, sizeAfter: string): LedgerEntry =>
+      entry({ ...order, kind: 'fill', details: { reduced: true, direction: 'long', sizeAfter } });
+    const first = { ...placed(8, 'bw1.r', '0.6'), atMs: 500 };
+    const second = { ...placed(9, 'bw1.s', '0.3'), atMs: 1_000 };
+    const entries = [...hedge, first, fillOf(first, '0.4'), second, fillOf(second, '0.1')];
+    const found = (listed: number) =>
+      ledgerViolations(entries, TRAIL, 0, { ...APART, listedMs: () => listed });
+    expect(found(400)).toEqual([]);
+    expect(found(600)).toEqual([
+      expect.stringContaining('raised the net exposure of BTC_PERP from 0 to 0.3'),
     ]);
   });
 

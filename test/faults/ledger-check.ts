@@ -37,7 +37,9 @@ interface Books {
   readonly overshoots: Map<number, number>;
   /** Orders with at least a partial fill. */
   readonly filled: Set<number>;
-  /** Net exposure of its market when an order of the daemon was placed, by order id. */
+  /** Net exposures so far, by account and market. */
+  readonly nets: Map<string, { readonly atMs: number; readonly net: Decimal }[]>;
+  /** The larger net exposure of its market when an order was placed and in the list that it went by, by order id. */
   readonly netAtPlacing: Map<number, Decimal>;
   /** Amounts closed by covers so far, by position; and that amount when a reduction was sent, by order id. */
   readonly closedByCovers: Map<number, readonly Closed[]>;
@@ -60,11 +62,12 @@ export const APART: Hosts = { mayBeApart: true, isOneSided: () => false, listedM
 
 /**
  * Violations of invariants 1 and 4 by the ledger, in words: an order of the daemon that is not reduce-only; its fill
- * opening something, or leaving a larger net exposure of its market than before it and when it was placed; a position below the
- * lowest target committed so far; and orders that could take it there. The last two exclude covers and audited
- * overshoot. What a cover closes after a reduction was sent may add to it (design section 4: once it triggers, its
- * target is 0). Where hosts may have acted apart, everything after an overshoot is excluded too. In a one-sided
- * partition the orders of each side must fit by themselves (design: invariant 4 exempts their sum).
+ * opening something, or leaving a larger net exposure of its market than before it, than when it was placed and than in
+ * the list that it went by; a position below the lowest target committed so far; and orders that could take it there.
+ * The last two exclude covers and audited overshoot. What a cover closes after a reduction was sent may add to it
+ * (design section 4: once it triggers, its target is 0). Where hosts may have acted apart, everything after an overshoot
+ * is excluded too. In a one-sided partition the orders of each side must fit by themselves (design: invariant 4 exempts
+ * their sum).
  */
 export function ledgerViolations(
   entries: Iterable<LedgerEntry>,
@@ -81,6 +84,7 @@ export function ledgerViolations(
     disturbed: new Set(),
     overshoots: new Map(),
     filled: new Set(),
+    nets: new Map(),
     netAtPlacing: new Map(),
     closedByCovers: new Map(),
     coversAtPlacing: new Map(),
@@ -121,8 +125,9 @@ function isExcused({ disturbed, overshoots }: Books, positionId: number): boolea
   return disturbed.has(positionId) || [...overshoots.values()].includes(positionId);
 }
 
-function adopt({ positions }: Books, entry: LedgerEntry): { readonly positionId: number } | undefined {
+function adopt(books: Books, entry: LedgerEntry): { readonly positionId: number } | undefined {
   const { positionId, accountId, market, details } = entry;
+  const { positions } = books;
   const direction = details?.['direction'];
   if (positionId === undefined || accountId === null || market === undefined) return undefined;
   if (direction !== 'long' && direction !== 'short') return undefined;
@@ -132,6 +137,10 @@ function adopt({ positions }: Books, entry: LedgerEntry): { readonly positionId:
     for (const [id, held] of positions)
       if (held.accountId === accountId && held.market === market) positions.set(id, { ...held, size: ZERO });
   positions.set(positionId, { accountId, market, direction, size });
+  const key = `${accountId} ${market}`;
+  const nets = books.nets.get(key) ?? [];
+  nets.push({ atMs: entry.atMs, net: netOf(books, accountId, market) });
+  books.nets.set(key, nets);
   return { positionId };
 }
 
@@ -153,13 +162,14 @@ function followPlaced(books: Books, entry: LedgerEntry): void {
   const { orderId, details, amount = '0', clientOrderId = '' } = entry;
   if (!isOurs(entry) || orderId === undefined) return;
   if (details?.['reduceOnly'] !== true) books.say(entry, `order ${orderId} is not reduce-only`);
+  const { trail } = books;
+  books.sentMs.set(orderId, trail.sentFromMs(clientOrderId, entry.atMs));
   if (entry.accountId !== null && entry.market !== undefined) {
-    books.netAtPlacing.set(orderId, netOf(books, entry.accountId, entry.market));
+    const listed = netAt(books, entry.accountId, entry.market, listedMs(books, orderId, entry.accountId));
+    books.netAtPlacing.set(orderId, maxDecimal(listed, netOf(books, entry.accountId, entry.market)));
   }
   const positionId = reducedBy(books, entry);
   if (positionId === undefined) return;
-  const { trail } = books;
-  books.sentMs.set(orderId, trail.sentFromMs(clientOrderId, entry.atMs));
   if (trail.covers.has(clientOrderId)) return;
   if (trail.overshoots.has(clientOrderId)) {
     books.overshoots.set(orderId, positionId);
@@ -258,16 +268,24 @@ type View = (positionId: number) => Decimal;
 
 const AS_IT_IS: View = () => ZERO;
 
-/** A market as it is, and without what the exchange or the owner closed behind an order's back, of its side or of both. */
+/** A market as it is, and without what others closed behind an order's back, of its side or of both. */
 function viewsOf(books: Books, { orderId, positionId }: LedgerEntry, accountId: string): readonly View[] {
-  const listedMs = books.hosts.listedMs(accountId, books.sentMs.get(orderId ?? -1) ?? Infinity);
-  const behind: View = (id) => closedSince(books, id, listedMs);
+  const fromMs = listedMs(books, orderId, accountId);
+  const behind: View = (id) => closedSince(books, id, fromMs);
   return [AS_IT_IS, (id) => (id === positionId ? behind(id) : ZERO), behind];
 }
 
+function listedMs({ hosts, sentMs }: Books, orderId: number | undefined, accountId: string): number {
+  return hosts.listedMs(accountId, sentMs.get(orderId ?? -1) ?? Infinity);
+}
+
+function netAt({ nets }: Books, accountId: string, market: string, atMs: number): Decimal {
+  return nets.get(`${accountId} ${market}`)?.findLast((one) => one.atMs <= atMs)?.net ?? ZERO;
+}
+
 /** What others closed of a position after the list that an order went by. */
-function closedSince({ closedByOthers }: Books, positionId: number, listedMs: number): Decimal {
-  const closings = (closedByOthers.get(positionId) ?? []).filter(({ atMs }) => atMs > listedMs);
+function closedSince({ closedByOthers }: Books, positionId: number, fromMs: number): Decimal {
+  const closings = (closedByOthers.get(positionId) ?? []).filter(({ atMs }) => atMs > fromMs);
   return closings.reduce((sum, { base }) => sum.plus(base), ZERO);
 }
 
