@@ -351,5 +351,5 @@ function withinRoom({ market }: SetScene, place: readonly Want[], left: Map<stri
 
 /** What the market has not reached has not filled: sent again under its own id, it stays the order that is counted. */
 function addsNothing({ role, resend }: Want): boolean {
-  return resend !== null && (role === 'cover' || (resend.reachedMs === null && resend.activatedMs === null));
+  return resend !== null && (role === 'cover' || resend.activatedMs === null);
 }

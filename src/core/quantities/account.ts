@@ -3,7 +3,7 @@ import type { PositionList, RecordList, SpotOrderRecord } from '../ports/exchang
 import type { Direction } from '../rules/subject.ts';
 import { CreditLineQuantities } from './credit-line.ts';
 import { type JointPool, jointPool, uniformDistance } from './joint-pool.ts';
-import { netExposure, PositionQuantities } from './position.ts';
+import { netExposure, PositionQuantities, type Told } from './position.ts';
 import {
   type AtLeast,
   type AtMost,
@@ -23,7 +23,7 @@ import { MS_PER_SECOND, moneyOf, reported, usage } from './units.ts';
 
 export interface UnseenPosition {
   readonly market?: string;
-  readonly direction?: Direction;
+  readonly direction?: Told;
 }
 
 /** In a set of assets: the free margin of the positions. */
@@ -126,7 +126,7 @@ export class AccountQuantities {
     return this.#positions;
   }
 
-  #earlier(id: string): Direction | undefined {
+  #earlier(id: string): Told | undefined {
     return this.#seen.find(({ positionId }) => positionId === id)?.direction;
   }
 

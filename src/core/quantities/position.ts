@@ -19,6 +19,12 @@ export type PositionReading = Pick<AccountSettings, 'bothSign' | 'holdings' | 'm
   Partial<Pick<AccountSettings, 'marginModel'>>;
 
 /**
+ * What reads have told of the side of a position. `untold`: its figures fitted no side, so that something else, as a coin
+ * held as collateral that the config does not name, moves its liquidation price: they never tell its side.
+ */
+export type Told = Direction | 'untold';
+
+/**
  * Quantities of one position record (specification 2.4). Numbers are for comparing; `exact...` values are for orders
  * and for people.
  */
@@ -34,14 +40,14 @@ export class PositionQuantities {
   readonly liquidationPrice: Quantity<number>;
   readonly #amount: number;
   readonly #settings: PositionReading;
-  readonly #earlier: Direction | undefined;
+  readonly #earlier: Told | undefined;
   #markError: Quantity<number> | undefined;
   #direction: Quantity<Direction> | undefined;
   #mark: Quantity<number> | undefined;
   #distance: Quantity<number> | undefined;
 
   /** `earlier`: the direction that earlier reads of the position showed; undefined: none. */
-  constructor(record: PositionRecord, settings: PositionReading, earlier?: Direction) {
+  constructor(record: PositionRecord, settings: PositionReading, earlier?: Told) {
     this.record = record;
     this.#amount = toNumber(record.amount);
     this.size = Math.abs(this.#amount);
@@ -79,6 +85,16 @@ export class PositionQuantities {
   get direction(): Quantity<Direction> {
     this.#direction ??= directionOf(this.record, this.#amount, this.#settings, this.#earlier);
     return this.#direction;
+  }
+
+  /** What later reads are to go by; undefined: nothing. */
+  get told(): Told | undefined {
+    const { direction, record } = this;
+    if (direction.kind === 'value') return direction.value;
+    if (direction.kind !== 'unknown' || direction.why !== 'directionUnknown') return this.#earlier;
+    const isContradicted =
+      !isOpenToBoth(record, this.#settings) && !DIRECTIONS.some((side) => fits(record, side, MOST_ROUNDED));
+    return isContradicted ? 'untold' : this.#earlier;
   }
 
   /** Its readings as a long and as a short where neither a stated side or sign nor its own figures tell; else none. */
@@ -227,44 +243,20 @@ function signOf(direction: Quantity<Direction>): number {
 
 /** True if the figures fit a direction: a positive mark price, past the liquidation price by that part of it at most. */
 function fits(record: PositionRecord, direction: Direction, mostPassed = 0): boolean {
-  const way = wayOf(record, direction);
-  return way === undefined || way >= -mostPassed * Math.abs(Number(record.liquidationPrice));
-}
-
-/** From the mark to the liquidation price, money per base unit, positive on the side where losses are. */
-function wayOf(record: PositionRecord, direction: Direction): number | undefined {
   const { basePrice, liquidationPrice, unrealizedPnl } = record;
-  if (basePrice === undefined || unrealizedPnl === undefined) return undefined;
-  if (liquidationPrice === undefined || liquidationPrice === null) return undefined;
+  if (basePrice === undefined || unrealizedPnl === undefined) return true;
+  if (liquidationPrice === undefined || liquidationPrice === null) return true;
   const dir = direction === 'long' ? 1 : -1;
   const mark = toNumber(basePrice) + (dir * toNumber(unrealizedPnl)) / Math.abs(toNumber(record.amount));
-  return mark > 0 ? dir * (mark - toNumber(liquidationPrice)) : Number.NEGATIVE_INFINITY;
+  const liquidation = toNumber(liquidationPrice);
+  return mark > 0 && dir * (mark - liquidation) >= -mostPassed * Math.abs(liquidation);
 }
-
-/**
- * Whether a liquidation price is so near that a loss up to it leaves free funds of a shared pool: then it is not the
- * position's own, but that of a coin held as collateral, and tells no side. In a margin call little is left.
- */
-function leavesFunds(
-  record: PositionRecord,
-  direction: Direction,
-  { marginModel }: PositionReading,
-): boolean {
-  const way = wayOf(record, direction);
-  const { freeMargin, liquidationState } = record;
-  if (marginModel !== 'cross' || way === undefined || freeMargin === undefined) return false;
-  if (liquidationState !== null) return false;
-  return Math.abs(toNumber(record.amount)) * way < SURELY_USED * toNumber(freeMargin);
-}
-
-/** Share of the free funds: where leverage is high, maintenance takes almost all of them before a margin call. */
-const SURELY_USED = 0.05;
 
 function directionOf(
   record: PositionRecord,
   amount: number,
   settings: PositionReading,
-  earlier: Direction | undefined,
+  earlier: Told | undefined,
 ): Quantity<Direction> {
   const { bothSign } = settings;
   const side = record.positionSide?.known === true ? record.positionSide.value : undefined;
@@ -274,21 +266,33 @@ function directionOf(
   if (amount < 0) return known('short');
   if (side === 'BOTH' && bothSign === 'signed') return known('long');
   const isDoubtful = record.sideDoubtful === true;
-  // In liquidation the mark has passed that price, and as much of the coin held as collateral moves it to the other side.
-  const isPassed = record.liquidationState?.known === true && record.liquidationState.value === 'liquidation';
-  const worth = settings.marginModel === 'isolated' ? 0 : (settings.holdings?.[stockOf(record.market)] ?? 0);
-  const isHeld = worth > 0 && worth >= HEAVY_SHARE * amount * Number(record.basePrice ?? 0);
-  const isUndecided = isDoubtful || isPassed || isHeld;
+  const isUndecided = earlier === 'untold' || isOpenToBoth(record, settings);
+  const isHeld = worthOf(record, settings) > 0;
   // A price has no upper bound: only a long, or a short whose coin is held, has no price that liquidates it.
-  const isNeverLiquidated =
-    record.liquidationPrice === null && side === 'BOTH' && worth === 0 && !isUndecided;
+  const isNeverLiquidated = record.liquidationPrice === null && side === 'BOTH' && !isHeld && !isUndecided;
   const mostPassed = (side: Direction) => (side === earlier ? MOST_ROUNDED : 0);
   const fitting = isUndecided ? [] : DIRECTIONS.filter((side) => fits(record, side, mostPassed(side)));
   // If the figures fit only the side that it was not earlier, it has flipped.
-  const [only] = fitting.length === 1 ? fitting.filter((one) => !leavesFunds(record, one, settings)) : [];
-  const shown = only ?? earlier ?? (isNeverLiquidated ? 'long' : undefined);
+  const [only] = fitting.length === 1 ? fitting : [];
+  const shown =
+    only ?? (earlier === 'untold' ? undefined : earlier) ?? (isNeverLiquidated ? 'long' : undefined);
   if (shown !== undefined) return known(shown);
   return bothSign === 'signed' && !isDoubtful ? known('long') : unknown('directionUnknown');
+}
+
+/** Whether the liquidation price may lie on either side of the mark, whatever the side of the position. */
+function isOpenToBoth(record: PositionRecord, settings: PositionReading): boolean {
+  // In liquidation the mark has passed that price, and as much of the coin held as collateral moves it to the other side.
+  const isPassed = record.liquidationState?.known === true && record.liquidationState.value === 'liquidation';
+  const worth = worthOf(record, settings);
+  const size = Math.abs(toNumber(record.amount));
+  const isHeld = worth > 0 && worth >= HEAVY_SHARE * size * Number(record.basePrice ?? 0);
+  return record.sideDoubtful === true || isPassed || isHeld;
+}
+
+/** Worth of the coin of a position that is held as collateral beside it, as the config says. */
+function worthOf({ market }: PositionRecord, { marginModel, holdings }: PositionReading): number {
+  return marginModel === 'isolated' ? 0 : (holdings?.[stockOf(market)] ?? 0);
 }
 
 /** At liquidation rounded figures may show a position past it. Coarser prices give no order either. */

@@ -1,9 +1,10 @@
 import type { Unseen } from '../quantities/closure.ts';
+import type { Told } from '../quantities/position.ts';
 import type { ForecastState } from '../risk/forecast.ts';
 import type { ElapsedState } from './elapsed.ts';
 import type { Mode } from './rule.ts';
 import type { RuleEntry } from './rule-state.ts';
-import type { Direction, SubjectKey } from './subject.ts';
+import type { SubjectKey } from './subject.ts';
 
 /** Incremented when the shape of the state changes so that old state can no longer be read. */
 export const STATE_VERSION = 1;
@@ -70,7 +71,7 @@ export interface PositionMemory {
   readonly market?: string;
   readonly side?: string;
   /** Absent: unknown. */
-  readonly direction?: Direction;
+  readonly direction?: Told;
   /** The exchange called for margin or liquidated when it was last shown. Absent: it did not. */
   readonly called?: boolean;
   /** Absence from complete lists; absent while it is listed. */

@@ -288,7 +288,7 @@ function stepCover(
 ): PositionMemory {
   const { positionId, market } = position.record;
   const side = sideOf(position.record);
-  const direction = position.direction.kind === 'value' ? position.direction.value : undefined;
+  const direction = position.told;
   const cover = account.coverOf(position);
   const isCovered = cover.kind === 'value' && cover.value === 'ok';
   const { liquidationState: state } = position;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { PositionRecord } from '../../../src/core/ports/exchange.ts';
-import { PositionQuantities } from '../../../src/core/quantities/position.ts';
+import { PositionQuantities, type Told } from '../../../src/core/quantities/position.ts';
 import { d, position, settings } from '../rules/fixtures.ts';
 
 type Side = 'LONG' | 'SHORT' | 'BOTH' | 'absent' | 'odd';
@@ -16,10 +16,8 @@ interface Row {
   readonly state?: 'margin_call' | 'liquidation';
   /** Worth of the coin held as collateral, money. */
   readonly held?: number;
-  readonly margin?: 'isolated' | 'cross';
-  /** Free funds of the account, money. */
-  readonly free?: string;
-  readonly earlier?: 'long' | 'short';
+  readonly margin?: 'isolated';
+  readonly earlier?: Told;
   readonly gives: string;
 }
 
@@ -36,7 +34,6 @@ const recordOf = (row: Row): PositionRecord => {
         : side === 'odd'
           ? { known: false, raw: 'odd' }
           : { known: true, value: side },
-    ...(row.free !== undefined && { freeMargin: d(row.free) }),
     ...(row.doubtful && { sideDoubtful: true }),
     ...(row.state && { liquidationState: { known: true, value: row.state } }),
   });
@@ -102,12 +99,12 @@ describe('direction, entered at 100', () => {
     { bothSign: 'unsigned', held: 150, margin: 'isolated', gives: 'long' },
     // A little of it cannot: with it a long was blind, and lost.
     { bothSign: 'unsigned', held: 5, gives: 'long' },
-    // A pool with free funds is not used up so near: a coin that nobody told of moves that price, and may be beyond a short.
-    { bothSign: 'unsigned', free: '900', margin: 'cross', gives: 'directionUnknown' },
-    { bothSign: 'unsigned', free: '900', margin: 'cross', earlier: 'short', gives: 'short' },
-    { bothSign: 'unsigned', free: '500', margin: 'cross', gives: 'long' },
-    { bothSign: 'unsigned', free: '900', margin: 'cross', state: 'margin_call', gives: 'long' },
-    { bothSign: 'unsigned', free: '900', margin: 'isolated', gives: 'long' },
+    // Its figures fitted no side once: a coin that nobody told of moves that price, and it never tells the side.
+    { bothSign: 'unsigned', earlier: 'untold', gives: 'directionUnknown' },
+    { bothSign: 'unsigned', earlier: 'untold', liquidation: null, gives: 'directionUnknown' },
+    { bothSign: 'unsigned', earlier: 'untold', amount: '-2', gives: 'short' },
+    { side: 'SHORT', earlier: 'untold', gives: 'short' },
+    { earlier: 'untold', gives: 'long' },
     // Flipped since.
     { bothSign: 'unsigned', earlier: 'short', gives: 'long' },
     { bothSign: 'unsigned', liquidation: '121', pnl: '40.00', earlier: 'long', gives: 'short' },
@@ -148,6 +145,34 @@ describe('direction, entered at 100', () => {
       'long',
     );
     expect(liquidationDistance).toEqual({ kind: 'value', value: 0 });
+  });
+
+  test('a short whose coin is held, which nobody told of, is no long once its figures fit one', () => {
+    const read = (pnl: string, liquidation: string, earlier?: Told) =>
+      new PositionQuantities(
+        recordOf({ pnl, liquidation, gives: '' }),
+        settings({ bothSign: 'unsigned', marginModel: 'cross' }),
+        earlier,
+      );
+    // Its mark is at 140, the price that the coin makes at 81; then, lower, at 136 and 60.
+    const first = read('-80.00', '81');
+    expect(first.told).toBe('untold');
+    const second = read('-72.00', '60', first.told);
+    expect(second.direction).toMatchObject({ kind: 'unknown', why: 'directionUnknown' });
+    expect(second.told).toBe('untold');
+    // Without the first read it passes for a long at 64.
+    expect(read('-72.00', '60').direction).toMatchObject({ value: 'long' });
+  });
+
+  test.each<Row>([
+    // Within rounding of its liquidation price, in liquidation, without a price or figures: nothing is contradicted.
+    { pnl: '-38.20', gives: '' },
+    { pnl: '-40.00', state: 'liquidation', gives: '' },
+    { liquidation: undefined, gives: '' },
+    { amount: '0', gives: '' },
+  ])('is not untold: %j', (row) => {
+    const one = new PositionQuantities(recordOf(row), settings({ bothSign: 'unsigned' }));
+    expect(one.told).not.toBe('untold');
   });
 
   test('a position is never taken for the opposite direction while the price has not reached liquidation', () => {
