@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Decimal, isDecimalString, toDecimal, ZERO } from '../core/quantities/decimal.ts';
+import { type Decimal, formatDecimal, isDecimalString, toDecimal, ZERO } from '../core/quantities/decimal.ts';
 
 export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -28,8 +28,20 @@ export const wholeNumberText = z
   .regex(/^\d{1,15}$/, 'must be a whole number')
   .transform(Number);
 
-/** Makes every field optional. */
 export function optional<S extends Readonly<Record<string, z.ZodType>>>(shape: S) {
   const fields = Object.entries(shape).map(([name, schema]) => [name, schema.exactOptional()]);
   return Object.fromEntries(fields) as { [Name in keyof S]: z.ZodExactOptional<S[Name]> };
+}
+
+/** Plain JSON data: every decimal as text in plain notation, members that are undefined left out. */
+export function plain(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (isDecimal(value)) return formatDecimal(value);
+  if (Array.isArray(value)) return value.map(plain);
+  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  return Object.fromEntries(members.map(([key, member]) => [key, plain(member)]));
+}
+
+function isDecimal(value: object): value is Decimal {
+  return 'toFixed' in value && typeof value.toFixed === 'function' && 'c' in value && 'e' in value;
 }

@@ -241,14 +241,13 @@ export class SimulatedExchange {
 
   /** Records commands in the ledger too, after their effects. */
   #recordCommand(request: IncomingRequest, { accountId, nonce, reply, params }: Dispatched): void {
-    const clientOrderId = clientOrderIdOf(params);
     this.model.recordRequest(accountId ?? null, {
       path: request.path,
       nonce: nonce ?? null,
       status: reply.status,
       code: reply.error?.code ?? null,
       message: reply.error?.message ?? null,
-      ...(clientOrderId === undefined ? {} : { clientOrderId }),
+      clientOrderId: clientOrderIdOf(params),
     });
     this.#timeline.remember();
   }

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import fastify, { type FastifyInstance } from 'fastify';
-import { type Decimal, formatDecimal } from '../../core/quantities/decimal.ts';
+import { plain } from '../schemas.ts';
 import { type SimulatedExchange, SimulatorError } from '../simulated-exchange.ts';
 import { ACCOUNT_ROUTES } from './account-routes.ts';
 import { CONDITION_ROUTES } from './condition-routes.ts';
@@ -129,16 +129,4 @@ function problemOf(error: unknown): { readonly status: number; readonly body: un
     status: status >= 400 && status < 600 ? status : 500,
     body: { error: { code: status < 500 ? 'invalid-input' : 'internal', message } },
   };
-}
-
-/** Converts a value to plain JSON data, with every decimal as text in plain notation. */
-function plain(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value;
-  if (isDecimal(value)) return formatDecimal(value);
-  if (Array.isArray(value)) return value.map(plain);
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, plain(member)]));
-}
-
-function isDecimal(value: object): value is Decimal {
-  return 'toFixed' in value && typeof value.toFixed === 'function' && 'c' in value && 'e' in value;
 }

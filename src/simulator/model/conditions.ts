@@ -1,6 +1,5 @@
-import { formatDecimal, minDecimal, roundToStep, ZERO } from '../../core/quantities/decimal.ts';
+import { minDecimal, roundToStep, ZERO } from '../../core/quantities/decimal.ts';
 import { BOOKS, type Leg, transfer } from './ledger.ts';
-import type { LedgerDetail } from './ledger-entry.ts';
 import { changeSpec, NO_SKEW, NORMAL_BOOK, remark, skewAt } from './market.ts';
 import type { ConditionWindow, MarketCondition } from './market-condition.ts';
 import { cancel } from './order-book.ts';
@@ -102,21 +101,8 @@ function write(
   legs: readonly Leg[] = [],
 ): Applied {
   const { kind, market, ...rest } = condition;
-  const details = Object.entries(rest).map(([name, value]): [string, LedgerDetail] => [
-    name,
-    typeof value === 'object' ? formatDecimal(value) : (value as LedgerDetail),
-  ]);
-  record(
-    world,
-    'market_condition',
-    {
-      accountId: null,
-      market,
-      ...(reason === undefined ? {} : { reason }),
-      details: { kind, ...Object.fromEntries(details) },
-    },
-    legs,
-  );
+  const fields = { accountId: null, market, reason, details: { kind, ...rest } };
+  record(world, 'market_condition', fields, legs);
   return { ok: true };
 }
 

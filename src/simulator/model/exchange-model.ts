@@ -5,8 +5,8 @@ import { Agenda } from './agenda.ts';
 import { setCondition } from './conditions.ts';
 import { addCollateral, creditLineView, grantLoan, repay } from './credit.ts';
 import { changeFundingRate, scheduleFunding } from './funding.ts';
-import { BOOKS, Ledger, transfer } from './ledger.ts';
-import type { LedgerDetail, LedgerEntry, LedgerFilter } from './ledger-entry.ts';
+import { BOOKS, type EntryFields, Ledger, transfer } from './ledger.ts';
+import type { LedgerFilter } from './ledger-entry.ts';
 import { createMarginUnit } from './liquidation.ts';
 import { createMarket, marketView, movePrice, NO_SKEW } from './market.ts';
 import type { ConditionWindow, MarketCondition } from './market-condition.ts';
@@ -160,7 +160,7 @@ function clockPart(world: ExchangeState) {
     /** Entries ever written, and how many of the oldest were dropped. */
     ledgerTotals: () => world.ledger.totals,
     /** Records a request in the same sequence as its effects. */
-    recordRequest: (accountId: string | null, details: Readonly<Record<string, LedgerDetail>>): LedgerEntry =>
+    recordRequest: (accountId: string | null, details: EntryFields['details'] = {}) =>
       record(world, 'request', { accountId, details }),
   };
 }
@@ -188,12 +188,8 @@ function marketPart(world: ExchangeState) {
           market.skew = NO_SKEW;
         }
         movePrice(world, market, last);
-        record(world, 'price_set', {
-          accountId: null,
-          market: name,
-          price: formatDecimal(last),
-          details: { mark: formatDecimal(market.mark) },
-        });
+        const details = { mark: market.mark };
+        record(world, 'price_set', { accountId: null, market: name, price: last, details });
       });
     },
     setFundingRate: (name: string, rate: Decimal) =>

@@ -1,4 +1,4 @@
-import { formatDecimal, ZERO } from '../../core/quantities/decimal.ts';
+import { ZERO } from '../../core/quantities/decimal.ts';
 import { BOOKS, transfer } from './ledger.ts';
 import { unrealizedFunding } from './margin.ts';
 import { collateralBook, type ExchangeState, type Market, marginBook, record, sign } from './state.ts';
@@ -30,9 +30,9 @@ function payFunding(world: ExchangeState, market: Market): void {
         accountId: account.id,
         market: market.spec.name,
         positionId: position.positionId,
-        amount: formatDecimal(ZERO.minus(payment)),
-        price: formatDecimal(market.mark),
-        details: { rate: formatDecimal(market.fundingRate), size: formatDecimal(position.size) },
+        amount: ZERO.minus(payment),
+        price: market.mark,
+        details: { rate: market.fundingRate, size: position.size },
       },
       transfer(payer, BOOKS.funding, market.spec.quote, payment),
     );

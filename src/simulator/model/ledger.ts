@@ -1,5 +1,6 @@
 import { type Decimal, formatDecimal, ZERO } from '../../core/quantities/decimal.ts';
-import type { LedgerEntry, LedgerFilter, LedgerKind, Posting } from './ledger-entry.ts';
+import { plain } from '../schemas.ts';
+import type { LedgerDetail, LedgerEntry, LedgerFilter, LedgerKind } from './ledger-entry.ts';
 
 /** One leg of an entry before it is written. */
 export interface Leg {
@@ -8,7 +9,14 @@ export interface Leg {
   readonly amount: Decimal;
 }
 
-export type EntryFields = Omit<LedgerEntry, 'seq' | 'atMs' | 'kind' | 'postings'>;
+type Figure = 'amount' | 'price' | 'fee';
+type Written = Omit<LedgerEntry, 'seq' | 'atMs' | 'kind' | 'postings' | 'reason' | 'details' | Figure>;
+
+/** An entry before it is written: decimals become text, fields that are undefined are left out. */
+export interface EntryFields extends Written, Partial<Readonly<Record<Figure, Decimal>>> {
+  readonly reason?: string | undefined;
+  readonly details?: Readonly<Record<string, LedgerDetail | Decimal | undefined>>;
+}
 
 export const BOOKS = {
   /** The other side of every fill. */
@@ -23,10 +31,6 @@ export const BOOKS = {
 
 /** About half a gigabyte of entries, twice that at most. */
 const LEDGER_CAPACITY = 250_000;
-
-export class UnbalancedEntryError extends Error {
-  readonly code = 'LEDGER_UNBALANCED';
-}
 
 /** The two legs that move `amount` of `asset` from one book to another. */
 export function transfer(from: string, to: string, asset: string, amount: Decimal): readonly Leg[] {
@@ -51,8 +55,7 @@ function assertBalanced(kind: LedgerKind, legs: readonly Leg[]): void {
   const sums = new Map<string, Decimal>();
   for (const { asset, amount } of legs) sums.set(asset, (sums.get(asset) ?? ZERO).plus(amount));
   for (const [asset, sum] of sums) {
-    if (!sum.eq(ZERO))
-      throw new UnbalancedEntryError(`${kind}: ${asset} is off balance by ${formatDecimal(sum)}`);
+    if (!sum.eq(ZERO)) throw new RangeError(`${kind}: ${asset} is off balance by ${formatDecimal(sum)}`);
   }
 }
 
@@ -79,9 +82,8 @@ export class Ledger {
   append(atMs: number, kind: LedgerKind, fields: EntryFields, legs: readonly Leg[] = []): LedgerEntry {
     const condensed = condense(legs);
     assertBalanced(kind, condensed);
-    const postings = condensed.map((leg): Posting => ({ ...leg, amount: formatDecimal(leg.amount) }));
     for (const leg of condensed) this.#post(leg);
-    const entry: LedgerEntry = { seq: this.#nextSeq, atMs, kind, ...fields, postings };
+    const entry = plain({ seq: this.#nextSeq, atMs, kind, ...fields, postings: condensed }) as LedgerEntry;
     this.#nextSeq += 1;
     this.#entries.push(entry);
     // Drops half at once: dropping one from the front costs as much as dropping many.

@@ -1,7 +1,6 @@
 import {
   type Decimal,
   divide,
-  formatDecimal,
   maxDecimal,
   minDecimal,
   ONE,
@@ -106,16 +105,12 @@ function changeState(world: ExchangeState, unit: MarginUnit, { to: state, sums, 
   const ended = unit.state === 'liquidation' ? 'liquidation_ended' : 'margin_call_cleared';
   const kind = state === 'liquidation' ? 'liquidation_started' : (state ?? ended);
   unit.state = state;
+  const { account, position } = unit;
   record(world, kind, {
-    accountId: unit.account.id,
-    ...(unit.position === null
-      ? {}
-      : { positionId: unit.position.positionId, market: unit.position.market.spec.name }),
-    ...(reason === undefined ? {} : { reason }),
-    details: {
-      equity: formatDecimal(sums.equity),
-      maintenanceMargin: formatDecimal(sums.maintenance),
-    },
+    accountId: account.id,
+    ...(position === null ? {} : { positionId: position.positionId, market: position.market.spec.name }),
+    reason,
+    details: { equity: sums.equity, maintenanceMargin: sums.maintenance },
   });
 }
 
@@ -205,17 +200,11 @@ function repayBorrow(world: ExchangeState, account: Account): boolean {
     const amount = minDecimal(balance, needed);
     const proceeds = amount.times(rate);
     const fee = proceeds.times(market.spec.liquidationFee);
+    const { name } = market.spec;
     record(
       world,
       'borrow_repaid',
-      {
-        accountId: account.id,
-        market: market.spec.name,
-        amount: formatDecimal(amount),
-        price: formatDecimal(rate),
-        fee: formatDecimal(fee),
-        reason: 'liquidation',
-      },
+      { accountId: account.id, market: name, amount, price: rate, fee, reason: 'liquidation' },
       [
         ...transfer(book, BOOKS.counterparty, asset, amount),
         ...transfer(BOOKS.counterparty, book, money, proceeds),
@@ -238,7 +227,7 @@ function settleWithoutPositions(world: ExchangeState, unit: MarginUnit): readonl
     repayBorrow(world, account);
     const owed = ZERO.minus(world.ledger.balance(book, money));
     if (owed.gt(ZERO)) {
-      const fields = { accountId: account.id, amount: formatDecimal(owed), reason: 'negative equity' };
+      const fields = { accountId: account.id, amount: owed, reason: 'negative equity' };
       record(world, 'insurance', fields, transfer(BOOKS.insurance, book, money, owed));
     }
   }

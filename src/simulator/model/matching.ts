@@ -1,4 +1,4 @@
-import { type Decimal, formatDecimal, minDecimal, ZERO } from '../../core/quantities/decimal.ts';
+import { type Decimal, minDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import { BOOKS, transfer } from './ledger.ts';
 import { directionOf, positionOf } from './margin.ts';
 import { type BookLevel, crosses, firstFreeLevel, scheduleRenewal, takeDepth } from './market.ts';
@@ -81,22 +81,11 @@ function spotFill(
   const money = amount.times(price);
   const fee = money.times(feeRate);
   const [giver, taker] = order.side === 'buy' ? [BOOKS.counterparty, wallet] : [wallet, BOOKS.counterparty];
-  record(
-    world,
-    'fill',
-    {
-      ...orderFields(order),
-      amount: formatDecimal(amount),
-      price: formatDecimal(price),
-      fee: formatDecimal(fee),
-      details: { role },
-    },
-    [
-      ...transfer(giver, taker, base, amount),
-      ...transfer(taker, giver, quote, money),
-      ...transfer(wallet, BOOKS.fees, quote, fee),
-    ],
-  );
+  record(world, 'fill', { ...orderFields(order), amount, price, fee, details: { role } }, [
+    ...transfer(giver, taker, base, amount),
+    ...transfer(taker, giver, quote, money),
+    ...transfer(wallet, BOOKS.fees, quote, fee),
+  ]);
 }
 
 /** Activates the stops that the price has reached, then fills resting orders that cross the book. */
@@ -136,14 +125,11 @@ export function activate(world: ExchangeState, order: Order): void {
     order.amount = order.ofPosition.size;
     order.left = order.amount;
   }
+  const { last, mark } = order.market;
   record(world, 'stop_triggered', {
     ...orderFields(order),
-    price: formatDecimal(triggerPrice(world, order.market)),
-    details: {
-      last: formatDecimal(order.market.last),
-      mark: formatDecimal(order.market.mark),
-      activationPrice: order.activationPrice === null ? null : formatDecimal(order.activationPrice),
-    },
+    price: triggerPrice(world, order.market),
+    details: { last, mark, activationPrice: order.activationPrice },
   });
   enterMatching(world, order);
 }

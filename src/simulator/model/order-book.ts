@@ -1,4 +1,4 @@
-import { formatDecimal, ZERO } from '../../core/quantities/decimal.ts';
+import { ZERO } from '../../core/quantities/decimal.ts';
 import { type ExchangeState, isOpen, type Order, record } from './state.ts';
 import type { OrderView } from './types.ts';
 
@@ -27,20 +27,9 @@ export function enterOrder(world: ExchangeState, order: Order, reason?: string):
   world.orders.set(order.orderId, order);
   account.openOrders.set(order.orderId, order);
   if (order.clientOrderId !== '') account.usedClientOrderIds.add(order.clientOrderId);
-  record(world, 'order_placed', {
-    ...orderFields(order),
-    amount: formatDecimal(order.amount),
-    price: formatDecimal(order.price),
-    ...(reason === undefined ? {} : { reason }),
-    details: {
-      type: order.type,
-      orderClass: order.orderClass,
-      positionSide: order.positionSide,
-      reduceOnly: order.reduceOnly,
-      activationPrice: order.activationPrice === null ? null : formatDecimal(order.activationPrice),
-      trigger: order.trigger,
-    },
-  });
+  const { amount, price, type, orderClass, positionSide, reduceOnly, activationPrice, trigger } = order;
+  const details = { type, orderClass, positionSide, reduceOnly, activationPrice, trigger };
+  record(world, 'order_placed', { ...orderFields(order), amount, price, reason, details });
 }
 
 /** Queues an open order for matching: among the stops, or resting at its price. */
@@ -67,7 +56,7 @@ export function cancel(world: ExchangeState, order: Order, reason: string): void
   if (!isOpen(order)) return;
   const isLiquidation = reason === LIQUIDATION && world.readings.historyOrders === 'all';
   finishOrder(world, order, isLiquidation ? 'AUTO_CANCELED_LIQUIDATION' : 'CANCELLED');
-  record(world, 'order_cancelled', { ...orderFields(order), amount: formatDecimal(order.left), reason });
+  record(world, 'order_cancelled', { ...orderFields(order), amount: order.left, reason });
 }
 
 /** The current time with microseconds, as orders have in replies (specification 2.2). */

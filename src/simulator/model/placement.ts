@@ -90,7 +90,7 @@ function refuse(
     market: request.market,
     clientOrderId: request.clientOrderId ?? '',
     side: request.side,
-    amount: formatDecimal(request.amount),
+    amount: request.amount,
     reason: `${answer.code}: ${Object.values(rejection.errors)[0]?.[0] ?? rejection.message}`,
   });
   return answer;

@@ -1,4 +1,4 @@
-import { type Decimal, divide, formatDecimal, minDecimal, ZERO } from '../../core/quantities/decimal.ts';
+import { type Decimal, divide, minDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import { BOOKS, type Leg, transfer } from './ledger.ts';
 import { directionOf, initialMargin, positionKey, positionOf, unrealizedFunding } from './margin.ts';
 import { cancel, createOrder, enterOrder, finishOrder, orderFields, shelve } from './order-book.ts';
@@ -252,18 +252,18 @@ function writeFill(world: ExchangeState, fill: PositionFill, effects: readonly F
         ? { accountId: fill.account.id, market: fill.market.spec.name, side: fill.side }
         : orderFields(fill.order)),
       ...(last === undefined ? {} : { positionId: last.position.positionId }),
-      amount: formatDecimal(fill.amount),
-      price: formatDecimal(fill.price),
-      fee: formatDecimal(fill.amount.times(fill.price).times(fill.feeRate)),
+      amount: fill.amount,
+      price: fill.price,
+      fee: fill.amount.times(fill.price).times(fill.feeRate),
       details: {
         role: fill.role,
         positionSide: fill.positionSide,
         reduced: effects.some((effect) => effect.reduced),
-        realizedPnl: formatDecimal(sum((effect) => effect.realized)),
-        fundingSettled: formatDecimal(sum((effect) => effect.fundingSettled)),
-        insured: formatDecimal(sum((effect) => effect.insured)),
+        realizedPnl: sum((effect) => effect.realized),
+        fundingSettled: sum((effect) => effect.fundingSettled),
+        insured: sum((effect) => effect.insured),
         direction: last?.position.direction ?? null,
-        sizeAfter: formatDecimal(last?.position.size ?? ZERO),
+        sizeAfter: last?.position.size ?? ZERO,
       },
     },
     effects.flatMap((effect) => effect.legs),

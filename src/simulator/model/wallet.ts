@@ -1,6 +1,5 @@
-import { type Decimal, formatDecimal, ZERO } from '../../core/quantities/decimal.ts';
+import { type Decimal, ZERO } from '../../core/quantities/decimal.ts';
 import { BOOKS, type Leg, transfer } from './ledger.ts';
-import type { LedgerKind } from './ledger-entry.ts';
 import { assetRate, freeMargin, marginSums, weight } from './margin.ts';
 import { availableSpot } from './placement.ts';
 import { CODES, invalid, reject } from './rejection.ts';
@@ -76,18 +75,9 @@ function settleLater(world: ExchangeState, item: Transfer, run: () => void): voi
   else world.agenda.schedule(item.settleMs, run);
 }
 
-function write(world: ExchangeState, kind: LedgerKind, item: Transfer, legs: readonly Leg[]): void {
-  record(
-    world,
-    kind,
-    {
-      accountId: item.accountId,
-      amount: formatDecimal(item.amount),
-      fee: formatDecimal(item.fee),
-      details: { transactionId: item.transactionId, ticker: item.ticker, status: item.status },
-    },
-    legs,
-  );
+function write(world: ExchangeState, item: Transfer, legs: readonly Leg[]): void {
+  const { accountId, method, amount, fee, transactionId, ticker, status } = item;
+  record(world, method, { accountId, amount, fee, details: { transactionId, ticker, status } }, legs);
 }
 
 export function makeDeposit(world: ExchangeState, account: Account, request: TransferRequest): Moved {
@@ -96,7 +86,7 @@ export function makeDeposit(world: ExchangeState, account: Account, request: Tra
   const item = createTransfer(world, asset, { ...request, accountId: account.id, method: 'deposit' });
   if (item.fee.gt(item.amount)) item.fee = item.amount;
   account.transfers.push(item);
-  write(world, 'deposit', item, []);
+  write(world, item, []);
   settleLater(world, item, () => {
     item.status = request.finalStatus ?? STATUS.success;
     const main = `main:${account.id}`;
@@ -104,7 +94,7 @@ export function makeDeposit(world: ExchangeState, account: Account, request: Tra
       ...transfer(BOOKS.outside, main, item.ticker, item.amount),
       ...transfer(main, BOOKS.fees, item.ticker, item.fee),
     ];
-    write(world, 'deposit', item, CREDITED.has(item.status) ? legs : []);
+    write(world, item, CREDITED.has(item.status) ? legs : []);
   });
   return { ok: true, transfer: transferView(world, item) };
 }
@@ -122,7 +112,7 @@ export function makeWithdrawal(world: ExchangeState, account: Account, request: 
   const item = createTransfer(world, asset, { ...request, accountId: account.id, method: 'withdrawal' });
   const transit = `transit:${item.transactionId}`;
   account.transfers.push(item);
-  write(world, 'withdrawal', item, transfer(main, transit, item.ticker, held));
+  write(world, item, transfer(main, transit, item.ticker, held));
   settleLater(world, item, () => finishWithdrawal(world, item, request, processed));
   return { ok: true, transfer: transferView(world, item) };
 }
@@ -152,7 +142,7 @@ function finishWithdrawal(
     ...transfer(transit, main, item.ticker, item.amount.minus(processed)),
   ];
   const backLegs = transfer(transit, main, item.ticker, item.amount.plus(item.fee));
-  write(world, 'withdrawal', item, sent ? sentLegs : GIVEN_BACK.has(item.status) ? backLegs : []);
+  write(world, item, sent ? sentLegs : GIVEN_BACK.has(item.status) ? backLegs : []);
 }
 
 /** Whether the wallet has the amount to spare: open orders and positions must keep what they need. */
@@ -177,7 +167,7 @@ export function moveBetweenWallets(
   record(
     world,
     'internal_transfer',
-    { accountId: account.id, amount: formatDecimal(amount), details: { from, to, ticker } },
+    { accountId: account.id, amount, details: { from, to, ticker } },
     transfer(`${from}:${account.id}`, `${to}:${account.id}`, ticker, amount),
   );
   world.dirtyUnits.add(account.unit);
@@ -212,7 +202,7 @@ export function makeFiatDeposit(
   world.fiatDeposits.set(link.token, link);
   record(world, 'fiat_link', {
     accountId: account.id,
-    amount: formatDecimal(request.amount),
+    amount: request.amount,
     details: { ticker: request.ticker, provider: request.provider, uniqueId: request.uniqueId },
   });
   return { ok: true, link };
