@@ -1,11 +1,7 @@
 import type { z } from 'zod';
 import { formatDecimal, ZERO } from '../core/quantities/decimal.ts';
 import type { AccountAccess } from '../simulator/accounts.ts';
-import { type ConditionInput, setCondition } from '../simulator/control/condition-routes.ts';
-import { readFault } from '../simulator/control/fault-routes.ts';
-import { accepted, marketOf, parseWith } from '../simulator/control/route.ts';
-import { parseConditionText, parseFaultText } from '../simulator/http/fault-text.ts';
-import type { FaultSpec } from '../simulator/http/faults.ts';
+import { marketOf, parseWith } from '../simulator/control/route.ts';
 import { SEED_ACCOUNT } from '../simulator/model/types.ts';
 import {
   type RunningSimulator,
@@ -42,9 +38,11 @@ type Kept =
   | 'close'
   | 'controlToken'
   | 'controlUrl'
+  | 'injectFault'
   | 'ledger'
   | 'releaseHeld'
   | 'requestLog'
+  | 'setCondition'
   | 'setPrice'
   | 'setReadings'
   | 'setRegion';
@@ -59,10 +57,6 @@ export interface Simulator extends Pick<RunningSimulator, Kept> {
   priceOf(market: string): { readonly last: string; readonly mark: string };
   /** Exchange time, Unix milliseconds. */
   nowMs(): number;
-  /** Returns the number by which `clearFaults` removes the fault. @throws SimulatorError for an invalid fault */
-  injectFault(fault: FaultSpec | string): number;
-  /** @throws SimulatorError for a condition that is invalid, or refused now */
-  setCondition(condition: ConditionInput | string): void;
 }
 
 /**
@@ -93,14 +87,6 @@ function simulatorOf(running: RunningSimulator): Simulator {
     nowMs() {
       exchange.catchUp();
       return model.nowMs();
-    },
-    injectFault(fault) {
-      const value = typeof fault === 'string' ? parseFaultText(fault) : fault;
-      return exchange.injectFault(readFault(exchange, value, 'fault'));
-    },
-    setCondition(condition) {
-      const value = typeof condition === 'string' ? parseConditionText(condition) : condition;
-      accepted(setCondition(exchange, value, 'condition'));
     },
   };
 }

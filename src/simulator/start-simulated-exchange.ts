@@ -140,18 +140,22 @@ export function assembleExchange(options: SimulatorOptions, time: SimulatorTime)
   if (options.walk !== undefined) playWalk(exchange, options.walk, seed);
   if (options.scenario !== undefined) playScenario(exchange, options.scenario, seed);
   if (options.candles !== undefined) playCandles(exchange, options.candles);
-  for (const fault of options.faults ?? []) {
-    const spec = typeof fault === 'string' ? parseFaultText(fault) : fault;
-    exchange.injectFault(readFault(exchange, spec, 'fault'));
-  }
-  for (const condition of options.conditions ?? []) {
-    const value = typeof condition === 'string' ? parseConditionText(condition) : condition;
-    accepted(setCondition(exchange, value, 'condition'));
-  }
+  for (const fault of options.faults ?? []) injectFault(exchange, fault);
+  for (const condition of options.conditions ?? []) applyCondition(exchange, condition);
   exchange.beginHistory();
   // Starts the clock only now, so that the whole set-up happens at the same exchange time.
   clock.setSpeed(speed);
   return exchange;
+}
+
+function injectFault(exchange: SimulatedExchange, fault: FaultSpec | string): number {
+  const value = typeof fault === 'string' ? parseFaultText(fault) : fault;
+  return exchange.injectFault(readFault(exchange, value, 'fault'));
+}
+
+function applyCondition(exchange: SimulatedExchange, condition: ConditionInput | string): void {
+  const value = typeof condition === 'string' ? parseConditionText(condition) : condition;
+  accepted(setCondition(exchange, value, 'condition'));
 }
 
 function modelConfig(options: SimulatorOptions, seed: number, startMs: number): ModelConfig {
@@ -220,7 +224,10 @@ function running(
       }),
     advance: (ms: number) => exchange.advance(ms),
     setReadings: (changes: Partial<Readings>) => exchange.setReadings(changes),
-    injectFault: (spec: FaultSpec) => exchange.injectFault(spec),
+    /** Returns the number by which `clearFaults` removes the fault. @throws SimulatorError for an invalid fault */
+    injectFault: (fault: FaultSpec | string) => injectFault(exchange, fault),
+    /** @throws SimulatorError for a condition that is invalid, or refused now */
+    setCondition: (condition: ConditionInput | string) => applyCondition(exchange, condition),
     clearFaults: (id?: number) => exchange.clearFaults(id),
     setRegion: (index: number, state: RegionState) => exchange.front.setRegion(index, state),
     /** Lets requests arrive that were held back; returns how many. */

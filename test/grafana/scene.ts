@@ -4,6 +4,7 @@ import path from 'node:path';
 import { expect } from 'vitest';
 import { type Daemon, startDaemon } from '../../src/app/daemon.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
+import type { FaultEffect } from '../../src/simulator/http/faults.ts';
 import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { move, openScene } from '../daemon/scene.ts';
@@ -107,11 +108,9 @@ function story(simulator: RunningSimulator): () => Promise<void> {
   };
 }
 
-type Effect = Parameters<RunningSimulator['injectFault']>[0]['effect'];
-
 /** One refused nonce, one rate limit, one odd record. Of few replies on a slow machine all may come too late. */
 function troubleAgain(simulator: RunningSimulator): void {
-  const inject = (endpoint: string, effect: Effect) =>
+  const inject = (endpoint: string, effect: FaultEffect) =>
     simulator.injectFault({ effect, target: { endpoint }, count: 1 });
   inject('openPositions', { kind: 'status', status: 401, message: 'Nonce has already been used.' });
   inject('mainBalance', { kind: 'status', status: 429, message: 'Rate limit exceeded.' });
@@ -119,7 +118,7 @@ function troubleAgain(simulator: RunningSimulator): void {
 }
 
 function misbehave(simulator: RunningSimulator): void {
-  const inject = (endpoint: string, count: number, effect: Effect) =>
+  const inject = (endpoint: string, count: number, effect: FaultEffect) =>
     simulator.injectFault({ effect, target: { endpoint }, count, skip: 3 });
   inject('orderHistory', 12, { kind: 'reset' });
   inject('stopLimit', 1, { kind: 'lostReply' });
