@@ -18,17 +18,12 @@ export interface AccountAccess {
   readonly nonceRule: NonceRule | null;
 }
 
-interface Entry {
-  access: AccountAccess;
-  generation: number;
-}
-
 export const ALL_PERMISSIONS: KeyPermissions = { creditLine: true, fiatDeposit: true, trading: true };
 
 /** The key pairs of the exchange, derived from the seed so that a repeated run has the same keys. */
 export class AccountDirectory {
   readonly #seed: string;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, { access: AccountAccess; generation: number }>();
   readonly #keys = new Map<string, ApiKey>();
 
   constructor(seed: number) {
@@ -82,7 +77,7 @@ export class AccountDirectory {
     return this.#keys.get(apiKey);
   }
 
-  #entry(id: string): Entry {
+  #entry(id: string) {
     const entry = this.#entries.get(id);
     if (entry === undefined) throw new RangeError(`no account ${JSON.stringify(id)}`);
     return entry;

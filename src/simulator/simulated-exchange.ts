@@ -103,30 +103,27 @@ export class SimulatedExchange {
     };
     const endpoints = allEndpoints(parts);
     this.endpointNames = [...endpoints.values()].map((endpoint) => endpoint.name);
-    const readings = () => this.model.readings();
-    const serverTimeMs = () => this.serverTimeMs();
-    this.#dispatcher = new Dispatcher({
-      endpoints,
-      limiter: this.limiter,
+    const shared = {
       accounts: this.accounts,
-      readings,
-      serverTimeMs,
+      endpoints,
+      model: this.model,
+      serverTimeMs: () => this.serverTimeMs(),
+    };
+    this.#dispatcher = new Dispatcher({
+      ...shared,
+      limiter: this.limiter,
       monotonicMs: this.#time.monotonicMs,
       onInternalError: (error) => this.internalErrors.push(error),
     });
     this.front = new ExchangeFront({
+      ...shared,
       timers: setup.time.timers,
-      endpoints,
       dispatch: (request, staleMs) => this.#dispatch(request, staleMs),
-      accountOfKey: (apiKey) => this.accounts.findKey(apiKey)?.accountId,
       faults: this.faults,
       log: this.log,
-      nowMs: () => this.model.nowMs(),
-      clockMs: () => this.clock.nowMs(),
+      clock: this.clock,
       cancelOrder: (accountId, orderId) => this.change((model) => model.cancelOrder(accountId, orderId).ok),
-      serverTimeMs,
       page: (request) => this.change(() => depositPage(parts, request)),
-      readings,
     });
   }
 

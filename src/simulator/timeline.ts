@@ -120,21 +120,21 @@ function presentReads(model: ExchangeModel, id: string) {
 
 /** Copies what the reads show now, to show it later. */
 function kept(reads: AccountReads): AccountReads {
-  const [positions, opening, orders] = [
-    reads.openPositions(),
-    reads.openingPositions(),
-    reads.orderHistory(),
-  ];
-  const [loans, balance, transfers] = [reads.creditLines(), reads.mainBalance(), reads.transfers()];
-  const ofMarket = <T extends { readonly market: string }>(records: T[], market?: string) =>
-    market === undefined ? records : records.filter((record) => record.market === market);
+  const always =
+    <T>(value: T) =>
+    () =>
+      value;
+  const byMarket = <T extends { readonly market: string }>(records: T[]) => {
+    return (market?: string) =>
+      market === undefined ? records : records.filter((record) => record.market === market);
+  };
   return {
-    openPositions: (market) => ofMarket(positions, market),
-    openingPositions: (market) => ofMarket(opening, market),
-    orderHistory: (market) => ofMarket(orders, market),
-    creditLines: () => loans,
-    mainBalance: () => balance,
-    transfers: () => transfers,
+    openPositions: byMarket(reads.openPositions()),
+    openingPositions: byMarket(reads.openingPositions()),
+    orderHistory: byMarket(reads.orderHistory()),
+    creditLines: always(reads.creditLines()),
+    mainBalance: always(reads.mainBalance()),
+    transfers: always(reads.transfers()),
   };
 }
 

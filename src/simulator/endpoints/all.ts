@@ -7,7 +7,6 @@ import { ORDER_CLASS, type OrderClass } from '../model/types.ts';
 import { fiatDepositEndpoint } from './fiat-deposit.ts';
 import { openPositionsEndpoint } from './open-positions.ts';
 import { orderHistoryEndpoint } from './order-history.ts';
-import { ParamReader } from './params.ts';
 import { commandReply, type EndpointParts, invalidParams, optionalMarket, rejected } from './parts.ts';
 import { stopLimitEndpoint } from './stop-limit.ts';
 import { transferHistoryEndpoint } from './transfer-history.ts';
@@ -102,8 +101,7 @@ function cancelAllEndpoint({ model }: EndpointParts): ServedEndpoint {
     path: '/api/v4/order/cancel/all',
     permission: 'trading',
     isCommand: true,
-    handle: ({ accountId, params }) => {
-      const reader = new ParamReader(params);
+    handle: ({ accountId, reader }) => {
       const market = optionalMarket(reader, model);
       const types = reader.optionalList('type', ORDER_CLASS.options.length, isOrderClass);
       if (reader.hasProblems) return invalidParams(model, reader.problems);
@@ -127,8 +125,7 @@ function hedgeModeEndpoint({ model }: EndpointParts): ServedEndpoint {
     path: '/api/v4/collateral-account/hedge-mode/update',
     permission: 'trading',
     isCommand: true,
-    handle: ({ accountId, params }) => {
-      const reader = new ParamReader(params);
+    handle: ({ accountId, reader }) => {
       const hedgeMode = reader.requiredBoolean('hedgeMode');
       if (hedgeMode === undefined) return invalidParams(model, reader.problems);
       const outcome = model.setHedgeMode(accountId, hedgeMode);

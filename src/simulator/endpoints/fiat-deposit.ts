@@ -3,7 +3,7 @@ import type { ServedEndpoint } from '../http/dispatch.ts';
 import { privateError, type Reply, success, UNAVAILABLE } from '../http/reply.ts';
 import type { Readings } from '../model/readings.ts';
 import type { DepositLinkRequest } from '../model/types.ts';
-import { ParamReader } from './params.ts';
+import type { ParamReader } from './params.ts';
 import { type EndpointParts, type FiatService, invalidFiatParams } from './parts.ts';
 
 /** Currencies for which the card provider needs customer data (specification 4.1). */
@@ -20,9 +20,8 @@ export function fiatDepositEndpoint(parts: EndpointParts): ServedEndpoint {
     path: '/api/v4/main-account/fiat-deposit-url',
     permission: 'fiatDeposit',
     isCommand: true,
-    handle: ({ accountId, params }): Reply => {
+    handle: ({ accountId, reader }): Reply => {
       if (parts.fiat.mode === 'unavailable') return privateError(503, 0, UNAVAILABLE);
-      const reader = new ParamReader(params);
       const ticker = reader.requiredString('ticker');
       const provider = reader.requiredString('provider');
       const amount = readAmount(reader);

@@ -5,7 +5,6 @@ import { type Reply, success } from '../http/reply.ts';
 import type { OpeningSheet } from '../model/opening.ts';
 import type { Readings } from '../model/readings.ts';
 import type { PositionSheet } from '../model/views.ts';
-import { ParamReader } from './params.ts';
 import { type EndpointParts, invalidParams, optionalMarket, unixSeconds } from './parts.ts';
 
 /** Specification 4.3. */
@@ -14,8 +13,7 @@ export function openPositionsEndpoint(parts: EndpointParts): ServedEndpoint {
   return {
     name: 'openPositions',
     path: '/api/v4/collateral-account/positions/open',
-    handle: ({ accountId, params, staleMs }): Reply => {
-      const reader = new ParamReader(params);
+    handle: ({ accountId, reader, staleMs }): Reply => {
       const market = optionalMarket(reader, parts.model);
       if (reader.hasProblems) return invalidParams(parts.model, reader.problems);
       const make = () => listing(parts, { accountId, staleMs, market });

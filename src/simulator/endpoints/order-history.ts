@@ -4,7 +4,7 @@ import { emptyBody, type Reply, success } from '../http/reply.ts';
 import type { ExchangeModel } from '../model/exchange-model.ts';
 import type { Readings } from '../model/readings.ts';
 import type { OrderView } from '../model/types.ts';
-import { ParamReader } from './params.ts';
+import type { ParamReader } from './params.ts';
 import { type EndpointParts, invalidParams, optionalMarket, unixSeconds } from './parts.ts';
 
 /** Specification 4.5; newest first. Pages are cut before the records are grouped by market. */
@@ -12,8 +12,7 @@ export function orderHistoryEndpoint(parts: EndpointParts): ServedEndpoint {
   return {
     name: 'orderHistory',
     path: '/api/v4/trade-account/order/history',
-    handle: ({ accountId, params, staleMs }): Reply => {
-      const reader = new ParamReader(params);
+    handle: ({ accountId, reader, staleMs }): Reply => {
       const market = optionalMarket(reader, parts.model);
       const limit = reader.integer('limit', 1, 500, 50);
       const offset = reader.integer('offset', 0, Number.MAX_SAFE_INTEGER, 0);

@@ -2,8 +2,8 @@ import { formatDecimal } from '../../core/quantities/decimal.ts';
 import type { ServedEndpoint } from '../http/dispatch.ts';
 import { type Reply, success } from '../http/reply.ts';
 import type { Readings } from '../model/readings.ts';
-import type { OrderView, StopLimitPlacement } from '../model/types.ts';
-import { ParamReader } from './params.ts';
+import type { CollateralOrder, OrderView } from '../model/types.ts';
+import type { ParamReader } from './params.ts';
 import { type EndpointParts, invalidParams, rejected, unixSeconds } from './parts.ts';
 
 /** Specification 4.4. */
@@ -13,10 +13,9 @@ export function stopLimitEndpoint(parts: EndpointParts): ServedEndpoint {
     path: '/api/v4/order/collateral/stop-limit',
     permission: 'trading',
     isCommand: true,
-    handle: ({ accountId, params }): Reply => {
+    handle: ({ accountId, reader }): Reply => {
       const readings = parts.model.readings();
       if (readings.stopLimitOrders === 'closed') return invalidParams(parts.model, CLOSED, 453);
-      const reader = new ParamReader(params);
       const request = readRequest(reader, readings);
       if (request === undefined || reader.hasProblems) return invalidParams(parts.model, reader.problems);
       const outcome = parts.model.placeCollateralOrder(accountId, request);
@@ -28,7 +27,7 @@ export function stopLimitEndpoint(parts: EndpointParts): ServedEndpoint {
 
 const CLOSED = { orderType: ['This order type is not available.'] };
 
-function readRequest(reader: ParamReader, readings: Readings): StopLimitPlacement | undefined {
+function readRequest(reader: ParamReader, readings: Readings): CollateralOrder | undefined {
   const market = reader.requiredString('market');
   const side =
     reader.requiredString('side') === undefined ? undefined : reader.oneOf('side', ['buy', 'sell']);

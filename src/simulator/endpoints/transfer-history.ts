@@ -2,7 +2,7 @@ import { formatDecimal } from '../../core/quantities/decimal.ts';
 import type { ServedEndpoint } from '../http/dispatch.ts';
 import { type Reply, success } from '../http/reply.ts';
 import type { TransferView } from '../model/types.ts';
-import { isInteger, isString, ParamReader } from './params.ts';
+import { isInteger, isString, type ParamReader } from './params.ts';
 import { type EndpointParts, invalidParams } from './parts.ts';
 
 const METHOD_CODE = { deposit: 1, withdrawal: 2 } as const;
@@ -18,8 +18,7 @@ export function transferHistoryEndpoint(parts: EndpointParts): ServedEndpoint {
   return {
     name: 'transferHistory',
     path: '/api/v4/main-account/history',
-    handle: ({ accountId, params, staleMs }): Reply => {
-      const reader = new ParamReader(params);
+    handle: ({ accountId, reader, staleMs }): Reply => {
       const limit = reader.integer('limit', 1, 500, 50);
       const offset = reader.integer('offset', 0, 100_000, 0);
       const isWanted = readFilter(reader);

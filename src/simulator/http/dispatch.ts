@@ -1,5 +1,6 @@
 import type { AccountDirectory, KeyPermission } from '../accounts.ts';
-import type { Readings } from '../model/readings.ts';
+import { ParamReader } from '../endpoints/params.ts';
+import type { ExchangeModel } from '../model/exchange-model.ts';
 import { authenticate, type RequestParams, type SignedRequest } from './authenticate.ts';
 import { NonceCheck } from './nonce-check.ts';
 import type { RateLimiter } from './rate-limit.ts';
@@ -8,7 +9,7 @@ import { apiError, gatewayReply, PUBLIC_PREFIX, permissionError, privateError, t
 export interface EndpointRequest {
   /** Empty for public endpoints. */
   readonly accountId: string;
-  readonly params: RequestParams;
+  readonly reader: ParamReader;
   /** Age of the state that a read must show, in exchange milliseconds; 0 for the present. */
   readonly staleMs: number;
 }
@@ -52,7 +53,7 @@ export interface DispatchParts {
   readonly endpoints: ReadonlyMap<string, ServedEndpoint>;
   readonly limiter: RateLimiter;
   readonly accounts: AccountDirectory;
-  readonly readings: () => Readings;
+  readonly model: ExchangeModel;
   /** Server time for the nonce window, Unix milliseconds. */
   readonly serverTimeMs: () => number;
   /** For the rate limits; never steps back. */
@@ -79,7 +80,7 @@ export class Dispatcher {
 
   dispatch(request: IncomingRequest, staleMs: number): Dispatched {
     const { path } = request;
-    const { userAgent, rateLimitReply } = this.#parts.readings();
+    const { userAgent, rateLimitReply } = this.#parts.model.readings();
     if (!request.userAgent && userAgent === 'demanded') return { reply: gatewayReply(403, 'html') };
     if (!this.#parts.limiter.admit(path, request.address, this.#parts.monotonicMs())) {
       const isOfApi = rateLimitReply === 'json';
@@ -92,19 +93,20 @@ export class Dispatcher {
     if (endpoint === undefined || request.httpMethod !== (isPublic ? 'GET' : 'POST')) {
       return { reply: apiError(path, 404, 'Endpoint does not exist.') };
     }
-    if (isPublic) return { reply: this.#run(endpoint, { accountId: '', params: {}, staleMs }) };
+    if (isPublic)
+      return { reply: this.#run(endpoint, { accountId: '', reader: new ParamReader({}), staleMs }) };
     return unreadable(request) ?? this.#dispatchPrivate(endpoint, request, staleMs);
   }
 
   #dispatchPrivate(endpoint: ServedEndpoint, request: IncomingRequest, staleMs: number): Dispatched {
-    const { accounts, readings, serverTimeMs } = this.#parts;
-    const { nonceRule, permissionRefusal } = readings();
-    const authentication = authenticate(request, (apiKey) => accounts.findKey(apiKey), readings());
+    const { accounts, model, serverTimeMs } = this.#parts;
+    const readings = model.readings();
+    const authentication = authenticate(request, (apiKey) => accounts.findKey(apiKey), readings);
     if (authentication.kind === 'refused') return authentication;
     const { accountId, apiKey, nonce, params } = authentication;
     const known = { accountId, nonce, params, isCommand: endpoint.isCommand === true };
     const access = accounts.access(accountId);
-    const nonceRefusal = this.#nonces.use(access.nonceRule ?? nonceRule, {
+    const nonceRefusal = this.#nonces.use(access.nonceRule ?? readings.nonceRule, {
       apiKey,
       nonce,
       window: params['nonceWindow'] === true,
@@ -112,9 +114,9 @@ export class Dispatcher {
     });
     if (nonceRefusal !== undefined) return { ...known, reply: nonceRefusal };
     if (endpoint.permission !== undefined && !access.permissions[endpoint.permission]) {
-      return { ...known, reply: permissionError(Number(permissionRefusal), NO_PERMISSION) };
+      return { ...known, reply: permissionError(Number(readings.permissionRefusal), NO_PERMISSION) };
     }
-    return { ...known, reply: this.#run(endpoint, { accountId, params, staleMs }) };
+    return { ...known, reply: this.#run(endpoint, { accountId, reader: new ParamReader(params), staleMs }) };
   }
 
   #run(endpoint: ServedEndpoint, request: EndpointRequest): Reply {

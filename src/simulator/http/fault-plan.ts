@@ -33,8 +33,6 @@ export function planOf(effects: readonly FaultEffect[], random: () => number) {
   };
 }
 
-export const NO_FAULTS: FaultPlan = planOf([], () => 0);
-
 const ERRORS: ReadonlySet<string> = new Set(['status', 'gatewayStatus', 'unavailable', 'refusal']);
 
 function isError(effect: FaultEffect): effect is ErrorEffect {

@@ -132,9 +132,7 @@ type RefusedCommands = z.infer<typeof REFUSED_COMMANDS>;
 /** Whether a client that loses its reply sees a reset or nothing. */
 export type LostConnection = z.infer<typeof LOST_CONNECTION>;
 
-export type FaultKind = FaultEffect['kind'];
-
-export const FAULT_KINDS: Readonly<Record<FaultKind, string>> = {
+export const FAULT_KINDS: Readonly<Record<FaultEffect['kind'], string>> = {
   latency:
     'the request (or with at=reply the reply) waits delayMs, plus up to jitterMs; with sigma lognormal around delayMs; at most maxMs',
   reset: 'the connection is reset before the exchange looked at the request; no effect',
@@ -216,13 +214,8 @@ export class FaultBook {
     return removed;
   }
 
-  get active(): boolean {
-    return this.#entries.size > 0;
-  }
-
   /** Draws the effects that hit this request; counts hits and removes ended faults. */
   draw(request: FaultedRequest): readonly FaultEffect[] {
-    if (this.#entries.size === 0) return NO_EFFECTS;
     const hit: FaultEffect[] = [];
     for (const entry of this.#entries.values()) {
       if (request.atMs >= (entry.spec.untilMs ?? Number.POSITIVE_INFINITY)) this.#entries.delete(entry.id);
@@ -250,8 +243,6 @@ export class FaultBook {
     return this.#random();
   }
 }
-
-const NO_EFFECTS: readonly FaultEffect[] = [];
 
 /** Converts times counted from the injection to exchange time. */
 function dated(spec: FaultSpec, nowMs: number): FaultSpec {

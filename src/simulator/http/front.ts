@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import type { Timers } from '../../core/ports/clock.ts';
+import type { ExchangeClock } from '../exchange-clock.ts';
 import { milliseconds } from '../schemas.ts';
 import { parsedObject } from './authenticate.ts';
 import { clientOrderIdOf, type Dispatched, type DispatchParts, type IncomingRequest } from './dispatch.ts';
-import { damagedBody, type FaultPlan, faultReply, isApplied, NO_FAULTS, planOf } from './fault-plan.ts';
+import { damagedBody, type FaultPlan, faultReply, isApplied, planOf } from './fault-plan.ts';
 import type { FaultBook, LostConnection } from './faults.ts';
 import { apiError, type Reply, UNAVAILABLE } from './reply.ts';
 import type { RequestLog, RequestOutcome, RequestRecord } from './request-log.ts';
@@ -25,21 +26,17 @@ export interface ReplyConnection {
   reset(): void;
 }
 
-export interface FrontParts extends Pick<DispatchParts, 'endpoints' | 'readings'> {
+type Shared = Pick<DispatchParts, 'accounts' | 'endpoints' | 'model' | 'serverTimeMs'>;
+
+interface FrontParts extends Shared {
   readonly timers: Pick<Timers, 'after'>;
   readonly dispatch: (request: IncomingRequest, staleMs: number) => Dispatched;
-  /** Account of a key, unverified, for faults that target one account. */
-  readonly accountOfKey: (apiKey: string) => string | undefined;
   readonly faults: FaultBook;
   readonly log: RequestLog;
-  /** Exchange time, for the log. */
-  readonly nowMs: () => number;
-  /** Exchange time by the clock; the model may still be behind it. */
-  readonly clockMs: () => number;
+  /** The model may still be behind it. */
+  readonly clock: ExchangeClock;
   /** Cancels an order without a request; returns whether it was open. */
   readonly cancelOrder: (accountId: string, orderId: number) => boolean;
-  /** Time in the Date header, Unix milliseconds. */
-  readonly serverTimeMs: () => number;
   /** Pages for browsers, outside of the API. */
   readonly page: (request: IncomingRequest) => Reply | undefined;
 }
@@ -111,12 +108,11 @@ export class ExchangeFront {
     const { faults } = this.#parts;
     const page = exchange.request.path.startsWith('/api/') ? undefined : this.#parts.page(exchange.request);
     if (page !== undefined) return this.#send(exchange, page, false);
-    if (!faults.active) return this.#process(exchange, NO_FAULTS);
     const effects = faults.draw({
       endpoint: this.#endpointName(exchange.request),
       account: this.#accountOf(exchange.request),
       region: exchange.region,
-      atMs: this.#parts.clockMs(),
+      atMs: this.#parts.clock.nowMs(),
       isReduceOnly: () => parsedObject(exchange.request.body.toString())?.['reduceOnly'] === true,
     });
     const plan = planOf(effects, () => faults.random());
@@ -135,7 +131,7 @@ export class ExchangeFront {
       const reply = faultReply(plan.instead, exchange.request.path, this.#parts.serverTimeMs());
       return this.#answerUnseen(exchange, reply);
     }
-    const lateMs = plan.lost === undefined ? 0 : this.#parts.readings().lateArrivalMs;
+    const lateMs = plan.lost === undefined ? 0 : this.#parts.model.readings().lateArrivalMs;
     if (plan.late !== undefined || lateMs > 0) return this.#applyLate(exchange, plan, lateMs);
     return this.#process(exchange, plan);
   }
@@ -152,7 +148,7 @@ export class ExchangeFront {
   }
 
   #complete(exchange: Exchange, staleMs: number, seq: number): void {
-    const handledAtMs = this.#parts.nowMs();
+    const handledAtMs = this.#parts.model.nowMs();
     const dispatched = this.#parts.dispatch(exchange.request, staleMs);
     const outcome = outcomeOf(dispatched.reply);
     this.#parts.log.update(seq, { handledAtMs, outcome, ...learned(dispatched) });
@@ -176,11 +172,11 @@ export class ExchangeFront {
   }
 
   #damaged(reply: Reply, plan: FaultPlan, { params }: Dispatched): string {
-    const { faults, clockMs } = this.#parts;
+    const { faults, clock } = this.#parts;
     const market = params?.['market'];
     return damagedBody(reply, plan, {
       random: () => faults.random(),
-      nowMs: clockMs(),
+      nowMs: clock.nowMs(),
       market: typeof market === 'string' ? market : undefined,
     });
   }
@@ -200,7 +196,7 @@ export class ExchangeFront {
   }
 
   #send({ connection, request }: Exchange, reply: Reply, isCut: boolean): void {
-    const unasked = request.acceptEncoding === undefined ? this.#parts.readings().compression : 'none';
+    const unasked = request.acceptEncoding === undefined ? this.#parts.model.readings().compression : 'none';
     const isPlain = unasked === 'none' || reply.encoding !== undefined;
     connection.send(isPlain ? reply : { ...reply, encoding: unasked }, this.#dateHeader(), isCut);
   }
@@ -217,7 +213,7 @@ export class ExchangeFront {
   #record(exchange: Exchange, outcome: RequestOutcome, known: Partial<RequestRecord>): number {
     const { request } = exchange;
     const seen = outcome === 'served' || outcome === 'refused';
-    const nowMs = this.#parts.nowMs();
+    const nowMs = this.#parts.model.nowMs();
     return this.#parts.log.add({
       atMs: nowMs,
       handledAtMs: seen ? nowMs : null,
@@ -244,8 +240,9 @@ export class ExchangeFront {
     return this.#parts.endpoints.get(request.path)?.name ?? '';
   }
 
+  /** Unverified. */
   #accountOf(request: IncomingRequest): string | undefined {
-    return request.apiKey === undefined ? undefined : this.#parts.accountOfKey(request.apiKey);
+    return this.#parts.accounts.findKey(request.apiKey ?? '')?.accountId;
   }
 }
 

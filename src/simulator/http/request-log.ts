@@ -34,12 +34,13 @@ export interface RequestRecord {
  * `served`: processed and answered with success; `refused`: answered with an error, no effect; `unseen`: never
  * processed; `pending`: delayed, not yet processed.
  */
-export type RequestOutcome = 'served' | 'refused' | 'unseen' | 'pending';
+const OUTCOME = z.enum(['served', 'refused', 'unseen', 'pending']);
+export type RequestOutcome = z.infer<typeof OUTCOME>;
 
 const EXACT = {
   account: z.string(),
   endpoint: z.string(),
-  outcome: z.enum(['served', 'refused', 'unseen', 'pending']),
+  outcome: OUTCOME,
   status: wholeNumberText,
   nonce: z.string(),
   clientOrderId: z.string(),

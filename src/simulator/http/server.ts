@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { type IncomingRequest, MAX_BODY_BYTES } from './dispatch.ts';
 import type { ExchangeFront, ReplyConnection } from './front.ts';
-import { onTheWire, type Reply } from './reply.ts';
+import { onTheWire } from './reply.ts';
 
 /** Leaves room for the payload header, which repeats the body in base64. */
 const MAX_HEADER_BYTES = 2 * MAX_BODY_BYTES;
@@ -65,31 +65,25 @@ function receive(
   response.on('error', () => undefined);
   message.on('end', () => {
     const request = incoming(message, Buffer.concat(chunks), size > MAX_BODY_BYTES);
-    front.receive(region, request, new HttpConnection(response));
+    front.receive(region, request, connectionOf(response));
   });
 }
 
-class HttpConnection implements ReplyConnection {
-  readonly #response: ServerResponse;
-
-  constructor(response: ServerResponse) {
-    this.#response = response;
-  }
-
-  send(reply: Reply, dateText: string, isCut: boolean): void {
-    const response = this.#response;
-    if (response.destroyed) return;
-    const { headers, body } = onTheWire(reply, dateText);
-    response.sendDate = false;
-    response.writeHead(reply.status, headers);
-    if (!isCut) response.end(body);
-    else response.write(body.subarray(0, body.length >> 1), () => response.socket?.destroy());
-  }
-
-  reset(): void {
-    // A reply queued behind another on the same connection has no socket yet, but its request has.
-    this.#response.req.socket.resetAndDestroy();
-  }
+function connectionOf(response: ServerResponse): ReplyConnection {
+  return {
+    send(reply, dateText, isCut): void {
+      if (response.destroyed) return;
+      const { headers, body } = onTheWire(reply, dateText);
+      response.sendDate = false;
+      response.writeHead(reply.status, headers);
+      if (!isCut) response.end(body);
+      else response.write(body.subarray(0, body.length >> 1), () => response.socket?.destroy());
+    },
+    reset(): void {
+      // A reply queued behind another on the same connection has no socket yet, but its request has.
+      response.req.socket.resetAndDestroy();
+    },
+  };
 }
 
 function incoming(message: IncomingMessage, body: Buffer, oversized: boolean): IncomingRequest {

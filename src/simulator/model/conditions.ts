@@ -18,11 +18,6 @@ export function setCondition(
   window: ConditionWindow,
 ): Applied {
   const { fromMs = world.nowMs, untilMs } = window;
-  if (!world.markets.has(condition.market))
-    return invalid('market', `There is no market ${condition.market}`);
-  const account = 'account' in condition ? condition.account : undefined;
-  if (account !== undefined && !world.accounts.has(account))
-    return invalid('account', `There is no account ${account}`);
   if (untilMs !== undefined && !HAVE_AN_END.has(condition.kind))
     return invalid('untilMs', `${condition.kind} has no end`);
   if (untilMs !== undefined && untilMs <= fromMs)
@@ -93,7 +88,6 @@ function apply(world: ExchangeState, market: Market, condition: MarketCondition)
   }
 }
 
-/** Records a condition in the ledger. */
 function write(
   world: ExchangeState,
   condition: MarketCondition,
@@ -148,7 +142,6 @@ function deleverage(
   const [position] = positions;
   if (position === undefined) return invalid('market', 'There is no such position');
   if (positions.length > 1) return invalid('positionSide', 'There are two such positions');
-  if (amount?.lte(ZERO) === true) return invalid('amount', 'The amount must be greater than 0');
   if (world.readings.deleverageOrders === 'cancelled')
     dropOrders(world, market, accountId, 'auto-deleveraging');
   const closed = minDecimal(amount ?? position.size, position.size);
@@ -158,8 +151,6 @@ function deleverage(
 
 function changeTerms(world: ExchangeState, market: Market, condition: Condition<'terms'>): Applied {
   const { kind: _kind, market: _market, ...terms } = condition;
-  const bad = Object.entries(terms).find(([, value]) => value.lte(ZERO));
-  if (bad !== undefined) return invalid(bad[0], 'It must be greater than 0');
   const { spec } = market;
   // Book levels must stay on valid order prices.
   const levelStep = roundToStep(spec.depth.levelStep, terms.priceStep ?? spec.priceStep, 'up');
@@ -222,7 +213,6 @@ function rename(world: ExchangeState, market: Market, condition: Condition<'rena
     for (const ids of [account.positionIds, account.openingIds]) moveKeys(ids, from, to);
     moveKeys(account.positions, from, to);
   }
-  for (const position of market.positions) position.key = `${to}${position.key.slice(from.length)}`;
   return write(world, condition, undefined, legs);
 }
 

@@ -7,7 +7,7 @@ import {
   toNumber,
   ZERO,
 } from '../../core/quantities/decimal.ts';
-import { BOOKS, transfer } from './ledger.ts';
+import { BOOKS, type EntryFields, type Leg, transfer } from './ledger.ts';
 import type { LedgerKind } from './ledger-entry.ts';
 import { accrued, assetRate, pricingMarket } from './margin.ts';
 import { CODES, invalid, reject } from './rejection.ts';
@@ -127,30 +127,16 @@ function createLoan(world: ExchangeState, account: Account, request: OpenLoan): 
   return loan;
 }
 
-interface LoanEntry {
+interface LoanEntry extends Pick<EntryFields, 'amount' | 'reason'> {
   readonly kind: LedgerKind;
-  readonly amount: Decimal;
-  readonly legs?: Parameters<typeof record>[3];
-  readonly reason?: string;
+  readonly legs?: readonly Leg[];
 }
 
-function writeLoan(world: ExchangeState, loan: Loan, { kind, amount, legs = [], reason }: LoanEntry): void {
-  record(
-    world,
-    kind,
-    {
-      accountId: loan.account.id,
-      amount,
-      reason,
-      details: {
-        loanId: loan.loanId,
-        asset: loan.asset,
-        collateralAsset: loan.collateralAsset,
-        debt: kind === 'loan_opened' ? undefined : debtOf(world, loan),
-      },
-    },
-    legs,
-  );
+function writeLoan(world: ExchangeState, loan: Loan, { kind, legs, ...fields }: LoanEntry): void {
+  const { loanId, account, asset, collateralAsset } = loan;
+  const debt = kind === 'loan_opened' ? undefined : debtOf(world, loan);
+  const details = { loanId, asset, collateralAsset, debt };
+  record(world, kind, { accountId: account.id, ...fields, details }, legs);
 }
 
 function checkLoan(world: ExchangeState, loan: Loan): readonly Threshold[] {

@@ -47,7 +47,7 @@ export function createMarginUnit(
     nextStepMs: 0,
     generation: 0,
     deadlineMs: 0,
-    isLive: () => position === null || account.positions.get(position.key) === position,
+    isLive: () => position === null || position.market.positions.has(position),
     check: () => checkUnit(world, unit),
   };
   return unit;

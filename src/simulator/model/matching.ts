@@ -6,10 +6,8 @@ import { cancel, finishOrder, orderFields, shelve } from './order-book.ts';
 import { applyFill, attachTpsl, type PositionFill } from './positions.ts';
 import { type ExchangeState, isOpen, type Market, type Order, record } from './state.ts';
 
-type LiquidityRole = 'taker' | 'maker';
-
 /** Trades an active order against the book; a taker gets each level's price. Reduce-only is checked at each fill. */
-export function matchOrder(world: ExchangeState, order: Order, role: LiquidityRole): void {
+export function matchOrder(world: ExchangeState, order: Order, role: 'taker' | 'maker'): void {
   while (isOpen(order)) {
     const level = firstFreeLevel(world, order);
     if (level === undefined) break;
@@ -18,7 +16,7 @@ export function matchOrder(world: ExchangeState, order: Order, role: LiquidityRo
       cancel(world, order, 'nothing to reduce');
       return;
     }
-    fill(world, order, { level, amount: minDecimal(wanted, level.free), role });
+    fill(world, order, level, { amount: minDecimal(wanted, level.free), role });
   }
   if (isOpen(order) && crosses(order, bestOpposite(order))) scheduleRenewal(world, order.market);
 }
@@ -38,11 +36,8 @@ function fillable(order: Order): Decimal | undefined {
 function fill(
   world: ExchangeState,
   order: Order,
-  {
-    level,
-    amount,
-    role,
-  }: { readonly level: BookLevel; readonly amount: Decimal; readonly role: LiquidityRole },
+  level: BookLevel,
+  { amount, role }: Pick<PositionFill, 'amount' | 'role'>,
 ): void {
   const { account, market, side, positionSide } = order;
   const price = role === 'taker' || order.price.eq(ZERO) ? level.price : order.price;
@@ -55,19 +50,9 @@ function fill(
   order.dealFee = order.dealFee.plus(money.times(feeRate));
   if (order.left.eq(ZERO)) finishOrder(world, order, 'FILLED');
   else order.status = 'PARTIALLY_FILLED';
-  if (order.orderClass === 'spot') return spotFill(world, order, { amount, price, feeRate, role });
-  applyFill(world, {
-    account,
-    market,
-    side,
-    positionSide,
-    amount,
-    price,
-    feeRate,
-    kind: 'fill',
-    order,
-    role,
-  });
+  const trade = { amount, price, feeRate, role };
+  if (order.orderClass === 'spot') return spotFill(world, order, trade);
+  applyFill(world, { account, market, side, positionSide, ...trade, kind: 'fill', order });
   attachTpsl(world, order);
 }
 

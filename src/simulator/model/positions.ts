@@ -32,42 +32,26 @@ export interface PositionFill {
 }
 
 /** Effect of a fill on one position, for the ledger. */
-interface FillEffect {
-  readonly legs: readonly Leg[];
-  readonly position: Position;
-  readonly reduced: boolean;
-  readonly closed: boolean;
-  readonly realized: Decimal;
-  readonly fundingSettled: Decimal;
-  /** Loss beyond an isolated position's margin, which the insurance pays. */
-  readonly insured: Decimal;
-}
-
-const NOTHING_REDUCED = {
-  reduced: false,
-  closed: false,
-  realized: ZERO,
-  fundingSettled: ZERO,
-  insured: ZERO,
-};
+type FillEffect = ReturnType<typeof reduce>;
 
 /** Applies a fill: reduces an opposite position, and opens or grows one with the rest. Writes one ledger entry. */
 export function applyFill(world: ExchangeState, fill: PositionFill): void {
   const key = positionKey(fill.market, fill.positionSide);
   const existing = fill.account.positions.get(key);
+  const isReducing = existing !== undefined && existing.direction !== directionOf(fill.side);
   const effects: FillEffect[] = [];
   let left = fill.amount;
-  if (existing !== undefined && existing.direction !== directionOf(fill.side)) {
+  if (isReducing) {
     const amount = minDecimal(left, existing.size);
     effects.push(reduce(world, existing, fill, amount));
     left = left.minus(amount);
   }
   if (left.gt(ZERO)) effects.push(grow(world, fill, key, left));
-  writeFill(world, fill, effects);
+  writeFill(world, fill, effects, isReducing);
   world.dirtyUnits.add(fill.account.unit);
-  for (const effect of effects) {
-    if (effect.closed) afterClose(world, effect.position);
-    else world.dirtyUnits.add(effect.position.unit);
+  for (const { position } of effects) {
+    if (position.size.eq(ZERO)) afterClose(world, position);
+    else world.dirtyUnits.add(position.unit);
   }
 }
 
@@ -79,9 +63,10 @@ export function closeAtMark(
 ): void {
   const { account, market, direction, positionSide } = position;
   const side = direction === 'long' ? 'sell' : 'buy';
-  const price = market.mark;
-  listEngineOrder(world, position, { ...close, side, price });
-  applyFill(world, { account, market, side, positionSide, price, ...close, order: null, role: 'engine' });
+  const trade = { side, price: market.mark, ...close, order: null, role: 'engine' } as const;
+  const fill = { account, market, positionSide, ...trade };
+  listEngineOrder(world, fill);
+  applyFill(world, fill);
 }
 
 const ENGINE_IDS: Partial<Record<PositionFill['kind'], string>> = {
@@ -90,18 +75,9 @@ const ENGINE_IDS: Partial<Record<PositionFill['kind'], string>> = {
 };
 
 /** Under one reading what the exchange closes itself is in the order history, as a filled order. */
-function listEngineOrder(
-  world: ExchangeState,
-  { account, market, positionSide }: Position,
-  {
-    kind,
-    amount,
-    feeRate,
-    side,
-    price,
-  }: Pick<PositionFill, 'kind' | 'amount' | 'feeRate' | 'side' | 'price'>,
-): void {
-  const { [kind]: id } = ENGINE_IDS;
+function listEngineOrder(world: ExchangeState, fill: PositionFill): void {
+  const { account, market, side, positionSide, amount, price, feeRate } = fill;
+  const id = ENGINE_IDS[fill.kind];
   if (id === undefined || world.readings.historyOrders !== 'all') return;
   const clientOrderId = `${id}${world.nextOrderId}`;
   const { orderClass } = market;
@@ -135,7 +111,7 @@ function grow(world: ExchangeState, fill: PositionFill, key: string, amount: Dec
     legs.push(...transfer(collateralBook(account), marginBook(position), market.spec.quote, margin));
   }
   legs.push(...feeLegs(collateralBook(account), fill, amount));
-  return { legs, position, ...NOTHING_REDUCED };
+  return { legs, position, realized: ZERO, fundingSettled: ZERO, insured: ZERO };
 }
 
 function feeLegs(payer: string, fill: PositionFill, amount: Decimal): readonly Leg[] {
@@ -155,7 +131,6 @@ function openPosition(world: ExchangeState, fill: PositionFill, key: string): Po
     positionId,
     account,
     market,
-    key,
     positionSide,
     direction: directionOf(side),
     size: ZERO,
@@ -184,7 +159,7 @@ function costOf(position: Position, amount: Decimal): Decimal {
   return divide(position.cost.times(amount), position.size, MONEY_PLACES, 'halfUp');
 }
 
-function reduce(world: ExchangeState, position: Position, fill: PositionFill, amount: Decimal): FillEffect {
+function reduce(world: ExchangeState, position: Position, fill: PositionFill, amount: Decimal) {
   const { quote } = position.market.spec;
   const isolated = world.readings.marginModel === 'isolated';
   const purse = isolated ? marginBook(position) : collateralBook(position.account);
@@ -206,14 +181,15 @@ function reduce(world: ExchangeState, position: Position, fill: PositionFill, am
   position.modifyMs = world.nowMs;
   const closed = position.size.eq(ZERO);
   const balance = isolated ? marginAfter(world, position, legs) : ZERO;
+  /** Loss beyond an isolated position's margin, which the insurance pays. */
   const insured = closed && balance.lt(ZERO) ? ZERO.minus(balance) : ZERO;
   legs.push(...transfer(BOOKS.insurance, purse, quote, insured));
   if (isolated) legs.push(...releaseMargin(position, fill, balance.plus(insured), closed));
   if (closed) {
-    position.account.positions.delete(position.key);
+    position.account.positions.delete(positionKey(position.market, position.positionSide));
     position.market.positions.delete(position);
   }
-  return { legs, position, reduced: true, closed, realized, fundingSettled, insured };
+  return { legs, position, realized, fundingSettled, insured };
 }
 
 function marginAfter(world: ExchangeState, position: Position, legs: readonly Leg[]): Decimal {
@@ -240,7 +216,12 @@ function releaseMargin(
     : transfer(marginBook(position), collateralBook(account), market.spec.quote, surplus);
 }
 
-function writeFill(world: ExchangeState, fill: PositionFill, effects: readonly FillEffect[]): void {
+function writeFill(
+  world: ExchangeState,
+  fill: PositionFill,
+  effects: readonly FillEffect[],
+  reduced: boolean,
+): void {
   const last = effects.at(-1);
   const sum = (pick: (effect: FillEffect) => Decimal): Decimal =>
     effects.reduce((total, effect) => total.plus(pick(effect)), ZERO);
@@ -258,7 +239,7 @@ function writeFill(world: ExchangeState, fill: PositionFill, effects: readonly F
       details: {
         role: fill.role,
         positionSide: fill.positionSide,
-        reduced: effects.some((effect) => effect.reduced),
+        reduced,
         realizedPnl: sum((effect) => effect.realized),
         fundingSettled: sum((effect) => effect.fundingSettled),
         insured: sum((effect) => effect.insured),

@@ -1,16 +1,9 @@
 /** One open reading of the specification as a switch. `live`: as documented of the live service, else the default. */
-interface ReadingChoice<T extends string> {
-  readonly values: readonly [T, ...T[]];
-  readonly default: T;
-  readonly live: T;
-  readonly note: string;
-}
-
 function choice<const T extends string>(
   values: readonly [T, ...T[]],
   note: string,
   live: NoInfer<T> = values[0],
-): ReadingChoice<T> {
+): { values: typeof values; default: T; live: T; note: string } {
   return { values, default: values[0], live, note };
 }
 

@@ -37,7 +37,6 @@ export interface Position {
   readonly positionId: number;
   readonly account: Account;
   readonly market: Market;
-  key: string;
   readonly positionSide: PositionLeg;
   readonly direction: 'long' | 'short';
   size: Decimal;

@@ -24,18 +24,6 @@ const OPTIONAL_DECIMAL = positiveDecimal.exactOptional();
 const AMOUNTS = z.record(z.string(), positiveDecimal);
 export const LEVERAGE = z.number().int().min(1).max(100);
 
-/** Synthetic order book: `amountPerLevel` at every level on both sides, renewed every `renewMs`. */
-export interface DepthSpec {
-  /** Distance from the last price to the best bid and to the best ask. */
-  readonly halfSpread: Decimal;
-  /** Distance between two levels; a multiple of the price step. */
-  readonly levelStep: Decimal;
-  readonly amountPerLevel: Decimal;
-  /** Number of levels per side; there is no depth beyond them. */
-  readonly levels: number;
-  readonly renewMs: number;
-}
-
 export interface MarketSpec {
   /** `BASE_QUOTE` (spot and margin) or `BASE_PERP` (futures). */
   readonly name: string;
@@ -56,7 +44,17 @@ export interface MarketSpec {
   /** Perpetual: paid per `fundingIntervalMs` by longs to shorts. Spot: paid per day on the borrowed amount. */
   readonly fundingRate: Decimal;
   readonly fundingIntervalMs: number;
-  readonly depth: DepthSpec;
+  /** Synthetic order book: `amountPerLevel` at every level on both sides, renewed every `renewMs`. */
+  readonly depth: {
+    /** Distance from the last price to the best bid and to the best ask. */
+    readonly halfSpread: Decimal;
+    /** Distance between two levels; a multiple of the price step. */
+    readonly levelStep: Decimal;
+    readonly amountPerLevel: Decimal;
+    /** Number of levels per side; there is no depth beyond them. */
+    readonly levels: number;
+    readonly renewMs: number;
+  };
   /** Largest notional of a position (code 111) and of pending opening orders (code 112) per account. */
   readonly maxPositionValue?: Decimal;
   readonly maxPendingValue?: Decimal;
@@ -163,12 +161,6 @@ export const COLLATERAL_ORDER = z.strictObject({
   reduceOnly: OPTIONAL_FLAG,
 });
 export type CollateralOrder = z.infer<typeof COLLATERAL_ORDER>;
-export type StopLimitPlacement = CollateralOrder & {
-  readonly price: Decimal;
-  readonly activationPrice: Decimal;
-};
-
-export type OrderState = 'NEW' | 'PARTIALLY_FILLED' | 'FILLED' | 'CANCELLED' | 'AUTO_CANCELED_LIQUIDATION';
 
 /** Current state of an order, the source of specification 2.1 and 2.2 records. */
 export interface OrderView {
@@ -189,7 +181,7 @@ export interface OrderView {
   readonly activationPrice: Decimal | null;
   /** Whether a stop has been triggered; true for orders that are not stops. */
   readonly active: boolean;
-  readonly status: OrderState;
+  readonly status: 'NEW' | 'PARTIALLY_FILLED' | 'FILLED' | 'CANCELLED' | 'AUTO_CANCELED_LIQUIDATION';
   readonly dealStock: Decimal;
   readonly dealMoney: Decimal;
   readonly dealFee: Decimal;

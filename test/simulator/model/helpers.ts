@@ -5,12 +5,12 @@ import { createExchangeModel } from '../../../src/simulator/model/exchange-model
 import type { LedgerEntry, LedgerKind } from '../../../src/simulator/model/ledger-entry.ts';
 import { DEFAULT_READINGS, type Readings } from '../../../src/simulator/model/readings.ts';
 import type {
+  CollateralOrder,
   MarketSpec,
   ModelConfig,
   Outcome,
   Rejection,
   SeedAccount,
-  StopLimitPlacement,
 } from '../../../src/simulator/model/types.ts';
 import type { PositionSheet } from '../../../src/simulator/model/views.ts';
 
@@ -51,7 +51,7 @@ export function shortOf(amount: string, market = 'BTC_PERP'): NonNullable<SeedAc
   return { market, direction: 'short', amount: d(amount) };
 }
 
-export function stop(changes: Partial<StopLimitPlacement> = {}): StopLimitPlacement {
+export function stop(changes: Partial<CollateralOrder> = {}): CollateralOrder {
   return {
     market: 'BTC_PERP',
     side: 'sell',
