@@ -29,7 +29,6 @@ export function seedOf(id: string): SeedAccount {
 /** The price moves by some tenths of a percent between read and order, at the demo's speed and on a busy machine. */
 const BASIS_ALLOWANCE = '0.5%';
 
-/** The market's entry in the daemon's config. */
 export function marketYaml(): string {
   const { name, amountStep, priceStep, minAmount, maintenanceMargin, price } = MARKET;
   const quoted = (value: Decimal): string => `"${formatDecimal(value)}"`;

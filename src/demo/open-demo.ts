@@ -25,7 +25,6 @@ export interface DemoOptions {
 
 /** Result of `openDemo`; `close` ends everything that it started, in order. */
 export type Demo = Awaited<ReturnType<typeof openDemo>>;
-/** The result so far. */
 export type DemoOutcome = ReturnType<Demo['outcome']>;
 
 /** Exchange time per real time; also divides every duration of the daemon's config. */

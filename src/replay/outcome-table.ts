@@ -14,7 +14,6 @@ export function texts(...titles: readonly string[]): Columns {
   return titles.map((title) => ({ title }));
 }
 
-/** Columns of figures, aligned right. */
 export function figures(...titles: readonly string[]): Columns {
   return titles.map((title) => ({ title, align: 'right' }));
 }

@@ -54,7 +54,6 @@ export function lowerMedian(sorted: readonly number[]): number | null {
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? null;
 }
 
-/** Name of a variant for people. */
 export function variantWords(name: string): string {
   if (name === UNPROTECTED) return 'without protection';
   return name === OWN_CONFIG ? "with the config's rules" : `with ${name}`;

@@ -8,7 +8,6 @@ type NonceRule = Readings['nonceRule'];
 export type KeyPermission = 'creditLine' | 'fiatDeposit' | 'trading';
 export type KeyPermissions = Readonly<Record<KeyPermission, boolean>>;
 
-/** Access to an account: its key pair, permissions and nonce rule. */
 export interface AccountAccess {
   readonly id: string;
   readonly apiKey: string;

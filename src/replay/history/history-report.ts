@@ -4,7 +4,6 @@ import { counted } from '../words.ts';
 import { coverage, episodeTable, historyTable } from './history-tables.ts';
 import type { HistoryRecord } from './judge-history.ts';
 
-/** Renders a judged history as one self-contained page; all text is escaped. */
 export function renderHistory(record: HistoryRecord): string {
   const title = `Rules on the recorded history of ${counted(record.accounts.length, 'account')}`;
   const fired = episodeTable(record);

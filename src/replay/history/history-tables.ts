@@ -26,12 +26,10 @@ function ruleCells(account: AccountHistory, rule: RuleHistory): readonly string[
   ];
 }
 
-/** Total length of a rule's episodes, milliseconds. */
 export function firingMs({ toMs }: AccountHistory, { episodes }: RuleHistory): number {
   return episodes.reduce((sum, { firedMs, endedMs }) => sum + (endedMs ?? toMs) - firedMs, 0);
 }
 
-/** All episodes in order of time. */
 export function episodeTable({ accounts }: HistoryRecord): OutcomeTable {
   const rows = accounts.flatMap((account) =>
     account.rules.flatMap(({ id, episodes }) =>

@@ -83,13 +83,11 @@ export function judgeHistory({ accountId, rules, moments, taken, whyNot }: Judge
   const [fromMs = 0] = times;
   return {
     id: accountId,
-    /** Number of moments judged. */
     moments: moments.length,
     fromMs,
     toMs: times.at(-1) ?? fromMs,
     /** Usual time between two moments (the median); 0 if only changes are recorded. */
     everyMs,
-    /** Times without records. */
     gaps: everyMs === 0 ? [] : gapsOf(times, everyMs),
     rules: rules.all.map(({ spec: { id, severity } }) => {
       const why = whyNot(id);

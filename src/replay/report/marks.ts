@@ -57,7 +57,6 @@ export function otherMark(event: ReplayEvent, variant: string, x: number, y: num
   return markup`<g transform="translate(${x} ${y})"><title>${variant}: ${event.words}</title>${shape(event)}<text class="label barrier" x="12" y="4">${variant}</text></g>`;
 }
 
-/** Explains the shapes of the kinds that occur. */
 export function legend(kinds: ReadonlySet<EventKind>): Html {
   const shown = (Object.keys(MARKS) as EventKind[]).filter(
     (kind) => kinds.has(kind) && MARKS[kind].legend !== '',

@@ -7,7 +7,6 @@ import { type Html, markup } from './html.ts';
 import { renderPage } from './page.ts';
 import { type Verdict, verdictOn } from './verdict.ts';
 
-/** Renders a replay as one page, drawn in SVG. */
 export function renderReport(record: ReplayRecord): string {
   // Every variant on the first path, which every variant is played on.
   const runs = record.runs.filter(({ path }) => path === record.runs[0]?.path);

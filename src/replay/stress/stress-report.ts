@@ -4,7 +4,6 @@ import { counted, percent } from '../words.ts';
 import type { StressCase, StressedAccount, StressRecord } from './stress.ts';
 import { fate, gridCell, kept, totalsOf, worstCase } from './stress-tables.ts';
 
-/** Renders a stress test as one self-contained page; all text is escaped. */
 export function renderStress(record: StressRecord): string {
   const played = record.cases.filter(({ scenario }) => scenario.kind !== 'grid');
   const grid = record.cases.filter(({ scenario }) => scenario.kind === 'grid');

@@ -16,7 +16,6 @@ export function totalsOf({ accounts }: StressCase) {
   };
 }
 
-/** One row per scenario and conditions. */
 export function scenarioTable({ cases }: StressRecord): OutcomeTable {
   const played = cases.filter(({ scenario }) => scenario.kind !== 'grid');
   return {

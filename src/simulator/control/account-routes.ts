@@ -17,7 +17,6 @@ const CHANGES = z.strictObject(
 const { market, ...WHICH } = OWN_POSITION.shape;
 const CLOSE = z.strictObject({ market, ...optional(WHICH) });
 
-/** Routes for accounts, their keys, and the positions that their owners trade. */
 export const ACCOUNT_ROUTES = routes({
   'GET /accounts': {
     doc: 'Every account with its key pair, permissions and nonce rule.',

@@ -28,7 +28,6 @@ export function setCondition(exchange: SimulatedExchange, value: unknown, what =
   return exchange.change((model) => model.setCondition(condition, { fromMs: start, untilMs: end }));
 }
 
-/** Routes for conditions of markets. */
 export const CONDITION_ROUTES = routes({
   'GET /conditions': {
     doc: 'The kinds of conditions of a market that there are; GET /ledger?kind=market_condition has those that were set.',

@@ -19,7 +19,6 @@ export function readFault(exchange: SimulatedExchange, value: unknown, what = 'b
   return fault;
 }
 
-/** Routes for faults, regions and readings. */
 export const FAULT_ROUTES = routes({
   'GET /faults': {
     doc: 'The faults in force, the kinds there are, and how many requests are held back.',

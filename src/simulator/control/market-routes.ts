@@ -12,7 +12,6 @@ import { decimalText, milliseconds, optional, positiveDecimal } from '../schemas
 import type { SimulatedExchange } from '../simulated-exchange.ts';
 import { invalid, marketOf, routes } from './route.ts';
 
-/** Routes for time, prices and price sources. */
 export const MARKET_ROUTES = routes({
   'GET /clock': {
     doc: 'Exchange time, its speed, and server time.',

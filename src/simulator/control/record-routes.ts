@@ -15,7 +15,6 @@ const LEDGER_QUERY = z.strictObject(
   }),
 );
 
-/** Routes for the ledger, the request log and the rate limits. */
 export const RECORD_ROUTES = routes({
   'GET /ledger': {
     doc: 'What happened, in order: orders, fills, cancels, liquidations, transfers, commands. ?account= &kind=a,b &after=SEQ &limit=N',

@@ -109,7 +109,6 @@ export function marketOf(exchange: SimulatedExchange, name: string): string {
   throw missing(`no market ${JSON.stringify(name)}; there are ${known.join(', ')}`);
 }
 
-/** Error for invalid input. */
 export const invalid = (message: string) => new SimulatorError('invalid-input', message);
 export const missing = (message: string) => new SimulatorError('not-found', message);
 

@@ -11,7 +11,6 @@ import { commandReply, type EndpointParts, invalidParams, optionalMarket, reject
 import { stopLimitEndpoint } from './stop-limit.ts';
 import { transferHistoryEndpoint } from './transfer-history.ts';
 
-/** All endpoints of the exchange, by path. */
 export function allEndpoints(parts: EndpointParts): ReadonlyMap<string, ServedEndpoint> {
   const endpoints = [
     PING,

@@ -110,7 +110,6 @@ function positionAmount(view: PositionSheet, readings: Readings): string {
   return formatDecimal(negative ? view.amount.neg() : view.amount);
 }
 
-/** Shows only the attached orders. */
 function tpslRecord(tpsl: PositionSheet['tpsl']): object | null {
   if (tpsl === null) return null;
   const { takeProfitId, takeProfit, stopLossId, stopLoss } = tpsl;

@@ -86,7 +86,6 @@ export class ParamReader {
     return value;
   }
 
-  /** Returns a reader for the object in a required field. */
   requiredObject(name: string): ParamReader | undefined {
     const value = this.#params[name];
     if (isJsonObject(value)) return new ParamReader(value, `${this.#prefix}${name}.`, this.#problems);

@@ -11,7 +11,6 @@ export interface ApiKey {
   readonly accountId: string;
 }
 
-/** The parts of a request that authenticate it: path, body and three headers. */
 export interface SignedRequest {
   readonly path: string;
   readonly body: Buffer;

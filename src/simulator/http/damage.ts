@@ -55,7 +55,6 @@ function brokenRecord(record: JsonObject, random: Random): unknown {
   return Object.fromEntries(Object.entries(record).filter(([key]) => key !== amountField));
 }
 
-/** Changes one random record. */
 export function damageOneRecord(
   text: string,
   random: Random,

@@ -27,7 +27,6 @@ export interface ServedEndpoint {
 /** Largest request body that is read; real front ends have such a bound too. */
 export const MAX_BODY_BYTES = 64 * 1024;
 
-/** A completely received request. */
 export interface IncomingRequest extends SignedRequest {
   readonly httpMethod: string;
   /** The body was larger than the server reads. */

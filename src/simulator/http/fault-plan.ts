@@ -125,7 +125,6 @@ interface DamageContext {
   readonly market: string | undefined;
 }
 
-/** Settings of all kinds of damage. */
 type Settings = { readonly kind: string } & Omit<Effect<'nullRecord'>, 'kind'> &
   Omit<Effect<'emptyString'>, 'kind'> &
   Omit<Effect<'malformedJson'>, 'kind'>;
@@ -152,7 +151,6 @@ function isDamage(effect: FaultEffect): effect is Damage {
   return Object.hasOwn(DAMAGES, effect.kind);
 }
 
-/** Applies the damages to the text of the reply. */
 export function damagedBody(reply: Reply, { damages }: FaultPlan, context: DamageContext): string {
   return damages
     .filter(({ kind }) => reply.error === undefined || !FALSE_DATA.has(kind))

@@ -79,12 +79,10 @@ export class ExchangeFront {
     return this.#delays.release();
   }
 
-  /** Drops all delayed and held requests. */
   close(): void {
     this.#delays.cancel();
   }
 
-  /** Handles a completely received request. */
   receive(region: number, request: IncomingRequest, connection: ReplyConnection): void {
     const exchange: Exchange = { region, connection, request, faults: [] };
     const state = this.#regions[region]?.state ?? { mode: 'up' };
@@ -292,7 +290,6 @@ class Delays {
     this.#waiting.add(callOff);
   }
 
-  /** Keeps the work until `release`. */
   hold(work: () => void): void {
     this.#held.push(work);
   }

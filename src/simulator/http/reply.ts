@@ -16,7 +16,6 @@ export interface Reply {
   readonly encoding?: ContentEncoding;
 }
 
-/** Makes the headers and the encoded body of a reply. */
 export function onTheWire(
   reply: Reply,
   dateText: string,

@@ -16,7 +16,6 @@ export class Agenda {
     this.#scheduled += 1;
   }
 
-  /** Takes the next task that is due by `byMs`. */
   takeDue(byMs: number): Task | undefined {
     const next = this.#tasks.peek();
     return next !== undefined && next.atMs <= byMs ? this.#tasks.pop() : undefined;

@@ -45,7 +45,6 @@ import {
   transferView,
 } from './wallet.ts';
 
-/** Separates the microseconds of orders from all other random numbers. */
 const MICROS_SEED = 0x0d_e7;
 const FIRST_ORDER_ID = 1_000_001;
 /** Placeholder until the account exists: account and unit refer to each other. */
@@ -126,7 +125,6 @@ function unknown(what: string, name: string): never {
   throw new RangeError(`unknown ${what} ${JSON.stringify(name)}`);
 }
 
-/** Runs a change and plays its consequences. */
 function settled<T>(world: ExchangeState, change: () => T): T {
   const result = change();
   settle(world);
@@ -157,7 +155,6 @@ function clockPart(world: ExchangeState) {
       return settled(world, () => ({ ok: true, readings }));
     },
     ledger: (filter?: LedgerFilter) => world.ledger.entries(filter),
-    /** Entries ever written, and how many of the oldest were dropped. */
     ledgerTotals: () => world.ledger.totals,
     /** Records a request in the same sequence as its effects. */
     recordRequest: (accountId: string | null, details: EntryFields['details'] = {}) =>
@@ -197,7 +194,6 @@ function marketPart(world: ExchangeState) {
     /** Sets a condition of a market, such as depth or basis; a refusal names what is wrong with it. */
     setCondition: (condition: MarketCondition, window: ConditionWindow = {}) =>
       settled(world, () => setCondition(world, condition, window)),
-    /** Replaces the price source of a market; null removes it. */
     setPriceSource: (name: string, source: PriceSource | null): void => {
       const market = marketOf(world, name);
       market.source = source;
@@ -323,7 +319,6 @@ function moneyPart(world: ExchangeState) {
     /** Repays from the main balance; a full repayment closes the loan and returns the collateral. */
     repayLoan: (id: string, loanId: number, amount: Decimal) =>
       withLoan(id, loanId, (loan) => repay(world, loan, amount)),
-    /** Moves money from the main balance into the loan's collateral. */
     addLoanCollateral: (id: string, loanId: number, amount: Decimal) =>
       withLoan(id, loanId, (loan) => addCollateral(world, loan, amount)),
     /** Non-zero main balances by ticker (specification 2.6). */
@@ -373,7 +368,6 @@ function cancelOne(world: ExchangeState, account: Account, orderId: number): Ord
   return { ok: true, order: orderView(order) };
 }
 
-/** Specification 4.7; refused while collateral positions or orders are open. */
 function changeHedgeMode(
   world: ExchangeState,
   account: Account,

@@ -34,7 +34,6 @@ import {
   type Threshold,
 } from './state.ts';
 
-/** Creates the risk unit of a whole account (`position` null) or of one isolated position. */
 export function createMarginUnit(
   world: ExchangeState,
   account: Account,

@@ -119,7 +119,6 @@ export function activate(world: ExchangeState, order: Order): void {
   enterMatching(world, order);
 }
 
-/** Matches the order as a taker; the rest stays at its price. */
 export function enterMatching(world: ExchangeState, order: Order): void {
   matchOrder(world, order, 'taker');
   if (isOpen(order)) shelve(order);

@@ -14,14 +14,12 @@ export function orderView(order: Order): OrderView {
   return { accountId: account.id, ...rest, market: market.spec.name };
 }
 
-/** Fields of every ledger entry about an order. */
 export function orderFields({ account, market, orderId, clientOrderId, side }: Order) {
   return { accountId: account.id, market: market.spec.name, orderId, clientOrderId, side };
 }
 
 type Ended = Exclude<Order['status'], 'NEW' | 'PARTIALLY_FILLED'>;
 
-/** Adds an order to the open ones and records it. */
 export function enterOrder(world: ExchangeState, order: Order, reason?: string): void {
   const { account } = order;
   world.orders.set(order.orderId, order);

@@ -31,7 +31,6 @@ export interface PositionFill {
   readonly role: 'taker' | 'maker' | 'engine';
 }
 
-/** Effect of a fill on one position, for the ledger. */
 type FillEffect = ReturnType<typeof reduce>;
 
 /** Applies a fill: reduces an opposite position, and opens or grows one with the rest. Writes one ledger entry. */

@@ -22,7 +22,6 @@ export const CODES = {
 
 const GENERIC: ReadonlySet<number> = new Set([CODES.market, CODES.amount, CODES.price, CODES.clientOrderId]);
 
-/** Makes a refusal that names one field. */
 export function reject(code: number, field: string, text: string): Rejection {
   const isOfField = GENERIC.has(code) || code === CODES.validation || code === CODES.invalid;
   return { ok: false, code, message: isOfField ? 'Validation failed' : text, errors: { [field]: [text] } };

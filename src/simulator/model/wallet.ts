@@ -29,7 +29,6 @@ export function transferView(world: ExchangeState, item: Transfer): TransferView
   return { ...rest, confirmations: { actual, required } };
 }
 
-/** Returns the asset of a transfer, or a rejection. */
 function assetOf(
   world: ExchangeState,
   { ticker, amount }: { readonly ticker: string; readonly amount: Decimal },

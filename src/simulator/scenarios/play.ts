@@ -89,7 +89,6 @@ export function playCandles(exchange: SimulatedExchange, play: CandlesPlay): str
   );
 }
 
-/** Starts an endless, seeded random walk with jumps. */
 export function playWalk(exchange: SimulatedExchange, play: WalkPlay, seed: number): string[] {
   return playIn(exchange, play.market, (market, index) =>
     walkSource({
