@@ -12,8 +12,7 @@ import { type RunningSimulator, startSimulatedExchange } from '../simulator/star
 import { CURRENCY, MARKET, PERPETUAL, PROTECTED, SPOT, seedOf, TWIN } from './accounts.ts';
 import { demoConfigText, secretName } from './config.ts';
 import { failuresOf, keptMore, sideOf } from './result.ts';
-import type { DemoFrame } from './view.ts';
-import { Remarks } from './view.ts';
+import { type DemoFrame, Remarks } from './view.ts';
 
 export interface DemoOptions {
   /** Real time. */

@@ -5,7 +5,7 @@ import { movedMarkets, netCoins } from './exposure.ts';
 import type { StartingAccount } from './positions/starting-account.ts';
 import type { MarketPrices } from './price-files.ts';
 import { type ReplayRecord, type RunRecord, UNPROTECTED } from './record.ts';
-import { priceStepOf, type RunConditions, type RunPlan } from './run/plan.ts';
+import { type ConfigText, priceStepOf, type RunConditions, type RunPlan } from './run/plan.ts';
 import { LOOK_FOR_CURVES_MS, runWorld } from './run/run-world.ts';
 
 export interface ReplayPlan extends Pick<ReplayRecord, 'title' | 'seed' | 'fromMs' | 'toMs' | 'notes'> {
@@ -13,7 +13,7 @@ export interface ReplayPlan extends Pick<ReplayRecord, 'title' | 'seed' | 'fromM
   readonly markets: readonly MarketPrices[];
   readonly paths: readonly PathModel[];
   /** Variants besides `unprotected`, which always comes first. */
-  readonly variants: readonly { readonly name: string; readonly file: string; readonly text: string }[];
+  readonly variants: readonly ({ readonly name: string } & ConfigText)[];
   readonly terms: Readonly<Record<string, MarketTerms>>;
   readonly conditions: RunConditions;
 }
@@ -74,7 +74,7 @@ function plansOf(plan: ReplayPlan): readonly RunPlan[] {
     sources: sourcesOf(plan, path),
     conditions,
     lookMs: LOOK_FOR_CURVES_MS,
-    ...(variant === undefined ? {} : { config: { file: variant.file, text: variant.text } }),
+    config: variant,
   });
   return paths.flatMap((path) => [undefined, ...plan.variants].map((variant) => planOf(path, variant)));
 }

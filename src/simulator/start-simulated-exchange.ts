@@ -5,7 +5,7 @@ import type { AccountAccess } from './accounts.ts';
 import { type ConditionInput, setCondition } from './control/condition-routes.ts';
 import { readFault } from './control/fault-routes.ts';
 import { accepted } from './control/route.ts';
-import { ControlServer } from './control/server.ts';
+import { controlServer } from './control/server.ts';
 import { openDefaultAccounts } from './default-accounts.ts';
 import { defaultConfig } from './defaults.ts';
 import { ExchangeClock } from './exchange-clock.ts';
@@ -98,7 +98,7 @@ export async function startSimulatedExchange(options: SimulatorOptions = {}): Pr
   const host = options.host ?? LOOPBACK;
   // Not derived from the seed, which is no secret.
   const controlToken = host.startsWith('127.') ? undefined : randomBytes(24).toString('base64url');
-  const control = new ControlServer(exchange, () => describe(exchange, baseUrls), controlToken);
+  const control = controlServer(exchange, () => describe(exchange, baseUrls), controlToken);
   let ticker: NodeJS.Timeout | undefined;
   let closing: Promise<unknown> | undefined;
   const close = async (): Promise<void> => {
@@ -110,7 +110,7 @@ export async function startSimulatedExchange(options: SimulatorOptions = {}): Pr
     baseUrls.push(reachable(await server.listen(options.port ?? 0, host)));
     baseUrls.push(reachable(await server.listen(options.euPort ?? 0, host)));
     exchange.baseUrl = baseUrls[0] ?? '';
-    const controlUrl = reachable(await control.listen(options.controlPort ?? 0, host));
+    const controlUrl = reachable(await control.listen({ port: options.controlPort ?? 0, host }));
     ticker = setInterval(() => exchange.catchUp(), TICK_MS);
     return running(exchange, { baseUrls, controlUrl, controlToken, close });
   } catch (error) {

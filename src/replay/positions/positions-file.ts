@@ -1,20 +1,18 @@
 import { type Problem, sortProblems } from '../../config/problem.ts';
 import type { YamlDocument } from '../../config/yaml/document.ts';
 import { parseYaml } from '../../config/yaml/parse.ts';
+import type { Kinds } from '../../core/schema/parts.ts';
 import { readCallOutput } from './call-output.ts';
 import { readOwnFormat } from './own-format.ts';
 import type { PositionsReading } from './reading.ts';
 import type { StartingBook } from './starting-account.ts';
 import { readStatusOutput } from './status-output.ts';
 
-export type PositionsResult =
-  | {
-      readonly kind: 'read';
-      readonly accounts: readonly StartingBook[];
-      /** How the file was read, in whole sentences for the user. */
-      readonly notes: readonly string[];
-    }
-  | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
+export type PositionsResult = Kinds<{
+  /** `notes`: how the file was read, in whole sentences for the user. */
+  read: { accounts: readonly StartingBook[]; notes: readonly string[] };
+  refused: { problems: readonly Problem[] };
+}>;
 
 export interface PositionsFile extends Pick<PositionsReading, 'configured'> {
   readonly file: string;

@@ -113,11 +113,11 @@ export function accountFrom(
     return fail(`expected positions in one currency to work out the collateral, got ${monies.join(', ')}`);
   }
   const pool = poolEquity(positions);
-  if (pool.kind === 'several') return fail(SEVERAL_POOLS);
-  const equity = pool.kind === 'equity' ? pool.equity : otherEquity;
+  if (pool === 'several') return fail(SEVERAL_POOLS);
+  const equity = pool ?? otherEquity;
   if (equity === undefined) return fail('expected a liquidation price to work out the collateral, got none');
   const collateral = collateralOf(equity, positions);
-  const source = pool.kind === 'equity' ? 'liquidation prices' : 'margin and freeMargin';
+  const source = pool === undefined ? 'margin and freeMargin' : 'liquidation prices';
   reading.note(`Account ${id}: collateral of ${collateral} ${money}, worked out from ${source}.`);
   return {
     id,
@@ -152,28 +152,23 @@ export interface ReportedPosition {
   readonly maintenanceMargin: number;
 }
 
-export type PoolEquity =
-  | { readonly kind: 'equity'; readonly equity: number }
-  /** No position has a liquidation price. */
-  | { readonly kind: 'unbounded' }
-  /** The liquidation prices do not fit one pool: isolated margin, or coins as collateral. */
-  | { readonly kind: 'several'; readonly lowest: number; readonly highest: number };
-
 /** Buffers that differ by more than this share do not belong to one pool. */
 const TOLERANCE = 0.2;
 
-/** Equity of a pool by its liquidation prices, where equity is the maintenance margin; the largest notional counts. */
-export function poolEquity(positions: readonly ReportedPosition[]): PoolEquity {
+/**
+ * Equity of a pool by its liquidation prices, where equity is the maintenance margin; the largest notional counts.
+ * `undefined`: no position has such a price; `several`: the prices do not fit one pool.
+ */
+export function poolEquity(positions: readonly ReportedPosition[]): number | 'several' | undefined {
   const maintenance = sum(positions, (position) => maintenanceOf(position) * position.mark);
   const estimates = [...Map.groupBy(positions, ({ market }) => market).values()].flatMap((legs) =>
     estimateOf(legs, maintenance),
   );
   const largest = estimates.toSorted((a, b) => b.notional - a.notional)[0];
-  if (largest === undefined) return { kind: 'unbounded' };
+  if (largest === undefined) return undefined;
   const buffers = estimates.map(({ equity }) => equity - maintenance);
-  const [lowest, highest] = [Math.min(...buffers), Math.max(...buffers)];
-  if (highest - lowest > TOLERANCE * Math.abs(highest)) return { kind: 'several', lowest, highest };
-  return { kind: 'equity', equity: largest.equity };
+  const highest = Math.max(...buffers);
+  return highest - Math.min(...buffers) > TOLERANCE * Math.abs(highest) ? 'several' : largest.equity;
 }
 
 function estimateOf(

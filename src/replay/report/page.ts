@@ -59,12 +59,7 @@ tr { scroll-margin: 8rem; } tr:target td { background: var(--warning-ground); }
   figure, .card, tr { break-inside: avoid; } svg.picture { min-width: 0; } h2, h3 { break-after: avoid; } .account { break-before: page; } .hint { display: none; } }
 `;
 
-interface Page {
-  readonly title: string;
-  readonly header: Html;
-  readonly main: Html;
-  readonly footer: Html;
-}
+type Page = Readonly<{ title: string } & Record<'header' | 'main' | 'footer', Html>>;
 
 /** A self-contained page. Its Content-Security-Policy forbids all loading and scripts, and all text is escaped. */
 export function renderPage({ title, header, main, footer }: Page): string {

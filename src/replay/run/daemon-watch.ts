@@ -14,17 +14,21 @@ interface OpenBand {
   open: { readonly fromMs: number; readonly state: RuleState } | undefined;
 }
 
-interface Watched {
-  readonly bands: Map<string, OpenBand>;
-  readonly events: ReplayEvent[];
-  /** Why an intent was opened, by its key. */
-  readonly because: Map<string, string>;
-  /** Why an order was sent, by its client order id. */
-  readonly reasons: Map<string, string>;
-  /** Client order ids of orders that reduce, other than standing stops. */
-  readonly reductions: Set<string>;
-  /** Unix milliseconds since when the condition of a rule that reduces has been seen to hold. */
-  holdsSinceMs: number | undefined;
+type Watched = ReturnType<typeof nothingSeen>;
+
+function nothingSeen() {
+  return {
+    bands: new Map<string, OpenBand>(),
+    events: [] as ReplayEvent[],
+    /** Why an intent was opened, by its key. */
+    because: new Map<string, string>(),
+    /** Why an order was sent, by its client order id. */
+    reasons: new Map<string, string>(),
+    /** Client order ids of orders that reduce, other than standing stops. */
+    reductions: new Set<string>(),
+    /** Unix milliseconds since when the condition of a rule that reduces has been seen to hold. */
+    holdsSinceMs: undefined as number | undefined,
+  };
 }
 
 const TITLES: Readonly<Partial<Record<AuditKind, string>>> = {
@@ -126,29 +130,16 @@ export class DaemonWatch implements Telemetry {
   }
 
   of(accountId: string): Watched {
-    let watched = this.#accounts.get(accountId);
-    if (watched === undefined) {
-      watched = {
-        bands: new Map(),
-        events: [],
-        because: new Map(),
-        reasons: new Map(),
-        reductions: new Set(),
-        holdsSinceMs: undefined,
-      };
-      this.#accounts.set(accountId, watched);
-    }
+    const watched = this.#accounts.get(accountId) ?? nothingSeen();
+    this.#accounts.set(accountId, watched);
     return watched;
   }
 }
 
 function bandOf({ bands }: Watched, ruleId: string, subject: SubjectKey): OpenBand {
   const key = `${ruleId} ${subject}`;
-  let band = bands.get(key);
-  if (band === undefined) {
-    band = { ruleId, subject, words: '', spans: [], open: undefined };
-    bands.set(key, band);
-  }
+  const band = bands.get(key) ?? { ruleId, subject, words: '', spans: [], open: undefined };
+  bands.set(key, band);
   return band;
 }
 

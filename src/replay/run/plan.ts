@@ -15,7 +15,7 @@ export interface RunPlan {
   readonly durationMs: number;
   readonly accounts: readonly StartingAccount[];
   /** Text of a config with exactly these accounts; absent: run without a daemon. */
-  readonly config?: ConfigText;
+  readonly config?: ConfigText | undefined;
   readonly markets: Readonly<Record<string, MarketTerms>>;
   /** Start price by market, as text. */
   readonly startPrices: Readonly<Record<string, string>>;

@@ -59,7 +59,7 @@ export interface ScenarioMarket {
   readonly startPrice: Decimal;
   readonly priceStep: Decimal;
   /** Its move as a multiple of the majors' move; absent: as usual for its coin. */
-  readonly beta?: number;
+  readonly beta?: number | undefined;
 }
 
 /** Prices of a scenario in one market: straight lines between its points. */

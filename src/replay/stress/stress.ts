@@ -109,21 +109,15 @@ function planOf(
     startPrices: prices,
     sources: new Map(
       Object.entries(prices).map(([market, price]) => {
-        const beta = betas[market];
-        const place = {
-          market,
-          startMs,
-          startPrice: decimal(price),
-          priceStep: priceStepOf(terms, market),
-          ...(beta === undefined ? {} : { beta }),
-        };
+        const [startPrice, priceStep] = [decimal(price), priceStepOf(terms, market)];
+        const place = { market, startMs, startPrice, priceStep, beta: betas[market] };
         return [market, scenarioPrices(scenario, place)] as const;
       }),
     ),
     conditions: { latency, faults: [...faults, ...outages.map(dated)] },
     lookMs: LOOK_MS,
     events: marketEvents(plan, scenario, conditions),
-    ...(variant === UNPROTECTED ? {} : { config }),
+    config: variant === UNPROTECTED ? undefined : config,
   };
 }
 

@@ -35,45 +35,38 @@ const ROUTES: readonly ControlRoute[] = [
  * The control API: a second port on which a person or a test controls the exchange. On the loopback interface it needs
  * no authentication; elsewhere it needs a token, except for `/health`. It always refuses pages of other sites.
  */
-export class ControlServer {
-  readonly #app: FastifyInstance;
-
-  constructor(exchange: SimulatedExchange, describe: () => unknown, token: string | undefined) {
-    this.#app = fastify({ bodyLimit: MAX_BODY_BYTES, forceCloseConnections: true });
-    this.#app.addHook('onRequest', (request, _reply, done) => {
-      const { host, origin, authorization } = request.headers;
-      const isOwnPage = origin === undefined || origin === `http://${host}`;
-      if (!isOwnPage || (token === undefined && !isLoopback(host))) return done(FOREIGN);
-      const isOpen = token === undefined || request.routeOptions.url === '/health';
-      done(isOpen || isGiven(token, authorization) ? undefined : TOKEN_NEEDED);
-    });
-    const all = [...statusRoutes(describe), ...ROUTES];
-    const listing = all.map(({ run: _run, ...listed }) => listed);
-    this.#app.get('/', () => ({ endpoints: listing }));
-    for (const { method, path, run } of all) {
-      this.#app.route({
-        method,
-        url: path,
-        handler: (request) => plain(run(exchange, request as ControlRequest)),
-      });
-    }
-    this.#app.setErrorHandler((error: unknown, _request, reply) => {
-      const { status, body } = problemOf(error);
-      void reply.status(status).send(body);
-    });
-    this.#app.setNotFoundHandler((request, reply) => {
-      const message = `no ${request.method} ${request.url}; GET / lists what there is`;
-      void reply.status(404).send({ error: { code: 'not-found', message } });
+export function controlServer(
+  exchange: SimulatedExchange,
+  describe: () => unknown,
+  token: string | undefined,
+): FastifyInstance {
+  const app = fastify({ bodyLimit: MAX_BODY_BYTES, forceCloseConnections: true });
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { host, origin, authorization } = request.headers;
+    const isOwnPage = origin === undefined || origin === `http://${host}`;
+    if (!isOwnPage || (token === undefined && !isLoopback(host))) return done(FOREIGN);
+    const isOpen = token === undefined || request.routeOptions.url === '/health';
+    done(isOpen || isGiven(token, authorization) ? undefined : TOKEN_NEEDED);
+  });
+  const all = [...statusRoutes(describe), ...ROUTES];
+  const listing = all.map(({ run: _run, ...listed }) => listed);
+  app.get('/', () => ({ endpoints: listing }));
+  for (const { method, path, run } of all) {
+    app.route({
+      method,
+      url: path,
+      handler: (request) => plain(run(exchange, request as ControlRequest)),
     });
   }
-
-  async listen(port: number, host: string): Promise<string> {
-    return await this.#app.listen({ port, host });
-  }
-
-  async close(): Promise<void> {
-    await this.#app.close();
-  }
+  app.setErrorHandler((error: unknown, _request, reply) => {
+    const { status, body } = problemOf(error);
+    void reply.status(status).send(body);
+  });
+  app.setNotFoundHandler((request, reply) => {
+    const message = `no ${request.method} ${request.url}; GET / lists what there is`;
+    void reply.status(404).send({ error: { code: 'not-found', message } });
+  });
+  return app;
 }
 
 const HERE: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]']);

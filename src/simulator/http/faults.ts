@@ -183,12 +183,13 @@ interface Entry {
 
 /** The injected faults. Random draws happen in order of arrival, then of injection. */
 export class FaultBook {
-  readonly #random: () => number;
+  /** Also for the choices of a fault, from the same seeded sequence. */
+  readonly random: () => number;
   readonly #entries = new Map<number, Entry>();
   #nextId = 1;
 
   constructor(random: () => number) {
-    this.#random = random;
+    this.random = random;
   }
 
   /** @param nowMs exchange time @returns the id of the fault */
@@ -235,12 +236,7 @@ export class FaultBook {
       return false;
     }
     const probability = entry.spec.probability ?? 1;
-    return probability >= 1 || this.#random() < probability;
-  }
-
-  /** Returns a random number for the choices of a fault, from the same seeded sequence. */
-  random(): number {
-    return this.#random();
+    return probability >= 1 || this.random() < probability;
   }
 }
 

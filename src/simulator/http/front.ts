@@ -113,7 +113,7 @@ export class ExchangeFront {
       atMs: this.#parts.clock.nowMs(),
       isReduceOnly: () => parsedObject(exchange.request.body.toString())?.['reduceOnly'] === true,
     });
-    const plan = planOf(effects, () => faults.random());
+    const plan = planOf(effects, faults.random);
     exchange.faults = effects.map((effect) => effect.kind);
     const proceed = () => this.#proceed(exchange, plan);
     if (plan.requestDelayMs > 0) this.#delays.after(plan.requestDelayMs, proceed);
@@ -173,7 +173,7 @@ export class ExchangeFront {
     const { faults, clock } = this.#parts;
     const market = params?.['market'];
     return damagedBody(reply, plan, {
-      random: () => faults.random(),
+      random: faults.random,
       nowMs: clock.nowMs(),
       market: typeof market === 'string' ? market : undefined,
     });
