@@ -88,11 +88,9 @@ async function openExchange({ durationMs }: DemoOptions): Promise<RunningSimulat
     speed: 0,
     startMs: Date.now(),
     readings: { marginModel: 'cross' },
-    limits: ENFORCED_RATE_LIMITS.map(({ path: limited, requests, periodMs }) => ({
-      path: limited,
-      requests,
-      periodMs: periodMs / SPEED,
-    })),
+    limits: ENFORCED_RATE_LIMITS.map((limit) =>
+      Object.assign({}, limit, { periodMs: limit.periodMs / SPEED }),
+    ),
     scenario: {
       name: 'crashThenRally',
       market: SPOT,

@@ -1,6 +1,6 @@
 import { type Decimal, decimal, divide, maxDecimal, roundToStep } from '../core/quantities/decimal.ts';
 import { DEFAULT_ASSETS, DEFAULT_MARKETS } from '../simulator/defaults.ts';
-import { atPrice } from '../simulator/model/book-scale.ts';
+import { atPrice } from '../simulator/model/market.ts';
 import type { AssetSpec, MarketSpec, SeedAccount, SeedPosition } from '../simulator/model/types.ts';
 import { interpolate, type PriceSource, sourceFromPoints } from '../simulator/prices/price-source.ts';
 import { playScenario, playWalk } from '../simulator/scenarios/play.ts';

@@ -3,7 +3,6 @@ import { type AccountState, emptyAccountState } from '../../core/rules/account-s
 import type { CompiledRules } from '../../core/rules/compiled-rules.ts';
 import type { Transition } from '../../core/rules/decision.ts';
 import { type EvaluateOptions, type Evaluation, evaluate } from '../../core/rules/evaluate.ts';
-import type { RuleEntry } from '../../core/rules/rule-state.ts';
 import type { SubjectKey } from '../../core/rules/subject.ts';
 
 /** Result of judging rules on recorded history. Times are Unix milliseconds; table, JSON and page are made from it. */
@@ -121,12 +120,7 @@ function withRecordedMemory(state: AccountState, recorded: AccountState): Accoun
 }
 
 /** What happened to the rules that were in force then and are unchanged now. */
-interface AsRecorded {
-  readonly ruleIds: ReadonlySet<string>;
-  readonly transitions: readonly Transition[];
-  /** Rules that were already firing. */
-  readonly firing: readonly { readonly ruleId: string; readonly entry: RuleEntry }[];
-}
+type AsRecorded = ReturnType<typeof judgeAsRecorded>;
 
 const NOTHING_RECORDED: AsRecorded = { ruleIds: new Set(), transitions: [], firing: [] };
 
@@ -135,7 +129,7 @@ function judgeAsRecorded(
   rules: CompiledRules,
   recorded: AccountState,
   { snapshot, now, options }: RecordedMoment,
-): AsRecorded {
+) {
   const same = recorded.rules.flatMap((slot) => {
     const rule = rules.byId.get(slot.ruleId);
     return rule?.spec.checksum === slot.checksum ? [{ ...slot, mode: rule.mode }] : [];
@@ -145,6 +139,7 @@ function judgeAsRecorded(
   return {
     ruleIds,
     transitions: transitions.filter(({ ruleId }) => ruleIds.has(ruleId)),
+    /** Rules that were already firing. */
     firing: same.flatMap(({ ruleId, entries }) =>
       entries.filter(({ phase }) => phase === 'firing').map((entry) => ({ ruleId, entry })),
     ),

@@ -7,8 +7,8 @@ export interface Line {
   readonly track: Track;
   /** A class of the style sheet: `own`, `none`, `other-1`, `price`, `barrier`. */
   readonly style: string;
-  /** Label at its right end; absent: none. */
-  readonly label?: string;
+  /** At its right end. */
+  readonly label: string;
   /** The value holds until the next point; otherwise points are connected by straight lines. */
   readonly isStep?: boolean;
 }
@@ -86,7 +86,7 @@ function labels(lines: readonly Line[], { frame, window, values }: Panel, y: Sca
   const { left, top, width, height } = frame;
   const ends = lines.flatMap(({ track, label, style }) => {
     const last = track.findLast(([atMs, value]) => atMs <= window.to && value !== null)?.[1];
-    if (label === undefined || last === undefined || last === null) return [];
+    if (last === undefined || last === null) return [];
     if (style.startsWith('barrier') && (last < values.from || last > values.to)) return [];
     const inside = Math.min(values.to, Math.max(values.from, last));
     return [{ label, style, y: y(inside) + 4 }];

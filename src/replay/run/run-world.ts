@@ -24,8 +24,7 @@ export async function runWorld(plan: RunPlan, hooks: RunHooks = {}) {
   const watcher = new RunWatcher(plan);
   const { world } = watcher;
   watcher.begin(hooks.onProgress);
-  const { signal } = hooks;
-  await (signal === undefined ? world.run() : world.run(() => signal.aborted));
+  await world.run(() => hooks.signal?.aborted === true);
   return {
     record: watcher.record(),
     /** Milliseconds since the start; less than planned if the run was stopped. */

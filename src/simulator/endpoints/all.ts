@@ -104,10 +104,7 @@ function cancelAllEndpoint({ model }: EndpointParts): ServedEndpoint {
       const market = optionalMarket(reader, model);
       const types = reader.optionalList('type', ORDER_CLASS.options.length, isOrderClass);
       if (reader.hasProblems) return invalidParams(model, reader.problems);
-      const outcome = model.cancelAll(accountId, {
-        ...(market === undefined ? {} : { market }),
-        ...(types === undefined ? {} : { types }),
-      });
+      const outcome = model.cancelAll(accountId, { market, types });
       return outcome.ok ? commandReply(model, []) : rejected(model, outcome);
     },
   };

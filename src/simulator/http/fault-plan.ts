@@ -41,15 +41,8 @@ function isError(effect: FaultEffect): effect is ErrorEffect {
 
 /** Whether the request takes effect despite the error reply. */
 export function isApplied(effect: ErrorEffect): boolean {
-  switch (effect.kind) {
-    case 'status':
-    case 'gatewayStatus':
-      return effect.applied === true;
-    case 'unavailable':
-      return effect.meaning === 'executed';
-    case 'refusal':
-      return false;
-  }
+  if (effect.kind === 'unavailable') return effect.meaning === 'executed';
+  return effect.kind !== 'refusal' && effect.applied === true;
 }
 
 function delayOf(effects: readonly FaultEffect[], at: 'request' | 'reply', random: () => number): number {
@@ -107,14 +100,9 @@ function errorReply(effect: ErrorEffect, path: string): Reply {
 
 function retryAfterText({ retryAfterMs, retryAfterAs }: RetryAfter, nowMs: number): string | undefined {
   if (retryAfterMs === undefined) return undefined;
-  switch (retryAfterAs) {
-    case 'date':
-      return new Date(nowMs + retryAfterMs).toUTCString();
-    case 'decimals':
-      return (retryAfterMs / 1_000).toFixed(3);
-    default:
-      return String(Math.ceil(retryAfterMs / 1_000));
-  }
+  if (retryAfterAs === 'date') return new Date(nowMs + retryAfterMs).toUTCString();
+  const seconds = retryAfterMs / 1_000;
+  return retryAfterAs === 'decimals' ? seconds.toFixed(3) : String(Math.ceil(seconds));
 }
 
 interface DamageContext {

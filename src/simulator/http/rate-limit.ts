@@ -84,32 +84,21 @@ function matches(pattern: string, path: string): boolean {
 class SlidingWindow {
   readonly #size: number;
   readonly #periodMs: number;
-  #times: Float64Array;
+  readonly #times: number[] = [];
   #next = 0;
-  #count = 0;
 
   constructor(size: number, periodMs: number) {
     this.#size = size;
     this.#periodMs = periodMs;
-    this.#times = new Float64Array(Math.min(size, 64));
   }
 
   hasRoom(nowMs: number): boolean {
-    if (this.#count < this.#size) return true;
+    if (this.#times.length < this.#size) return true;
     return this.#size > 0 && nowMs - (this.#times[this.#next] ?? 0) >= this.#periodMs;
   }
 
   add(nowMs: number): void {
-    if (this.#count === this.#times.length && this.#times.length < this.#size) this.#grow();
     this.#times[this.#next] = nowMs;
-    this.#next = (this.#next + 1) % this.#times.length;
-    if (this.#count < this.#times.length) this.#count += 1;
-  }
-
-  #grow(): void {
-    const larger = new Float64Array(Math.min(this.#size, this.#times.length * 2));
-    larger.set(this.#times);
-    this.#next = this.#times.length;
-    this.#times = larger;
+    this.#next = (this.#next + 1) % this.#size;
   }
 }

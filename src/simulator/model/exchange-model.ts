@@ -344,9 +344,11 @@ function moneyPart(world: ExchangeState) {
 function cancelAllOrders(
   world: ExchangeState,
   account: Account,
-  filter: { readonly market?: string; readonly types?: readonly OrderClass[] },
+  {
+    market,
+    types,
+  }: { readonly market?: string | undefined; readonly types?: readonly OrderClass[] | undefined },
 ): Outcome<{ readonly cancelled: readonly OrderView[] }> {
-  const { market, types } = filter;
   if (market !== undefined && (world.markets.get(market)?.status ?? 'delisted') === 'delisted')
     return worded(world.readings, reject(CODES.market, 'market', 'Market is not available'));
   const covered = [...account.openOrders.values()].filter(

@@ -9,14 +9,15 @@ export interface Leg {
   readonly amount: Decimal;
 }
 
-type Figure = 'amount' | 'price' | 'fee';
-type Written = Omit<LedgerEntry, 'seq' | 'atMs' | 'kind' | 'postings' | 'reason' | 'details' | Figure>;
+type Plain = 'market' | 'orderId' | 'clientOrderId' | 'positionId' | 'side' | 'reason';
 
 /** An entry before it is written: decimals become text, fields that are undefined are left out. */
-export interface EntryFields extends Written, Partial<Readonly<Record<Figure, Decimal>>> {
-  readonly reason?: string | undefined;
+export type EntryFields = { readonly [F in Plain]?: LedgerEntry[F] | undefined } & {
+  readonly [F in 'amount' | 'price' | 'fee']?: Decimal;
+} & {
+  readonly accountId: string | null;
   readonly details?: Readonly<Record<string, LedgerDetail | Decimal | undefined>>;
-}
+};
 
 export const BOOKS = {
   /** The other side of every fill. */

@@ -107,7 +107,8 @@ function changeState(world: ExchangeState, unit: MarginUnit, { to: state, sums, 
   const { account, position } = unit;
   record(world, kind, {
     accountId: account.id,
-    ...(position === null ? {} : { positionId: position.positionId, market: position.market.spec.name }),
+    positionId: position?.positionId,
+    market: position?.market.spec.name,
     reason,
     details: { equity: sums.equity, maintenanceMargin: sums.maintenance },
   });

@@ -27,13 +27,10 @@ function kind<const Kind extends string, Fields extends z.ZodRawShape>(name: Kin
 export const CONDITION = z.discriminatedUnion('kind', [
   kind('depth', { factor: nonNegativeDecimal.exactOptional(), spread: nonNegativeDecimal.exactOptional() }),
   kind('basis', { ratio: decimalText, overMs: milliseconds.exactOptional() }),
-  z.strictObject({
-    kind: z.literal('deleverage'),
+  kind('deleverage', {
     account: z.string(),
-    market,
     positionSide: POSITION_LEG.exactOptional(),
     amount: OPTIONAL_DECIMAL,
-    ...WHEN,
   }),
   kind('terms', {
     amountStep: OPTIONAL_DECIMAL,

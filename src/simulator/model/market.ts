@@ -77,17 +77,17 @@ function placeBook(market: Market): void {
 }
 
 /** Sets the price of the market and of its followers. Matching and risk checks follow in `settle`. */
-export function movePrice(world: ExchangeState, market: Market, last: Decimal, mark?: Decimal): void {
+export function movePrice(world: ExchangeState, market: Market, last: Decimal): void {
   market.last = last;
-  remark(world, market, mark);
+  remark(world, market);
   for (const follower of market.followers) {
     if (follower.source === null) movePrice(world, follower, last);
   }
 }
 
 /** Derives mark price and book from the last price and the conditions; does not affect followers. */
-export function remark(world: ExchangeState, market: Market, mark?: Decimal): void {
-  market.mark = mark ?? markOf(market, world.nowMs);
+export function remark(world: ExchangeState, market: Market): void {
+  market.mark = markOf(market, world.nowMs);
   if (market.mark.lte(ZERO)) market.mark = market.spec.priceStep;
   placeBook(market);
   world.dirtyMarkets.add(market);
@@ -177,4 +177,24 @@ export function scheduleRenewal(world: ExchangeState, market: Market): void {
     market.renewalScheduled = false;
     world.dirtyMarkets.add(market);
   });
+}
+
+const SCALE_PLACES = 18;
+
+/** Returns the market at another price. Spread and depth in money stay the same relative to the price. */
+export function atPrice(spec: MarketSpec, price: Decimal): MarketSpec {
+  const { depth, priceStep, amountStep } = spec;
+  if (price.eq(spec.price)) return spec;
+  const ratio = divide(price, spec.price, SCALE_PLACES, 'halfUp');
+  const scaled = (distance: Decimal): Decimal =>
+    maxDecimal(priceStep, roundToStep(distance.times(ratio), priceStep, 'halfUp'));
+  const levelStep = scaled(depth.levelStep);
+  const widened = divide(levelStep, depth.levelStep, SCALE_PLACES, 'halfUp');
+  const amount = divide(depth.amountPerLevel.times(widened), ratio.times(ratio), SCALE_PLACES, 'halfUp');
+  const amountPerLevel = maxDecimal(amountStep, roundToStep(amount, amountStep, 'halfUp'));
+  return {
+    ...spec,
+    price,
+    depth: { ...depth, halfSpread: scaled(depth.halfSpread), levelStep, amountPerLevel },
+  };
 }

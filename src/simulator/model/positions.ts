@@ -231,7 +231,7 @@ function writeFill(
       ...(fill.order === null
         ? { accountId: fill.account.id, market: fill.market.spec.name, side: fill.side }
         : orderFields(fill.order)),
-      ...(last === undefined ? {} : { positionId: last.position.positionId }),
+      positionId: last?.position.positionId,
       amount: fill.amount,
       price: fill.price,
       fee: fill.amount.times(fill.price).times(fill.feeRate),

@@ -1,4 +1,3 @@
-import type { Decimal } from '../../core/quantities/decimal.ts';
 import { movePrice } from './market.ts';
 import { matchMarket } from './matching.ts';
 import { collectCrossed, judge } from './risk-watch.ts';
@@ -36,8 +35,7 @@ export function followSource(world: ExchangeState, market: Market): void {
   if (source === null || atMs === undefined) return;
   world.agenda.schedule(Math.max(atMs, world.nowMs), () => {
     if (market.source !== source) return;
-    const price: Decimal = source.take(market.last);
-    movePrice(world, market, price);
+    movePrice(world, market, source.take(market.last));
     followSource(world, market);
   });
 }

@@ -46,8 +46,8 @@ export interface PriceFault {
   readonly found: string;
 }
 
-export type PricesResult<T = PriceSeries> =
-  | { readonly ok: true; readonly series: T }
+export type PricesResult =
+  | { readonly ok: true; readonly series: PriceSeries }
   | { readonly ok: false; readonly fault: PriceFault };
 
 export function firstPrice(series: PriceSeries): Decimal {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_MARKETS } from '../../../src/simulator/defaults.ts';
-import { atPrice } from '../../../src/simulator/model/book-scale.ts';
 import type { ExchangeModel } from '../../../src/simulator/model/exchange-model.ts';
+import { atPrice } from '../../../src/simulator/model/market.ts';
 import {
   accepted,
   account,
