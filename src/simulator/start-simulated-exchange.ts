@@ -231,7 +231,7 @@ function running(
     clearFaults: (id?: number) => exchange.clearFaults(id),
     setRegion: (index: number, state: RegionState) => exchange.front.setRegion(index, state),
     /** Lets requests arrive that were held back; returns how many. */
-    releaseHeld: () => exchange.front.releaseHeld(),
+    releaseHeld: () => exchange.front.delays.release(),
     ledger: (filter?: LedgerFilter) => exchange.model.ledger(filter),
     requestLog: (filter?: RequestFilter) => exchange.log.list(filter),
     /** Bugs that clients saw as HTTP 500; a test expects none. */
@@ -260,6 +260,6 @@ function describe(exchange: SimulatedExchange, baseUrls: readonly string[]): unk
     ),
     readings: model.readings(),
     faults: exchange.faults.list(),
-    requests: { total: exchange.log.total, held: exchange.front.heldCount },
+    requests: { total: exchange.log.total, held: exchange.front.delays.heldCount },
   };
 }

@@ -517,7 +517,7 @@ describe('a request that changes something', () => {
     simulator.injectFault({ effect: { kind: 'appliedLate', connection: 'hang' } });
     const controller = new AbortController();
     const running = call([...stop(), '--yes'], { signal: controller.signal });
-    await vi.waitFor(() => expect(simulator.exchange.front.heldCount).toBe(1));
+    await vi.waitFor(() => expect(simulator.exchange.front.delays.heldCount).toBe(1));
     controller.abort(ctrlC());
     expect(await running).toMatchObject({ exitCode: EXIT.unknownOutcome });
     simulator.releaseHeld();

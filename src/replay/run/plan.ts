@@ -2,7 +2,7 @@ import { type Decimal, decimal } from '../../core/quantities/decimal.ts';
 import type { FaultSpec } from '../../simulator/http/faults.ts';
 import type { PriceSource } from '../../simulator/prices/price-source.ts';
 import type { LatencySpec } from '../../world/chance.ts';
-import type { MarketTerms, TimedEvent } from '../../world/spec.ts';
+import type { ExchangeSpec, MarketTerms, TimedEvent } from '../../world/spec.ts';
 import type { StartingAccount } from '../positions/starting-account.ts';
 
 /** One set of rules over one path of the market. */
@@ -39,11 +39,9 @@ export interface ConfigText {
   readonly text: string;
 }
 
-export interface RunConditions {
+export interface RunConditions extends Pick<ExchangeSpec, 'depth' | 'readings'> {
   /** Per direction. */
   readonly latency: LatencySpec;
-  readonly depth?: string;
-  readonly readings?: Readonly<Record<string, unknown>>;
   /** Faults of replies to the daemon; without effect if there is none. */
   readonly faults: readonly FaultSpec[];
 }

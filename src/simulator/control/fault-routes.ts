@@ -26,7 +26,7 @@ export const FAULT_ROUTES = routes({
       faults: exchange.faults.list(),
       kinds: FAULT_KINDS,
       endpoints: exchange.endpointNames,
-      held: exchange.front.heldCount,
+      held: exchange.front.delays.heldCount,
     }),
   },
   'POST /faults': {
@@ -50,7 +50,7 @@ export const FAULT_ROUTES = routes({
   },
   'POST /faults/release': {
     doc: 'Lets the requests arrive that appliedLate faults without a delay hold back.',
-    run: ({ exchange }) => ({ released: exchange.front.releaseHeld() }),
+    run: ({ exchange }) => ({ released: exchange.front.delays.release() }),
   },
   'GET /regions': {
     doc: 'The base addresses and their states.',

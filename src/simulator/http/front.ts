@@ -45,13 +45,14 @@ interface FrontParts extends Shared {
 export class ExchangeFront {
   readonly #parts: FrontParts;
   readonly #regions: { state: RegionState; readonly drop: () => void }[] = [];
-  readonly #delays: Delays;
+  /** Requests that wait; `appliedLate` faults without a delay hold them back. */
+  readonly delays: Delays;
   #dateSecond = Number.NaN;
   #date = '';
 
   constructor(parts: FrontParts) {
     this.#parts = parts;
-    this.#delays = new Delays(parts.timers);
+    this.delays = new Delays(parts.timers);
   }
 
   /** Adds a base address and returns its index; `drop` must break its connections. */
@@ -70,19 +71,6 @@ export class ExchangeFront {
     if (state.mode === 'down') region.drop();
   }
 
-  /** Requests held back by `appliedLate` faults without a delay. */
-  get heldCount(): number {
-    return this.#delays.heldCount;
-  }
-
-  releaseHeld(): number {
-    return this.#delays.release();
-  }
-
-  close(): void {
-    this.#delays.cancel();
-  }
-
   receive(region: number, request: IncomingRequest, connection: ReplyConnection): void {
     const exchange: Exchange = { region, connection, request, faults: [] };
     const state = this.#regions[region]?.state ?? { mode: 'up' };
@@ -90,7 +78,7 @@ export class ExchangeFront {
       case 'up':
         return this.#meetFaults(exchange);
       case 'slow':
-        return this.#delays.after(state.delayMs, () => this.#meetFaults(exchange));
+        return this.delays.after(state.delayMs, () => this.#meetFaults(exchange));
       case 'unavailable':
         exchange.faults = ['region:unavailable'];
         return this.#answerUnseen(exchange, apiError(request.path, 503, UNAVAILABLE));
@@ -116,7 +104,7 @@ export class ExchangeFront {
     const plan = planOf(effects, faults.random);
     exchange.faults = effects.map((effect) => effect.kind);
     const proceed = () => this.#proceed(exchange, plan);
-    if (plan.requestDelayMs > 0) this.#delays.after(plan.requestDelayMs, proceed);
+    if (plan.requestDelayMs > 0) this.delays.after(plan.requestDelayMs, proceed);
     else proceed();
   }
 
@@ -141,8 +129,8 @@ export class ExchangeFront {
     const seq = this.#record(exchange, 'pending', {});
     const arrive = () => this.#complete(exchange, plan.staleMs, seq);
     const delayMs = plan.late === undefined ? lateArrivalMs : plan.late.delayMs;
-    if (delayMs === undefined) this.#delays.hold(arrive);
-    else this.#delays.after(delayMs, arrive);
+    if (delayMs === undefined) this.delays.hold(arrive);
+    else this.delays.after(delayMs, arrive);
   }
 
   #complete(exchange: Exchange, staleMs: number, seq: number): void {
@@ -165,7 +153,7 @@ export class ExchangeFront {
     if (plan.lost !== undefined) return lose(exchange, plan.lost);
     const encoding = plan.encoding === undefined ? {} : { encoding: plan.encoding };
     const finish = () => this.#send(exchange, { ...reply, body, ...encoding }, plan.cutBody);
-    if (plan.replyDelayMs > 0) return this.#delays.after(plan.replyDelayMs, finish);
+    if (plan.replyDelayMs > 0) return this.delays.after(plan.replyDelayMs, finish);
     return finish();
   }
 

@@ -35,7 +35,7 @@ export class ExchangeServer {
 
   /** Drops waiting requests and closes every connection and listener. */
   async close(): Promise<void> {
-    this.#front.close();
+    this.#front.delays.cancel();
     await Promise.all(
       this.#servers.map(async (server) => {
         if (!server.listening) return;

@@ -233,7 +233,6 @@ export function positionKey(market: Market, positionSide: string): string {
   return `${market.spec.name}|${positionSide}`;
 }
 
-/** The position that an order trades in, if it exists. */
 export function positionOf({ account, market, positionSide }: Order): Position | undefined {
   return account.positions.get(positionKey(market, positionSide));
 }
