@@ -24,9 +24,24 @@ export function isBreachedPosition({ markPrice, liquidationPrice, direction }: P
 
 export function isBreached(exchange: SimulatedExchange, accountId: string): boolean {
   if (!exchange.accounts.has(accountId)) return false;
-  return exchange.model
-    .openPositions(accountId)
-    .some((one) => isBreachedPosition(one) && !isUnclosable(exchange, one));
+  const positions = exchange.model.openPositions(accountId);
+  return positions.some(
+    (one) => isBreachedPosition(one) && !isUnclosable(exchange, one) && !isHedge(exchange, one, positions),
+  );
+}
+
+/** Whether a position hedges as much of its market, or more: reducing it raises the net exposure. */
+function isHedge({ model }: SimulatedExchange, position: Position, positions: readonly Position[]): boolean {
+  const { market, amount, direction } = position;
+  const other = positions.find((one) => one.market === market && one.direction !== direction);
+  const least = leastAmount(model.market(market)?.spec);
+  return other !== undefined && amount.minus(other.amount).lt(least);
+}
+
+function leastAmount(
+  terms: { readonly minAmount: Decimal; readonly amountStep: Decimal } | undefined,
+): Decimal {
+  return maxDecimal(terms?.minAmount ?? ZERO, terms?.amountStep ?? ZERO);
 }
 
 /**
@@ -38,8 +53,7 @@ export function isUnclosable({ model }: SimulatedExchange, position: Position): 
   const { market, amount, markPrice } = position;
   if (isUntold(model, position)) return true;
   const { stopLimitOrders, minTotal, maxTotal } = model.readings();
-  const terms = model.market(market)?.spec;
-  const least = maxDecimal(terms?.minAmount ?? ZERO, terms?.amountStep ?? ZERO);
+  const least = leastAmount(model.market(market)?.spec);
   return (
     stopLimitOrders === 'closed' ||
     (maxTotal !== 'none' && least.times(markPrice).gt(decimal(maxTotal))) ||
