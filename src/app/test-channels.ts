@@ -29,7 +29,7 @@ export async function testChannels(
   const receipts = createMemoryReceiptStore(clock);
   const nowMs = clock.nowMs();
   const message = testMessage(nowMs);
-  const context = { receipts, clock, random, owner: 'test', unstored: new Map(), onRetry: () => undefined };
+  const shared = { insteadOf: [], receipts, clock, random, owner: 'test', unstored: new Map(), signal };
   try {
     return await Promise.all(
       opened
@@ -37,8 +37,8 @@ export async function testChannels(
         .map(async (open): Promise<ChannelTest> => {
           const { channel, limits } = open;
           const bounded = { ...limits, giveUpAfterMs: Math.min(limits.giveUpAfterMs, LONGEST_TEST_MS) };
-          const place = { ...open, limits: bounded };
-          const [delivery] = (await deliverTogether([message], place, [], context, signal)).values();
+          const context = { ...shared, open: { ...open, limits: bounded }, onRetry: () => undefined };
+          const [delivery] = (await deliverTogether([message], context)).values();
           if (delivery === undefined) throw new Error('the test message was not settled');
           return { channel: channel.name, type: channel.type, delivery };
         }),

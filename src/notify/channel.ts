@@ -1,16 +1,16 @@
 import type { DeliveryFailure, Message, Receipts } from '../core/ports/delivery.ts';
 
 /** The result of one attempt to send a message. `permanent`: a retry would fail in the same way. */
-export type DeliveryAttempt =
-  | { readonly kind: 'delivered'; readonly reference?: string }
-  | {
-      readonly kind: 'failed';
-      readonly reason: DeliveryFailure;
-      readonly words: string;
-      readonly permanent: boolean;
-      /** The receiver asks for a pause of this length before any further message. */
-      readonly retryAfterMs?: number;
-    };
+export type DeliveryAttempt = { readonly kind: 'delivered'; readonly reference?: string } | FailedAttempt;
+
+export interface FailedAttempt {
+  readonly kind: 'failed';
+  readonly reason: DeliveryFailure;
+  readonly words: string;
+  readonly permanent: boolean;
+  /** The receiver asks for a pause of this length before any further message. */
+  readonly retryAfterMs?: number;
+}
 
 export interface Outgoing {
   readonly message: Message;

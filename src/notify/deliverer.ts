@@ -32,11 +32,14 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
   const unstored = new Map<string, Receipt>();
   const grouping = new Grouping(clock, options.groupWaitMs);
   let undertakings = 0;
-  const contextOf = (name: string, owner: string): ThreadContext => ({
+  const contextOf = (
+    own: Omit<ThreadContext, 'receipts' | 'clock' | 'random' | 'unstored' | 'onRetry'>,
+  ): ThreadContext => ({
     ...options,
-    owner,
+    ...own,
     unstored,
-    onRetry: (about, reason, inMs) => safely(() => options.observer?.onRetry?.(about, name, reason, inMs)),
+    onRetry: (about, reason, inMs) =>
+      safely(() => options.observer?.onRetry?.(about, own.open.channel.name, reason, inMs)),
   });
   const report = (message: Message, name: string, insteadOf: Outgoing['insteadOf'], delivery: Delivery) => {
     const type = byName.get(name)?.channel.type ?? 'unknown';
@@ -51,8 +54,8 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
     const one: DeliverOne = async (to, failures) => {
       const open = byName.get(to);
       const insteadOf = eachOnce([...before, ...failures]);
-      const context = { ...contextOf(to, owner), collect: collecting(held, clock) };
-      const deliveries = open && (await deliverTogether(messages, open, insteadOf, context, signal));
+      const own = { insteadOf, owner, signal, collect: collecting(held, clock) };
+      const deliveries = open && (await deliverTogether(messages, contextOf({ ...own, open })));
       const reports = messages.map((message) =>
         report(message, to, insteadOf, deliveries?.get(message.id) ?? NO_SUCH_CHANNEL),
       );
@@ -72,7 +75,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
         const isHeld = (await quiet?.holdBack(message, open.channel, insteadOf)) === true;
         const delivery: Delivery = isHeld
           ? { kind: 'held' }
-          : await grouping.deliver(message, open, insteadOf, contextOf(name, owner), signal);
+          : await grouping.deliver(message, contextOf({ open, insteadOf, owner, signal }));
         return report(message, name, insteadOf, delivery);
       };
       const targets = await targetsOf(message, options);

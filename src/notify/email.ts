@@ -2,7 +2,13 @@ import type { NodemailerError, SendMailOptions, Transporter } from 'nodemailer';
 import type { DeliveryFailure } from '../core/ports/delivery.ts';
 import { unlessAborted } from '../core/ports/within.ts';
 import { isLoopback } from '../core/text/loopback.ts';
-import { type Channel, type DeliveryAttempt, firstReference, type Outgoing } from './channel.ts';
+import {
+  type Channel,
+  type DeliveryAttempt,
+  type FailedAttempt,
+  firstReference,
+  type Outgoing,
+} from './channel.ts';
 import { type ChannelParts, failed, safeWords } from './http-sender.ts';
 import { cut, isCalm, type LinkTemplate, plainText, wordingOf } from './message-layout.ts';
 import { shortId } from './short-id.ts';
@@ -122,7 +128,7 @@ const REASONS: Readonly<Record<string, readonly [DeliveryFailure, words: string]
 
 const FINAL: ReadonlySet<string> = new Set(['EAUTH', 'ENOAUTH', 'EENVELOPE', 'EMESSAGE']);
 
-function failureOf(error: unknown, secrets: readonly string[]): DeliveryAttempt & { kind: 'failed' } {
+function failureOf(error: unknown, secrets: readonly string[]): FailedAttempt {
   const { code = '', responseCode, response = '' } = error as Partial<NodemailerError>;
   const [reason, words] = REASONS[code] ?? (['connectionLost', 'the mail could not be sent'] as const);
   // 4yz: try again later (RFC 5321, section 4.2.1).

@@ -1,7 +1,6 @@
 import type { Clock } from '../core/ports/clock.ts';
 import type { Delivery, Message } from '../core/ports/delivery.ts';
-import type { Outgoing } from './channel.ts';
-import { deliverTogether, type OpenChannel, type ThreadContext } from './thread.ts';
+import { deliverTogether, type ThreadContext } from './thread.ts';
 
 interface Group {
   readonly messages: Message[];
@@ -26,33 +25,28 @@ export class Grouping {
   }
 
   /** Delivers the message, alone or in a group. Resolves when it is settled. */
-  async deliver(
-    message: Message,
-    open: OpenChannel,
-    insteadOf: Outgoing['insteadOf'],
-    context: ThreadContext,
-    signal?: AbortSignal,
-  ): Promise<Delivery> {
+  async deliver(message: Message, context: ThreadContext): Promise<Delivery> {
+    const { open, insteadOf } = context;
     const common = open.channel.audience === 'people' ? commonOf(message) : undefined;
     if (common === undefined || this.#waitMs === 0) {
-      return deliveryOf(message, await deliverTogether([message], open, insteadOf, context, signal));
+      return deliveryOf(message, await deliverTogether([message], context));
     }
     const key = JSON.stringify([open.channel.name, insteadOf.map(({ channel }) => channel), common]);
-    const group = this.#groups.get(key) ?? this.#begin(key, open, insteadOf, context, signal);
+    const group = this.#groups.get(key) ?? this.#begin(key, context);
     group.messages.push(message);
     if (group.messages.length >= MOST) this.#groups.delete(key);
     return deliveryOf(message, await group.delivered);
   }
 
-  #begin(key: string, ...[open, insteadOf, context, signal]: GroupParts): Group {
+  #begin(key: string, context: ThreadContext): Group {
     const messages: Message[] = [];
     const gather = async (): Promise<ReadonlyMap<string, Delivery>> => {
       try {
-        await this.#clock.sleep(this.#waitMs, signal);
+        await this.#clock.sleep(this.#waitMs, context.signal);
       } finally {
         if (this.#groups.get(key) === group) this.#groups.delete(key);
       }
-      return await deliverTogether(messages, open, insteadOf, context, signal);
+      return await deliverTogether(messages, context);
     };
     const delivered = gather();
     const group = { messages, delivered };
@@ -60,8 +54,6 @@ export class Grouping {
     return group;
   }
 }
-
-type GroupParts = [OpenChannel, Outgoing['insteadOf'], ThreadContext, AbortSignal | undefined];
 
 function deliveryOf({ id }: Message, deliveries: ReadonlyMap<string, Delivery>): Delivery {
   const delivery = deliveries.get(id);

@@ -1,7 +1,7 @@
 import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 import { foreignWords } from '../core/redaction/foreign-words.ts';
 import { parsedJson } from '../core/text/parsed-json.ts';
-import type { DeliveryAttempt } from './channel.ts';
+import type { FailedAttempt } from './channel.ts';
 import type { LinkTemplate } from './message-layout.ts';
 
 /** A receiver's reply; the body is cut off at `maxReplyBytes`. */
@@ -18,9 +18,7 @@ export interface HttpPost {
   readonly body: string;
 }
 
-export type HttpResult =
-  | { readonly kind: 'reply'; readonly reply: HttpReply }
-  | (DeliveryAttempt & { kind: 'failed' });
+export type HttpResult = { readonly kind: 'reply'; readonly reply: HttpReply } | FailedAttempt;
 
 export interface HttpSender {
   post(post: HttpPost, signal?: AbortSignal): Promise<HttpResult>;
@@ -144,11 +142,11 @@ function codeOf(error: unknown): string {
 
 /** Creates a failure. `retryAfterMs` is capped at five minutes. */
 export function failed(
-  reason: (DeliveryAttempt & { kind: 'failed' })['reason'],
+  reason: FailedAttempt['reason'],
   words: string,
   permanent: boolean,
   retryAfterMs?: number,
-): DeliveryAttempt & { kind: 'failed' } {
+): FailedAttempt {
   return {
     kind: 'failed',
     reason,
@@ -159,10 +157,7 @@ export function failed(
 }
 
 /** Classifies a failed reply by its HTTP status. `said` is the receiver's error text, already made safe. */
-export function httpFailure(
-  { status, retryAfterMs }: HttpReply,
-  said = '',
-): DeliveryAttempt & { kind: 'failed' } {
+export function httpFailure({ status, retryAfterMs }: HttpReply, said = ''): FailedAttempt {
   const words = said === '' ? `HTTP ${status}` : `HTTP ${status}: ${said}`;
   if (status === 429) return failed('rateLimited', words, false, retryAfterMs ?? 1000);
   if (status === 408 || status === 425 || status >= 500)

@@ -1,5 +1,5 @@
 import type { Kinds } from '../core/schema/parts.ts';
-import type { DeliveryAttempt } from './channel.ts';
+import type { FailedAttempt } from './channel.ts';
 import { isSuccess } from './http-channel.ts';
 import {
   createHttpSender,
@@ -29,8 +29,7 @@ export type BotUpdate = { readonly updateId: number } & Kinds<{
   other: object;
 }>;
 
-type Failure = DeliveryAttempt & { kind: 'failed' };
-export type BotResult<T> = { readonly kind: 'ok'; readonly value: T } | Failure;
+export type BotResult<T> = { readonly kind: 'ok'; readonly value: T } | FailedAttempt;
 
 export const MOST_UPDATES = 10;
 /** Limit for a reply with all of them: anybody can write to a bot, 4,096 characters per message, and quote as many. */

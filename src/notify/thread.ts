@@ -7,7 +7,7 @@ import type {
   ReceiptStore,
   Receipts,
 } from '../core/ports/delivery.ts';
-import type { Channel, ChannelLimits, DeliveryAttempt, Outgoing } from './channel.ts';
+import type { Channel, ChannelLimits, DeliveryAttempt, FailedAttempt, Outgoing } from './channel.ts';
 import type { Pace } from './pace.ts';
 
 export interface OpenChannel {
@@ -17,7 +17,12 @@ export interface OpenChannel {
   readonly actionsOf: (outgoing: Pick<Outgoing, 'message' | 'along'>) => Outgoing['actions'];
 }
 
+/** What one delivery on one channel goes by. */
 export interface ThreadContext {
+  readonly open: OpenChannel;
+  /** Channels that could not be reached, and why. */
+  readonly insteadOf: Outgoing['insteadOf'];
+  readonly signal?: AbortSignal | undefined;
   readonly receipts: ReceiptStore;
   readonly clock: Clock;
   readonly random: Random;
@@ -54,37 +59,37 @@ interface Held {
  */
 export async function deliverTogether(
   messages: readonly Message[],
-  open: OpenChannel,
-  insteadOf: Outgoing['insteadOf'],
   context: ThreadContext,
-  signal?: AbortSignal,
 ): Promise<ReadonlyMap<string, Delivery>> {
-  const { clock } = context;
+  const { clock, open, signal } = context;
   const settled = new Map<string, Delivery>();
   const startedMs = clock.monotonicMs();
   const deadlineMs = startedMs + open.limits.giveUpAfterMs;
   const rank = Math.min(...messages.map(rankOf));
   let attempts = 0;
-  let last: Failure = { reason: 'backlog', words: 'its turn did not come in time' };
+  let last: Pick<FailedAttempt, 'reason' | 'words'> = {
+    reason: 'backlog',
+    words: 'its turn did not come in time',
+  };
   const left = (): readonly Message[] => messages.filter(({ id }) => !settled.has(id));
-  const gaveUp = async (failure: Failure): Promise<ReadonlyMap<string, Delivery>> => {
+  const gaveUp = async (): Promise<typeof settled> => {
     const durationMs = clock.monotonicMs() - startedMs;
     for (const message of left()) {
       const final = message.kind === 'resolved';
-      const receipt: Receipt = { kind: 'failed', atMs: clock.nowMs(), final, ...failure };
+      const receipt: Receipt = { kind: 'failed', atMs: clock.nowMs(), final, ...last };
       const thread = threadOf(message, open.channel.name);
       await context.receipts.settle(thread, context.owner, { [message.id]: receipt });
-      settled.set(message.id, { kind: 'failed', ...failure, attempts, durationMs });
+      settled.set(message.id, { kind: 'failed', ...last, attempts, durationMs });
     }
     return settled;
   };
   for (;;) {
-    if (!(await open.pace.turn(rank, deadlineMs, signal))) return await gaveUp(last);
-    const held = await holdAll(left(), open, { settled, deadlineMs }, context, signal);
-    if (held === undefined) return await gaveUp(last);
+    if (!(await open.pace.turn(rank, deadlineMs, signal))) return await gaveUp();
+    const held = await holdAll(left(), { settled, deadlineMs }, context);
+    if (held === undefined) return await gaveUp();
     if (held.length === 0) return settled;
     attempts++;
-    const attempt = await sendHeld(held, open, insteadOf, context, signal);
+    const attempt = await sendHeld(held, context);
     if (attempt.kind === 'delivered') {
       const durationMs = clock.monotonicMs() - startedMs;
       const done: Delivery = { kind: 'delivered', atMs: clock.nowMs(), attempts, durationMs };
@@ -94,7 +99,7 @@ export async function deliverTogether(
     last = { reason: attempt.reason, words: attempt.words };
     if (attempt.retryAfterMs !== undefined) open.pace.block(attempt.retryAfterMs);
     const waitMs = Math.max(attempt.retryAfterMs ?? 0, backoffMs(attempts, context.random));
-    if (attempt.permanent || clock.monotonicMs() + waitMs > deadlineMs) return await gaveUp(last);
+    if (attempt.permanent || clock.monotonicMs() + waitMs > deadlineMs) return await gaveUp();
     for (const { message } of held) context.onRetry(message, attempt.reason, waitMs);
     await clock.sleep(waitMs, signal);
   }
@@ -103,17 +108,15 @@ export async function deliverTogether(
 /** Holds the threads of all messages that are not settled; undefined if one of them was not free in time. */
 async function holdAll(
   messages: readonly Message[],
-  open: OpenChannel,
   { settled, deadlineMs }: { readonly settled: Map<string, Delivery>; readonly deadlineMs: number },
   context: ThreadContext,
-  signal: AbortSignal | undefined,
 ): Promise<readonly Held[] | undefined> {
   const held: Held[] = [];
   for (const message of messages) {
-    const thread = threadOf(message, open.channel.name);
-    const receipts = await holdThread(message, open, deadlineMs, context, signal);
+    const thread = threadOf(message, context.open.channel.name);
+    const receipts = await holdThread(thread, deadlineMs, context);
     if (receipts === undefined) {
-      await letGo(held, open, context);
+      await letGo(held, context);
       return undefined;
     }
     const before = settledBefore(message, receipts, context.unstored.get(`${thread}/${message.id}`));
@@ -127,29 +130,14 @@ async function holdAll(
   return held;
 }
 
-async function letGo(
-  held: readonly Held[],
-  { channel }: OpenChannel,
-  { receipts, owner }: ThreadContext,
-): Promise<void> {
-  for (const { message } of held) await receipts.settle(threadOf(message, channel.name), owner, {});
-}
-
-interface Failure {
-  readonly reason: DeliveryFailure;
-  readonly words: string;
+async function letGo(held: readonly Held[], { open, receipts, owner }: ThreadContext): Promise<void> {
+  for (const { message } of held) await receipts.settle(threadOf(message, open.channel.name), owner, {});
 }
 
 /** Makes one attempt and frees the threads; a delivery also writes the receipts. */
-async function sendHeld(
-  held: readonly Held[],
-  open: OpenChannel,
-  insteadOf: Outgoing['insteadOf'],
-  context: ThreadContext,
-  signal: AbortSignal | undefined,
-): Promise<DeliveryAttempt> {
+async function sendHeld(held: readonly Held[], context: ThreadContext): Promise<DeliveryAttempt> {
+  const { open, insteadOf, signal, receipts: store, owner, clock, unstored } = context;
   const { channel } = open;
-  const { receipts: store, owner, clock, unstored } = context;
   const [{ message, receipts }, ...others] = held as readonly [Held, ...Held[]];
   const told = Object.values(receipts).some(({ kind }) => kind === 'delivered');
   const beginningUntold = !told && (message.kind === 'resolved' || message.kind === 'reminder');
@@ -164,11 +152,11 @@ async function sendHeld(
         : { message: collected, along: [], receipts: {}, insteadOf, actions: [], beginningUntold: false };
     attempt = await channel.send(outgoing, signal);
   } catch (error) {
-    await letGo(held, open, context).catch(() => undefined);
+    await letGo(held, context).catch(() => undefined);
     throw error;
   }
   if (attempt.kind === 'failed') {
-    await letGo(held, open, context);
+    await letGo(held, context);
     return attempt;
   }
   const keyed = held.map((one) => {
@@ -216,15 +204,16 @@ function settledBefore(
 }
 
 async function holdThread(
-  message: Message,
-  { channel, limits }: OpenChannel,
+  thread: string,
   deadlineMs: number,
-  { receipts, owner, clock }: ThreadContext,
-  signal: AbortSignal | undefined,
+  { open, signal, receipts, owner, clock }: ThreadContext,
 ): Promise<Receipts | undefined> {
-  const thread = threadOf(message, channel.name);
   for (;;) {
-    const hold = await receipts.hold(thread, owner, limits.timeoutMs * ATTEMPT_REQUESTS + HOLD_MARGIN_MS);
+    const hold = await receipts.hold(
+      thread,
+      owner,
+      open.limits.timeoutMs * ATTEMPT_REQUESTS + HOLD_MARGIN_MS,
+    );
     if (hold.kind === 'held') return hold.receipts;
     if (clock.monotonicMs() >= deadlineMs) return undefined;
     await clock.sleep(Math.min(hold.retryInMs, BUSY_POLL_MS), signal);
