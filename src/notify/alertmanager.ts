@@ -26,7 +26,7 @@ export function createAlertmanager(options: AlertmanagerOptions, parts: ChannelP
     type: 'alertmanager',
     audience: 'machine',
     endsBySilence: true,
-    async send(outgoing, signal): Promise<DeliveryAttempt> {
+    async send(outgoing, signal) {
       const body = JSON.stringify(alertmanagerPayload(outgoing, links, expireAfterMs));
       const attempts = await Promise.all(
         urls.map((url) => attempt(http, { url: `${url}/api/v2/alerts`, headers, body }, judge, signal)),

@@ -1,4 +1,5 @@
-import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
+import type { Message } from '../core/ports/delivery.ts';
+import type { Channel, DeliveryAttempt } from './channel.ts';
 import { cutToSize, wholeParts } from './fitting.ts';
 import { httpChannel, judgeBy, type SecretAddress } from './http-channel.ts';
 import {
@@ -8,16 +9,16 @@ import {
   type JsonObject,
   secretsOfUrl,
 } from './http-sender.ts';
-import { colourOf, isCalm, type LinkTemplate, wordingOf } from './message-layout.ts';
+import { colourOf, isCalm, type Wording } from './message-layout.ts';
 
 /** A Discord webhook (discord.com/developers/docs/resources/webhook#execute-webhook): a text and one embed. */
 export function createDiscord({ url = '' }: SecretAddress, parts: ChannelParts): Channel {
   return httpChannel(parts, {
     type: 'discord',
     audience: 'people',
-    post: (outgoing) => ({
+    post: ({ message }, wording) => ({
       url: confirmed(url),
-      body: JSON.stringify(discordPayload(outgoing, parts.links)),
+      body: JSON.stringify(discordPayload(message, wording)),
     }),
     judge: judgeBy({ lacks, words, secrets: () => secretsOfUrl(url), refusal }),
   });
@@ -42,9 +43,7 @@ const SHORT_FIELD = 30;
 /** `SUPPRESS_NOTIFICATIONS`: no sound. */
 const SILENT = 4096;
 
-function discordPayload(outgoing: Outgoing, templates: readonly LinkTemplate[]): JsonObject {
-  const { message } = outgoing;
-  const { title, lines, facts, links } = wordingOf(outgoing, templates);
+function discordPayload(message: Message, { title, lines, facts, links }: Wording): JsonObject {
   const shownLinks = links.map((link) => `[${escapeDiscord(link.title)}](<${discordUrl(link.url)}>)`);
   const shownLines = lines.map((line) => within(line, MAX_LINE));
   const text = [

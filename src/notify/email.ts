@@ -2,13 +2,7 @@ import type { NodemailerError, SendMailOptions, Transporter } from 'nodemailer';
 import type { DeliveryFailure } from '../core/ports/delivery.ts';
 import { unlessAborted } from '../core/ports/within.ts';
 import { isLoopback } from '../core/text/loopback.ts';
-import {
-  type Channel,
-  type DeliveryAttempt,
-  type FailedAttempt,
-  firstReference,
-  type Outgoing,
-} from './channel.ts';
+import { type Channel, type FailedAttempt, firstReference, type Outgoing } from './channel.ts';
 import { type ChannelParts, failed, safeWords } from './http-sender.ts';
 import { cut, isCalm, type LinkTemplate, plainText, wordingOf } from './message-layout.ts';
 import { shortId } from './short-id.ts';
@@ -32,7 +26,7 @@ export function createEmail(options: EmailOptions, { name, links, http }: Channe
     name,
     type: 'email',
     audience: 'people',
-    async send(outgoing, signal): Promise<DeliveryAttempt> {
+    async send(outgoing, signal) {
       transport ??= openTransport(options);
       const mail = { ...emailOf(outgoing, links), from, to: [...to] };
       try {
@@ -54,13 +48,8 @@ export function createEmail(options: EmailOptions, { name, links, http }: Channe
 }
 
 /** Loads nodemailer with the first message: most daemons send no mail. */
-async function openTransport({
-  serverUrl,
-  user,
-  password,
-  timeoutMs,
-  proxy,
-}: EmailOptions): Promise<Transporter> {
+async function openTransport(options: EmailOptions): Promise<Transporter> {
+  const { serverUrl, user, password, timeoutMs, proxy } = options;
   const { createTransport } = await import('nodemailer');
   const { protocol, hostname, port } = new URL(serverUrl);
   const secure = protocol === 'smtps:';
@@ -91,13 +80,7 @@ function inTime<T>(sending: Promise<T>, timeoutMs: number, signal: AbortSignal |
 
 const MAX_SUBJECT = 200;
 
-function emailOf(
-  outgoing: Outgoing,
-  templates: readonly LinkTemplate[],
-): Pick<
-  SendMailOptions,
-  'subject' | 'text' | 'messageId' | 'inReplyTo' | 'references' | 'priority' | 'headers'
-> {
+function emailOf(outgoing: Outgoing, templates: readonly LinkTemplate[]): SendMailOptions {
   const { message, receipts } = outgoing;
   const wording = wordingOf(outgoing, templates);
   const first = firstReference(receipts);

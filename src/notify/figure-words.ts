@@ -27,15 +27,8 @@ export function figureLines(figures: NoticeFigures): readonly string[] {
   }
   const { direction, sizeBase, market, notional, markPrice, liquidationPrice } = figures;
   const size = `${direction ?? 'side unknown,'} ${sizeBase ?? 'size unknown'} ${market ?? ''}`.trim();
-  const mark = markPrice === null ? 'unknown' : priceWords(markPrice);
-  const liquidation =
-    liquidationPrice === null
-      ? 'unknown'
-      : liquidationPrice === 'none'
-        ? 'none'
-        : priceWords(liquidationPrice);
   return [
-    `${size}, worth ${worth(notional)}; mark ${mark}, liquidation price ${liquidation}, distance ${ratio(figures.liquidationDistance)}.`,
+    `${size}, worth ${worth(notional)}; mark ${priceWords(markPrice)}, liquidation price ${priceWords(liquidationPrice)}, distance ${ratio(figures.liquidationDistance)}.`,
     `Time to liquidation: ${timeLeft(figures.minutesToLiquidation)}.`,
   ];
 }
@@ -43,7 +36,9 @@ export function figureLines(figures: NoticeFigures): readonly string[] {
 /** Significant digits of a price in a message; computed prices have many more. */
 const PRICE_DIGITS = 8;
 
-function priceWords(price: string): string {
+function priceWords(price: string | null): string {
+  if (price === null) return 'unknown';
+  // `none` has no digits and stays.
   return price.replace(/\D/g, '').length <= PRICE_DIGITS
     ? price
     : String(Number(Number(price).toPrecision(PRICE_DIGITS)));

@@ -10,6 +10,7 @@ import {
   jsonObject,
   safeWords,
 } from './http-sender.ts';
+import { type Wording, wordingOf } from './message-layout.ts';
 
 /** The address is a secret: anybody who knows it can write to the channel. */
 export interface SecretAddress {
@@ -20,9 +21,9 @@ type Judge = (reply: HttpReply) => DeliveryAttempt;
 
 /** Creates a channel that sends each message by one POST. */
 export function httpChannel(
-  { name, http }: ChannelParts,
+  { name, http, links }: ChannelParts,
   kind: Pick<Channel, 'type' | 'audience'> & {
-    readonly post: (outgoing: Outgoing) => HttpPost;
+    readonly post: (outgoing: Outgoing, wording: Wording) => HttpPost;
     readonly judge: Judge;
   },
 ): Channel {
@@ -31,7 +32,8 @@ export function httpChannel(
     name,
     type,
     audience,
-    send: async (outgoing, signal) => await attempt(http, post(outgoing), judge, signal),
+    send: async (outgoing, signal) =>
+      await attempt(http, post(outgoing, wordingOf(outgoing, links)), judge, signal),
     close: () => http.close(),
   };
 }

@@ -1,8 +1,9 @@
-import type { Channel, Outgoing } from './channel.ts';
+import type { Message } from '../core/ports/delivery.ts';
+import type { Channel } from './channel.ts';
 import { cutToSize } from './fitting.ts';
 import { httpChannel, judgeBy } from './http-channel.ts';
 import type { ChannelParts, JsonObject } from './http-sender.ts';
-import { cut, type LinkTemplate, wordingOf } from './message-layout.ts';
+import { cut, type Wording } from './message-layout.ts';
 
 export interface NtfyOptions {
   /** ntfy.sh or your own server, without a trailing slash. */
@@ -21,7 +22,10 @@ export function createNtfy({ serverUrl, topic = '', token }: NtfyOptions, parts:
   return httpChannel(parts, {
     type: 'ntfy',
     audience: 'people',
-    post: (outgoing) => ({ ...to, body: JSON.stringify({ topic, ...ntfyPayload(outgoing, parts.links) }) }),
+    post: ({ message }, wording) => ({
+      ...to,
+      body: JSON.stringify({ topic, ...ntfyPayload(message, wording) }),
+    }),
     judge: judgeBy({ secrets: () => [topic, token ?? ''] }),
   });
 }
@@ -35,9 +39,7 @@ const MAX_TITLE = 250;
 const MAX_BYTES = 4000;
 const MAX_ACTIONS = 3;
 
-function ntfyPayload(outgoing: Outgoing, templates: readonly LinkTemplate[]): JsonObject {
-  const { kind, severity } = outgoing.message;
-  const { title, lines, facts, links } = wordingOf(outgoing, templates);
+function ntfyPayload({ kind, severity }: Message, { title, lines, facts, links }: Wording): JsonObject {
   const text = [...lines, ...facts.map((fact) => `${fact.name}: ${fact.text}`)].join('\n');
   const [first] = links;
   return {

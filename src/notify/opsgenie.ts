@@ -1,8 +1,9 @@
-import type { Channel, Outgoing } from './channel.ts';
+import type { Message } from '../core/ports/delivery.ts';
+import type { Channel } from './channel.ts';
 import { modeOf } from './figure-words.ts';
 import { httpChannel, judgeBy } from './http-channel.ts';
 import type { ChannelParts, HttpReply, JsonObject } from './http-sender.ts';
-import { cut, isOver, type LinkTemplate, subjectWords, withoutTags, wordingOf } from './message-layout.ts';
+import { cut, isOver, subjectWords, type Wording, withoutTags } from './message-layout.ts';
 import { shortId } from './short-id.ts';
 
 export interface OpsgenieOptions {
@@ -14,18 +15,17 @@ export interface OpsgenieOptions {
 
 /** Opsgenie's Alert API, also offered by Jira Service Management. An episode is one alert, by its `alias`. */
 export function createOpsgenie({ apiUrl, apiKey = '' }: OpsgenieOptions, parts: ChannelParts): Channel {
-  const { links } = parts;
   const headers = { authorization: `GenieKey ${apiKey}` };
   return httpChannel(parts, {
     type: 'opsgenie',
     audience: 'pager',
-    post(outgoing) {
-      const alias = shortId(outgoing.message.key);
-      const closes = isOver(outgoing.message);
+    post({ message }, wording) {
+      const alias = shortId(message.key);
+      const closes = isOver(message);
       const path = closes ? `/v2/alerts/${alias}/close?identifierType=alias` : '/v2/alerts';
       const payload = closes
-        ? { user: SOURCE, source: SOURCE, note: textOf(outgoing, links) }
-        : { alias, ...alertOf(outgoing, links) };
+        ? { user: SOURCE, source: SOURCE, note: textOf(wording) }
+        : { alias, ...alertOf(message, wording) };
       return { url: `${apiUrl}${path}`, headers, body: JSON.stringify(payload) };
     },
     judge: judgeBy({ lacks, words, secrets: () => [apiKey] }),
@@ -41,14 +41,13 @@ const MAX_ENTITY = 512;
 const MAX_DETAIL = 500;
 
 /** If an alert with this alias is open, Opsgenie only raises its count and notifies nobody; otherwise it opens one. */
-function alertOf(outgoing: Outgoing, links: readonly LinkTemplate[]): JsonObject {
-  const { message } = outgoing;
-  const { title, facts } = wordingOf(outgoing, links);
+function alertOf(message: Message, wording: Wording): JsonObject {
+  const { title, facts } = wording;
   const mode = modeOf(message);
   const details = facts.map((fact): [string, string] => [fact.name, shown(fact.text, MAX_DETAIL)]);
   return {
     message: shown(title, MAX_MESSAGE),
-    description: textOf(outgoing, links),
+    description: textOf(wording),
     priority: PRIORITIES[message.severity],
     entity: shown(subjectWords(message), MAX_ENTITY),
     tags: ['breakwater', message.severity, ...(mode === null ? [] : [mode])],
@@ -58,8 +57,7 @@ function alertOf(outgoing: Outgoing, links: readonly LinkTemplate[]): JsonObject
 }
 
 /** Repeats the whole title, because `message` is cut at 130 characters. Links are kept however long the rest is. */
-function textOf(outgoing: Outgoing, templates: readonly LinkTemplate[]): string {
-  const { title, lines, links } = wordingOf(outgoing, templates);
+function textOf({ title, lines, links }: Wording): string {
   const shownLinks = cut(links.map((link) => `${link.title}: ${link.url}`).join('\n'), MAX_TEXT / 2);
   return [shown([title, ...lines].join('\n'), MAX_TEXT - shownLinks.length - 1), shownLinks]
     .filter((text) => text !== '')

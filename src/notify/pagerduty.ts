@@ -25,7 +25,7 @@ export function createPagerduty(
     name,
     type: 'pagerduty',
     audience: 'pager',
-    async send(outgoing, signal): Promise<DeliveryAttempt> {
+    async send(outgoing, signal) {
       const event = pagerdutyEvent(outgoing, links);
       const result = await enqueue(event, signal);
       if (result.kind === 'failed' || outgoing.message.kind !== 'test') return result;

@@ -1,7 +1,8 @@
-import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
+import type { Message } from '../core/ports/delivery.ts';
+import type { Channel, DeliveryAttempt } from './channel.ts';
 import { httpChannel, judgeBy, type SecretAddress } from './http-channel.ts';
 import { type ChannelParts, failed, type HttpReply, type JsonObject, secretsOfUrl } from './http-sender.ts';
-import { colourOf, cut, type LinkTemplate, wordingOf } from './message-layout.ts';
+import { colourOf, cut, type Wording } from './message-layout.ts';
 
 /**
  * Slack's incoming webhooks, and receivers of the same payload (Mattermost, Rocket.Chat). A message is a text and one
@@ -11,7 +12,7 @@ export function createSlack({ url = '' }: SecretAddress, parts: ChannelParts): C
   return httpChannel(parts, {
     type: 'slack',
     audience: 'people',
-    post: (outgoing) => ({ url, body: JSON.stringify(slackPayload(outgoing, parts.links)) }),
+    post: ({ message }, wording) => ({ url, body: JSON.stringify(slackPayload(message, wording)) }),
     judge: judgeBy({ secrets: () => secretsOfUrl(url), refusal }),
   });
 }
@@ -22,9 +23,7 @@ const MIN_TEXT = 1000;
 /** Longer fields take a whole row. */
 const SHORT_FIELD = 30;
 
-function slackPayload(outgoing: Outgoing, templates: readonly LinkTemplate[]): JsonObject {
-  const { message } = outgoing;
-  const wording = wordingOf(outgoing, templates);
+function slackPayload(message: Message, wording: Wording): JsonObject {
   const title = escapeSlack(cut(wording.title, MAX_TITLE));
   const shownLinks = wording.links.map((link) => `<${slackUrl(link.url)}|${escapeSlack(link.title)}>`);
   const links = shownLinks.join(' · ');

@@ -1,16 +1,16 @@
 import type { Message } from '../core/ports/delivery.ts';
-import type { Channel, Outgoing } from './channel.ts';
+import type { Channel } from './channel.ts';
 import { wholeParts } from './fitting.ts';
 import { httpChannel, judgeBy, type SecretAddress } from './http-channel.ts';
 import { type ChannelParts, type HttpReply, type JsonObject, secretsOfUrl } from './http-sender.ts';
-import { cut, type LinkTemplate, withoutTags, wordingOf } from './message-layout.ts';
+import { cut, type Wording, withoutTags } from './message-layout.ts';
 
 /** A Microsoft Teams workflow with a webhook trigger: a message with one Adaptive Card. */
 export function createTeams({ url = '' }: SecretAddress, parts: ChannelParts): Channel {
   return httpChannel(parts, {
     type: 'teams',
     audience: 'people',
-    post: (outgoing) => ({ url, body: JSON.stringify(teamsPayload(outgoing, parts.links)) }),
+    post: ({ message }, wording) => ({ url, body: JSON.stringify(teamsPayload(message, wording)) }),
     judge: judgeBy({ lacks, words, secrets: () => secretsOfUrl(url) }),
   });
 }
@@ -22,9 +22,8 @@ const MAX_LINE = 600;
 /** Teams shows no more buttons. */
 const MAX_LINKS = 6;
 
-function teamsPayload(outgoing: Outgoing, templates: readonly LinkTemplate[]): JsonObject {
-  const { title, lines, facts, links } = wordingOf(outgoing, templates);
-  const heading = { weight: 'Bolder', size: 'Medium', color: colourOf(outgoing.message) };
+function teamsPayload(message: Message, { title, lines, facts, links }: Wording): JsonObject {
+  const heading = { weight: 'Bolder', size: 'Medium', color: colourOf(message) };
   const body = [
     textBlock([textRun(title, heading)]),
     ...lines.map((line) => textBlock([textRun(line)])),

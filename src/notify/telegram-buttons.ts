@@ -52,18 +52,11 @@ export function readButton(
   }
   const accountId = accountIds.find((id) => accountMark(id) === mark);
   if (kind === 'k' && /^[0-9a-f]{20}:\d{1,6}$/.test(rest)) {
-    const [episode, stage] = rest.split(':');
-    const found = open.find((one) => one.accountId === accountId && episodeMark(one) === episode);
-    if (found === undefined) return 'gone';
-    const { ruleId, subject } = found;
-    return {
-      kind: 'acknowledge',
-      accountId: found.accountId,
-      ruleId,
-      subject,
-      episode: found.episode,
-      stage: Number(stage),
-    };
+    const [own, stage] = rest.split(':');
+    const found = open.find((one) => one.accountId === accountId && episodeMark(one) === own);
+    if (accountId === undefined || found === undefined) return 'gone';
+    const { ruleId, subject, episode } = found;
+    return { kind: 'acknowledge', accountId, ruleId, subject, episode, stage: Number(stage) };
   }
   const named = kind === 'y' || kind === 'n' ? readReference(rest) : undefined;
   if (named === undefined) return undefined;
@@ -79,10 +72,6 @@ function ruleMark({ ruleId, subject }: Pick<EpisodeStage, 'ruleId' | 'subject'>)
   return shortId(JSON.stringify([ruleId, subject])).slice(0, EPISODE_DIGITS);
 }
 
-function episodeMark({
-  ruleId,
-  subject,
-  episode,
-}: Pick<EpisodeStage, 'ruleId' | 'subject' | 'episode'>): string {
+function episodeMark({ ruleId, subject, episode }: Omit<EpisodeStage, 'stage'>): string {
   return shortId(JSON.stringify([ruleId, subject, episode])).slice(0, EPISODE_DIGITS);
 }

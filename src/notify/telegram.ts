@@ -29,21 +29,16 @@ export interface TelegramOptions {
 
 /** Telegram's Bot API, method `sendMessage`. Later messages of an episode reply to its first one. */
 export function createTelegram(
-  { token = '', apiUrl, ...options }: TelegramOptions,
+  { token = '', apiUrl, topic, commands, ...options }: TelegramOptions,
   { name, links, http }: ChannelParts,
 ): Channel {
   const url = `${apiUrl}/bot${token}/sendMessage`;
   let { chat } = options;
   // A group that moved is not listed until the config has its new id: nobody there is obeyed, so it gets no buttons.
   const mayControl = (to: string): boolean =>
-    options.commands?.some((one) => one.chat === to && one.scopes.includes('control')) === true;
+    commands?.some((one) => one.chat === to && one.scopes.includes('control')) === true;
   const post = async (outgoing: Outgoing, signal?: AbortSignal): Promise<Verdict> => {
-    const payload = telegramPayload(outgoing, {
-      chat,
-      topic: options.topic,
-      links,
-      hasButtons: mayControl(chat),
-    });
+    const payload = telegramPayload(outgoing, { chat, topic, links, hasButtons: mayControl(chat) });
     const result = await http.post({ url, body: JSON.stringify(payload) }, signal);
     return result.kind === 'failed' ? { attempt: result } : judge(result.reply, token);
   };
@@ -51,7 +46,7 @@ export function createTelegram(
     name,
     type: 'telegram',
     audience: 'people',
-    async send(outgoing, signal): Promise<DeliveryAttempt> {
+    async send(outgoing, signal) {
       const first = await post(outgoing, signal);
       if (first.movedTo === undefined) return first.attempt;
       // The group became a supergroup with another id; the config still has the old one.
@@ -136,8 +131,8 @@ interface BotReply {
 
 /** Replies: `{ ok, result | error_code, description, parameters }`; only `ok: true` is a success. */
 function judge(reply: HttpReply, token: string): Verdict {
-  const body = parse(reply.body);
-  if (body === undefined) {
+  const body: BotReply | undefined = jsonObject(reply.body);
+  if (body === undefined || !('ok' in body)) {
     return isSuccess(reply)
       ? { attempt: failed('badReply', `HTTP ${reply.status} without the JSON of the Bot API`, false) }
       : { attempt: httpFailure(reply) };
@@ -154,18 +149,10 @@ function judge(reply: HttpReply, token: string): Verdict {
   if (typeof movedTo === 'number' || typeof movedTo === 'string') {
     return { attempt: failed('notFound', said, true), movedTo: String(movedTo) };
   }
-  if (reply.status === 429) {
-    const waitMs = typeof seconds === 'number' && seconds > 0 ? seconds * 1000 : (reply.retryAfterMs ?? 1000);
-    return { attempt: failed('rateLimited', `HTTP 429: ${said}`, false, waitMs) };
-  }
   if (reply.status === 400 && /not found/i.test(said))
     return { attempt: failed('notFound', `HTTP 400: ${said}`, true) };
   // Telegram replies 404 to a token it never knew, and 401 to one that it once knew.
   if (reply.status === 404) return { attempt: failed('unauthorized', `HTTP 404: ${said}`, true) };
-  return { attempt: httpFailure(reply, said) };
-}
-
-function parse(text: string): BotReply | undefined {
-  const value = jsonObject(text);
-  return value !== undefined && 'ok' in value ? value : undefined;
+  const isAsked = reply.status === 429 && typeof seconds === 'number' && seconds > 0;
+  return { attempt: httpFailure(isAsked ? { ...reply, retryAfterMs: seconds * 1000 } : reply, said) };
 }

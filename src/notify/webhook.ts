@@ -4,7 +4,7 @@ import type { Channel, Outgoing } from './channel.ts';
 import { commandsOf, modeOf } from './figure-words.ts';
 import { httpChannel, isSuccess } from './http-channel.ts';
 import { type ChannelParts, httpFailure, type JsonObject } from './http-sender.ts';
-import { type LinkTemplate, plainText, subjectWords, wordingOf } from './message-layout.ts';
+import { plainText, subjectWords, type Wording } from './message-layout.ts';
 import { shortId } from './short-id.ts';
 
 export interface WebhookOptions {
@@ -15,13 +15,12 @@ export interface WebhookOptions {
 
 /** Posts signed JSON to an address of the user (docs/notifications.md has the fields and how to verify). */
 export function createWebhook({ url = '', secret }: WebhookOptions, parts: ChannelParts): Channel {
-  const { name, links, nowMs } = parts;
   return httpChannel(parts, {
     type: 'webhook',
     audience: 'machine',
-    post(outgoing) {
-      const body = JSON.stringify(webhookPayload(name, outgoing, links));
-      const seconds = Math.floor(nowMs() / 1000);
+    post(outgoing, wording) {
+      const body = JSON.stringify(webhookPayload(parts.name, outgoing, wording));
+      const seconds = Math.floor(parts.nowMs() / 1000);
       const headers = {
         // The same for every retry of a message.
         'breakwater-delivery': shortId(outgoing.message.id),
@@ -40,9 +39,7 @@ export function signature(secret: string, seconds: number, body: string): string
 }
 
 /** Times are in Unix milliseconds and as text, LTVs fractions, amounts decimal strings. */
-function webhookPayload(channel: string, outgoing: Outgoing, links: readonly LinkTemplate[]): JsonObject {
-  const { message, insteadOf } = outgoing;
-  const wording = wordingOf(outgoing, links);
+function webhookPayload(channel: string, { message, insteadOf }: Outgoing, wording: Wording): JsonObject {
   return {
     version: 1,
     id: shortId(message.id),
