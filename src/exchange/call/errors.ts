@@ -28,19 +28,6 @@ export function finding(
   return { name, endpoint, message: meaning, effect, ...details };
 }
 
-/** The contents of an error body (specification 7), under any status. */
-interface ErrorBody {
-  readonly code: number | undefined;
-  readonly message: string;
-  readonly fields: Record<string, readonly string[]>;
-  readonly params: readonly string[];
-  readonly success: boolean | undefined;
-  /** The status that the body names, if it is one of an error. */
-  readonly status: number | undefined;
-  /** Whether the body is a refusal even under status 2xx. */
-  readonly refused: boolean;
-}
-
 /**
  * Returns the error in a reply, or `undefined`. A body may refuse under status 200 (a key without access gets
  * `success: false`, code 0). A status above 299 is always an error.
@@ -141,9 +128,11 @@ function idTexts({ fields, message }: ErrorBody): string[] {
   return Object.keys(fields).length > 0 ? named : message.split('; ').filter((text) => ORDER_ID.test(text));
 }
 
-function readErrorBody(body: unknown, redact: Conceal): ErrorBody {
-  if (!isObject(body)) return readErrorBody({}, redact);
-  const own = (key: string): unknown => (Object.hasOwn(body, key) ? body[key] : undefined);
+type ErrorBody = ReturnType<typeof readErrorBody>;
+
+/** Reads the contents of an error body (specification 7), under any status. */
+function readErrorBody(body: unknown, redact: Conceal) {
+  const own = (key: string): unknown => (isObject(body) && Object.hasOwn(body, key) ? body[key] : undefined);
   const code = wholeNumber(own('code'));
   const status = wholeNumber(own('status'));
   const success = own('success');
@@ -160,7 +149,9 @@ function readErrorBody(body: unknown, redact: Conceal): ErrorBody {
     fields,
     params: texts(own('params'), MAX_FIELDS, redact),
     success: typeof success === 'boolean' ? success : undefined,
+    /** The status that the body names, if it is one of an error. */
     status: isErrorStatus(status) ? status : undefined,
+    /** Whether the body is a refusal even under status 2xx. */
     refused:
       success === false ||
       isErrorStatus(status) ||

@@ -26,18 +26,18 @@ export interface NonceSettings
   readonly onStoreChange: (available: boolean) => void;
 }
 
-export abstract class NonceSource {
-  abstract readonly mode: NonceMode;
-  abstract take(request: NonceRequest): Promise<NonceResult>;
+export interface NonceSource {
+  readonly mode: NonceMode;
+  take(request: NonceRequest): Promise<NonceResult>;
   /** The exchange refused a nonce, `repeats` times in a row. Later nonces jump ahead. */
-  abstract refused(repeats: number): void;
+  refused(repeats: number): void;
   /** Fetches fresh nonces, unless some are at hand or they come with the mutex. */
-  prefetch(): void {}
+  prefetch(): void;
   /** A refusal was judged a rate limit. In case the nonce was the cause, the next nonce must be newer. */
-  doubted(): void {}
+  doubted(): void;
   /** Takes a reply's evidence of the exchange's clock: its Date header, and when it was sent and received. */
-  observeDate(_serverDateMs: number, _sentAtMs: number, _receivedAtMs: number): void {}
-  close(): void {}
+  observeDate(serverDateMs: number, sentAtMs: number, receivedAtMs: number): void;
+  close(): void;
 }
 
 /** Reserved milliseconds lapse after this time: they have to arrive near the exchange's time. */
@@ -56,19 +56,48 @@ const LONGEST_LEAP_MS = 100_000;
 /** Nonces for one API key (specification 5, rule 1) in one of the three modes. */
 export function createNonceSource(time: ScopeTime, settings: NonceSettings): NonceSource {
   const { clock } = time;
+  const { mode, random } = settings;
   const store = new BoundedStore(settings.store, {
     ...time,
     timeoutMs: settings.storeTimeoutMs,
     onChange: settings.onStoreChange,
   });
-  if (settings.mode === 'window') return new WindowSource(clock, settings, store);
-  if (settings.mode === 'unique') {
-    const leapMs = (): number => settings.random() * LONGEST_LEAP_MS;
-    return new UniqueSource(new Sequences(clock, { ...settings, leapMs }, store));
-  }
+  if (mode === 'window') return new WindowSource(clock, settings, store);
   // Where values must rise, the values of a process that leaps would get those of all others refused.
-  const leapMs = (): number => 0;
-  return new IncreasingSource(time, new Sequences(clock, { ...settings, leapMs }, store), settings, store);
+  const leapMs = (): number => (mode === 'unique' ? random() * LONGEST_LEAP_MS : 0);
+  const sequences = new Sequences(clock, { ...settings, leapMs }, store);
+  const source = {
+    mode,
+    refused: (repeats: number) => sequences.jump(repeats > 1 ? REFUSED_JUMP_MS : 1),
+    observeDate: nothing,
+  };
+  if (mode === 'increasing') {
+    const mutex = new NonceMutex(time, store, {
+      ...settings,
+      floor: () => sequences.floor(),
+      nonceOf: (sequence) => (sequence === undefined ? sequences.local() : sequences.format(sequence)),
+      signals: settings.store,
+    });
+    return {
+      ...source,
+      take: (request) => mutex.take(request),
+      prefetch: nothing,
+      doubted: nothing,
+      close: () => mutex.close(),
+    };
+  }
+  return {
+    ...source,
+    async take({ kind, protective, scope }) {
+      // A command may not survive a refused nonce, and a protective call has no time to lose.
+      const needsFresh = kind === 'command' || protective;
+      const nonce = await scope.within(sequences.next(needsFresh));
+      return nonce === undefined ? undefined : ticketOf(nonce);
+    },
+    prefetch: () => sequences.prefetch(),
+    doubted: () => sequences.doubt(),
+    close: nothing,
+  };
 }
 
 const nothing = (): void => undefined;
@@ -80,71 +109,10 @@ const ticketOf = (nonce: string): NonceTicket => ({
   release: nothing,
 });
 
-/** Takes nonces of a rising sequence. */
-abstract class SequenceSource extends NonceSource {
-  readonly sequences: Sequences;
-
-  constructor(sequences: Sequences) {
-    super();
-    this.sequences = sequences;
-  }
-
-  refused(repeats: number): void {
-    this.sequences.jump(repeats > 1 ? REFUSED_JUMP_MS : 1);
-  }
-}
-
-class UniqueSource extends SequenceSource {
-  readonly mode = 'unique';
-
-  override prefetch(): void {
-    this.sequences.prefetch();
-  }
-
-  async take({ kind, protective, scope }: NonceRequest): Promise<NonceResult> {
-    // A command may not survive a refused nonce, and a protective call has no time to lose.
-    const needsFresh = kind === 'command' || protective;
-    const nonce = await scope.within(this.sequences.next(needsFresh));
-    return nonce === undefined ? undefined : ticketOf(nonce);
-  }
-
-  override doubted(): void {
-    this.sequences.doubt();
-  }
-}
-
-class IncreasingSource extends SequenceSource {
-  readonly mode = 'increasing';
-  readonly #mutex: NonceMutex;
-
-  constructor(
-    time: ScopeTime,
-    sequences: Sequences,
-    settings: NonceSettings,
-    store: BoundedStore<NonceStore>,
-  ) {
-    super(sequences);
-    this.#mutex = new NonceMutex(time, store, {
-      key: settings.key,
-      owner: settings.owner,
-      leaseMs: settings.leaseMs,
-      floor: () => sequences.floor(),
-      nonceOf: (sequence) => (sequence === undefined ? sequences.local() : sequences.format(sequence)),
-      signals: settings.store,
-    });
-  }
-
-  take(request: NonceRequest): Promise<NonceResult> {
-    return this.#mutex.take(request);
-  }
-
-  override close(): void {
-    this.#mutex.close();
-  }
-}
-
-class WindowSource extends NonceSource {
+class WindowSource implements NonceSource {
   readonly mode = 'window';
+  readonly doubted = nothing;
+  readonly close = nothing;
   readonly #clock: Clock;
   readonly #settings: NonceSettings;
   readonly #store: BoundedStore<NonceStore>;
@@ -167,7 +135,6 @@ class WindowSource extends NonceSource {
   #floor = 0;
 
   constructor(clock: Clock, settings: NonceSettings, store: BoundedStore<NonceStore>) {
-    super();
     this.#clock = clock;
     this.#settings = settings;
     this.#store = store;
@@ -175,7 +142,7 @@ class WindowSource extends NonceSource {
     this.#anchorMs = clock.nowMs() - this.#startedMs;
   }
 
-  override prefetch(): void {
+  prefetch(): void {
     if (this.#next < this.#end && this.#clock.monotonicMs() < this.#validUntilMs) return;
     void (this.#refilling ??= this.#refill());
   }
@@ -207,7 +174,7 @@ class WindowSource extends NonceSource {
     if (repeats > 1) this.#floor = Math.max(this.#floor, this.#now() + WINDOW_AHEAD_MS / 2);
   }
 
-  override observeDate(serverDateMs: number, sentAtMs: number, receivedAtMs: number): void {
+  observeDate(serverDateMs: number, sentAtMs: number, receivedAtMs: number): void {
     const least = serverDateMs - (this.#anchorMs + receivedAtMs);
     const most = serverDateMs + 1000 - (this.#anchorMs + sentAtMs);
     const skewMs = Math.min(most, Math.max(least, this.#skewMs));
