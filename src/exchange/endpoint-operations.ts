@@ -63,6 +63,17 @@ const ORDERS_PER_PAGE = 50;
 const MAX_REACH: Readonly<Record<Dialect, number>> = { spec: 100_500, camel: 10_000 };
 
 function createReads(caller: Caller, { dialect }: OperationSettings) {
+  /** Reads a history, and reports the records that were set aside to the observer. */
+  const history = async <T>(
+    read: (caller: Caller, plan: HistoryPlan<T>) => Promise<ReadOutcome<RecordList<T>>>,
+    prepared: Prepared,
+    plan: Omit<HistoryPlan<T>, 'params' | 'maxReach'>,
+  ): Promise<ReadOutcome<RecordList<T>>> => {
+    if (!prepared.ok) return refusedRead(prepared.error);
+    const outcome = await read(caller, { ...plan, params: prepared.params, maxReach: MAX_REACH[dialect] });
+    if (outcome.kind === 'ok') caller.drift(plan.endpoint, 'record', outcome.value.setAside);
+    return outcome;
+  };
   return {
     ping: (options) => caller.read({ endpoint: ENDPOINTS.ping, params: {}, options, read: readPing }),
     lastPrices: (options) =>
@@ -90,52 +101,32 @@ function createReads(caller: Caller, { dialect }: OperationSettings) {
     mainBalance: (options) =>
       caller.read({ endpoint: ENDPOINTS.mainBalance, params: {}, options, read: readMainBalance }),
     async transfers(query = {}, options) {
-      const prepared = PREPARE.transfers(query);
-      if (!prepared.ok) return refusedRead(prepared.error);
-      const outcome = await readHistory(caller, {
+      return history(readHistory, PREPARE.transfers(query), {
         endpoint: ENDPOINTS.transfers,
-        params: prepared.params,
         options,
         query,
         pageSize: TRANSFERS_PER_PAGE,
-        maxReach: MAX_REACH[dialect],
         readPage: readTransferPage,
         idOf: (record) => record.transactionId,
         timeOf: (record) => record.createdAt,
         groupOf: () => '',
       });
-      return reported(caller, ENDPOINTS.transfers, outcome);
     },
     async spotOrders(query = {}, options) {
-      const prepared = PREPARE.spotOrders(query);
-      if (!prepared.ok) return refusedRead(prepared.error);
-      const plan: HistoryPlan<SpotOrderRecord> = {
+      // Only the live service takes dates; the specification has none.
+      const read = dialect === 'camel' ? readDatedOrders : readHistory<SpotOrderRecord>;
+      return history(read, PREPARE.spotOrders(query), {
         endpoint: ENDPOINTS.spotOrders,
-        params: prepared.params,
         options,
         query,
         pageSize: ORDERS_PER_PAGE,
-        maxReach: MAX_REACH[dialect],
         readPage: readSpotOrderPage,
         idOf: (record) => `${record.market}/${record.orderId}`,
         timeOf: (record) => record.ctime,
         groupOf: (record) => record.market,
-      };
-      // Only the live service takes dates; the specification has none.
-      const read = dialect === 'camel' ? readDatedOrders : readHistory;
-      return reported(caller, ENDPOINTS.spotOrders, await read(caller, plan));
+      });
     },
   } satisfies Partial<FullExchange>;
-}
-
-/** Reports the records that were set aside to the observer. */
-function reported<T>(
-  caller: Caller,
-  endpoint: Endpoint,
-  outcome: ReadOutcome<RecordList<T>>,
-): ReadOutcome<RecordList<T>> {
-  if (outcome.kind === 'ok') caller.drift(endpoint, 'record', outcome.value.setAside);
-  return outcome;
 }
 
 function createCommands(caller: Caller, settings: OperationSettings) {

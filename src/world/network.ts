@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import type { WireDispatcher } from '../exchange/call/transport.ts';
+import type { WireDispatcher } from '../exchange/call/sockets.ts';
 import { type IncomingRequest, MAX_BODY_BYTES } from '../simulator/http/dispatch.ts';
 import type { ExchangeFront, ReplyConnection } from '../simulator/http/front.ts';
 import { onTheWire, type Reply } from '../simulator/http/reply.ts';

@@ -6,7 +6,7 @@ import { compareConfigs, isUnchanged } from '../config/compare-configs.ts';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { Notice, Notifier } from '../core/ports/notifier.ts';
 import type { DaemonEvent, Telemetry } from '../core/ports/telemetry.ts';
-import type { WireDispatcher } from '../exchange/call/transport.ts';
+import type { WireDispatcher } from '../exchange/call/sockets.ts';
 import { DirectLanes } from '../pipeline/act/direct-lanes.ts';
 import { ReadMemory } from '../pipeline/poll/read-memory.ts';
 import { SharedTime } from '../pipeline/shared-time.ts';

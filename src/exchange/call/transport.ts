@@ -24,8 +24,6 @@ interface WireRequest {
   readonly maxReplyBytes: number;
 }
 
-export type { WireDispatcher } from './sockets.ts';
-
 export interface WireReply {
   readonly kind: 'reply';
   readonly status: number;
@@ -81,14 +79,10 @@ interface Origin {
  */
 export class Connections {
   readonly #shared = new Map<string, { readonly origins: readonly Origin[]; users: number }>();
-  readonly #ways: ConnectionWays;
+  readonly ways: ConnectionWays;
 
   constructor(ways: ConnectionWays = systemWays()) {
-    this.#ways = ways;
-  }
-
-  get timers(): Timers {
-    return this.#ways.timers;
+    this.ways = ways;
   }
 
   /** Takes the connections for these settings, opened if needed; the last `release` closes them. */
@@ -117,7 +111,7 @@ export class Connections {
   #open(baseUrl: string, settings: TransportSettings): Origin {
     const { origin, pathname } = new URL(baseUrl);
     return {
-      dispatcher: this.#ways.open(origin, settings),
+      dispatcher: this.ways.open(origin, settings),
       origin,
       prefix: pathname.replace(/(?<!\/)\/+$/, ''),
     };
@@ -139,7 +133,7 @@ export function createTransport(settings: TransportSettings, clock: Clock, conne
       if (target === undefined) throw new RangeError(`no base URL ${request.baseUrlIndex}`);
       inFlight += 1;
       const flight = new HttpFlight({ settings, request, clock, scope, ended });
-      flight.dispatch(target, connections.timers);
+      flight.dispatch(target, connections.ways.timers);
       return flight;
     },
     /** Lets requests in flight end, then closes the connections. */

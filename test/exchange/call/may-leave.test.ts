@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { decimal, formatDecimal } from '../../../src/core/quantities/decimal.ts';
-import { Connections, type WireDispatcher } from '../../../src/exchange/call/transport.ts';
+import type { WireDispatcher } from '../../../src/exchange/call/sockets.ts';
+import { Connections } from '../../../src/exchange/call/transport.ts';
 import { createExchangeClient } from '../../../src/exchange/client.ts';
 import { systemClock, systemTimers } from '../../../src/exchange/system-clock.ts';
 import { createMemoryRateLimitStore } from '../../../src/state/limits/limiter-memory.ts';
