@@ -1,4 +1,4 @@
-import { duration, number, oneOf, ratio } from './shape/scalars.ts';
+import { duration, oneOf, ratio, wholeNumber } from './shape/scalars.ts';
 import { oneOrMany, overrides, renamed, section } from './shape/shape.ts';
 
 /** A slippage: how far the limit price lies from the activation price, in the filling direction. */
@@ -52,26 +52,11 @@ const ACTING = {
   maxOrderReadAge: duration({ minMs: 100, maxMs: 600_000, bounds: 'from 100ms to 10m' }).describe(
     'No order takes its price from a read of the position older than this, or than two round trips where the exchange is slower: the position is read again first.',
   ),
-  maxRenewals: number({
-    min: 0,
-    max: 1000,
-    integer: true,
-    expected: 'a whole number from 0 to 1000',
-  }).describe(
+  maxRenewals: wholeNumber(0, 1000).describe(
     'How often a reduction that expired or was refused is renewed while its rule fires, before it counts as failed.',
   ),
-  maxAttempts: number({
-    min: 1,
-    max: 1000,
-    integer: true,
-    expected: 'a whole number from 1 to 1000',
-  }).describe('Attempts of one reduction before it counts as failed.'),
-  mostSets: number({
-    min: 1,
-    max: 1000,
-    integer: true,
-    expected: 'a whole number from 1 to 1000',
-  }).describe(
+  maxAttempts: wholeNumber(1, 1000).describe('Attempts of one reduction before it counts as failed.'),
+  mostSets: wholeNumber(1, 1000).describe(
     'Sets of orders that may go to one market although no read shows a moved position or price; one a minute is forgotten. Past that one goes a minute, or every 1 to 10 s near liquidation, and people are told.',
   ),
   slippage: slippageSteps().describe(

@@ -8,7 +8,7 @@ import { complain, didYouMean, problemAt, type Report, readShape } from './shape
 import { secretRef, urlOrRef } from './shape/references.ts';
 import { baseUrl, duration, NAME_PATTERN, name, number, oneOf, text } from './shape/scalars.ts';
 import { list, oneOrMany, renamed, section } from './shape/shape.ts';
-import { nodeAt, type YamlDocument } from './yaml/document.ts';
+import { isMapping, nodeAt, type YamlDocument } from './yaml/document.ts';
 import { describeText } from './yaml/value.ts';
 
 /** The settings of each kind of channel. `src/notify` has a sender for each. */
@@ -173,8 +173,7 @@ export interface ReadChannel {
 export function readChannels({ document, report }: SecretContext): readonly ReadChannel[] | undefined {
   const section = nodeAt(document.root, ['channels']);
   if (section === undefined) return [];
-  const { value } = section;
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (!isMapping(section)) {
     readShape(channelsSchema, document, ['channels'], report);
     return undefined;
   }

@@ -8,6 +8,7 @@ import type { WrittenAccount } from './accounts.ts';
 import type { actingSchema, cadenceSchema } from './acting.ts';
 import type { approvalSchema } from './approval.ts';
 import type { WatchSettings } from './compiled-config.ts';
+import type { CompiledDepositLink } from './deposit-link.ts';
 import type { exchangeSchema } from './exchange.ts';
 import type { ActionDefaults } from './rules/compile-rule.ts';
 
@@ -21,6 +22,7 @@ export interface Defaults {
   readonly markets: Readonly<Record<string, MarketSettings>>;
   /** Names of all channels, including the log: a `notify` without names uses them. */
   readonly channels: readonly string[];
+  readonly depositLink: CompiledDepositLink | undefined;
 }
 
 export function compileSettings(

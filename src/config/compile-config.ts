@@ -6,7 +6,7 @@ import type { WrittenAccount } from './accounts.ts';
 import { channelNames, compileChannels, hasValidName, readChannels } from './channels.ts';
 import { actionDefaults, compileSettings, compileWatch, type Defaults } from './compile-account.ts';
 import type { CompiledAccount, CompiledConfig } from './compiled-config.ts';
-import { type CompiledDepositLink, compileDepositLink } from './deposit-link.ts';
+import { compileDepositLink } from './deposit-link.ts';
 import { compileDigest } from './digest.ts';
 import { checkNewLimits, compileExchange, type EgressSettings } from './exchange.ts';
 import { compileNotify } from './notify.ts';
@@ -16,7 +16,6 @@ import { readAccounts } from './read-accounts.ts';
 import { compileRedis } from './redis.ts';
 import { ROOT_KEYS, type Section } from './root.ts';
 import { compileRule } from './rules/compile-rule.ts';
-import type { RuleSet } from './rules/rule-sets.ts';
 import { readReferences, type UsedRules, useRules, warnOfUnusedRules } from './rules/used-rules.ts';
 import { Secret } from './secret.ts';
 import { resolved, resolveLines, type SecretContext } from './secrets.ts';
@@ -28,7 +27,6 @@ import { describeValue } from './yaml/value.ts';
 /** A compiled config with the places of its values in the file. Required secrets that are missing are empty. */
 export interface UncheckedConfig extends Omit<CompiledConfig, 'accounts' | 'checksum'> {
   readonly document: YamlDocument;
-  readonly ruleSets: readonly RuleSet[];
   /** By market or pattern; only used to judge steps. */
   readonly referencePrices: ReadonlyMap<string, DecimalString>;
   readonly accounts: readonly UncheckedAccount[];
@@ -103,8 +101,8 @@ export function compileConfig(context: ConfigContext): UncheckedConfig | undefin
     // Only `check` uses the reference price.
     markets: withoutPrices(markets),
     channels: names,
+    depositLink: depositLink ? compileDepositLink(depositLink, ['depositLink'], context) : undefined,
   };
-  const sharedLink = depositLink ? compileDepositLink(depositLink, ['depositLink'], context) : undefined;
   const compiledExchange = compileExchange(exchange, context);
   const proxy = compiledExchange.proxy === undefined ? {} : { proxy: compiledExchange.proxy };
   const config: UncheckedConfig = {
@@ -124,7 +122,7 @@ export function compileConfig(context: ConfigContext): UncheckedConfig | undefin
     accounts: found.flatMap(({ account, path }, index) => {
       const rules = used[index];
       if (account === undefined || rules === undefined) return [];
-      return [compileAccount({ account, path, rules, sharedLink }, defaults, context)];
+      return [compileAccount({ path, written: account }, rules, defaults, context)];
     }),
     channels: compileChannels(channels ?? [], context),
     notify: compileNotify(notify, web.publicUrl, knownNames && channels, context),
@@ -135,7 +133,6 @@ export function compileConfig(context: ConfigContext): UncheckedConfig | undefin
     ...(heartbeat ? { heartbeat: resolved(heartbeat, ['heartbeat'], context) } : {}),
     ...(stress ? { stress } : {}),
     ...(digest ? { digest: compileDigest(digest, knownNames, context) } : {}),
-    ruleSets: [...references.sets.values()],
   };
   return broken.size === 0 && config.accounts.length === found.length ? config : undefined;
 }
@@ -173,15 +170,9 @@ function isConfigMapping({ document, report }: SecretContext): boolean {
   return true;
 }
 
-interface FoundAccount {
-  readonly account: WrittenAccount;
-  readonly path: Path;
-  readonly rules: UsedRules;
-  readonly sharedLink: CompiledDepositLink | undefined;
-}
-
 function compileAccount(
-  { account, path, rules: written, sharedLink }: FoundAccount,
+  { path, written: account }: Pick<UncheckedAccount, 'path' | 'written'>,
+  used: UsedRules,
   defaults: Defaults,
   context: ConfigContext,
 ): UncheckedAccount {
@@ -190,10 +181,10 @@ function compileAccount(
     withdrawalAllowList &&
     resolveLines(withdrawalAllowList, [...path, 'watch', 'withdrawalAllowList'], context);
   const actions = actionDefaults(account, defaults);
-  const rules = written.used.map(({ draft }) => compileRule(draft, actions));
+  const rules = used.used.map(({ draft }) => compileRule(draft, actions));
   const ownLink =
     account.depositLink && compileDepositLink(account.depositLink, [...path, 'depositLink'], context);
-  const depositLink = ownLink ?? sharedLink;
+  const depositLink = ownLink ?? defaults.depositLink;
   const { watch, denied } = compileWatch(account, rules, depositLink !== undefined);
   const isOffered =
     depositLink !== undefined && (ownLink !== undefined || watch.sources.includes('creditLine'));
@@ -221,7 +212,7 @@ function compileAccount(
     ...(isOffered ? { depositLink } : {}),
     path,
     written: account,
-    ...written,
+    ...used,
   };
 }
 

@@ -4,7 +4,7 @@ import { readCertificates } from './certificates.ts';
 import { type Resolved, resolved, type SecretContext } from './secrets.ts';
 import { complain, didYouMean, problemAt } from './shape/read.ts';
 import { urlOrRef } from './shape/references.ts';
-import { baseUrl, duration, flag, number, oneOf, ratio, text } from './shape/scalars.ts';
+import { baseUrl, duration, flag, number, oneOf, pemFile, ratio, text } from './shape/scalars.ts';
 import { list, overrides, renamed, section } from './shape/shape.ts';
 import { nodeAt } from './yaml/document.ts';
 import { describeText } from './yaml/value.ts';
@@ -118,7 +118,7 @@ export const exchangeSchema = renamed(
       proxy: urlOrRef('http:', 'https:')
         .exactOptional()
         .describe('HTTP proxy for all requests to the exchange.'),
-      ca: text({ expected: 'the path of a file with certificates (PEM)', maxLength: 1000 })
+      ca: pemFile('certificates')
         .exactOptional()
         .describe('Certificates of a certificate authority of your own, relative to this file (PEM).'),
     },

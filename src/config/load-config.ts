@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
 import { compileConfig, type UncheckedConfig } from './compile-config.ts';
 import type { CompiledConfig } from './compiled-config.ts';
-import type { CompiledHeartbeat } from './heartbeat.ts';
 import { type Problem, type ProblemCode, type ProblemSeverity, sortProblems } from './problem.ts';
 import { sectionsSchema } from './root.ts';
-import type { RuleSet } from './rules/rule-sets.ts';
 import { problemAt, withMeantKeys } from './shape/read.ts';
 import type { ConfigSurroundings } from './surroundings.ts';
 import { accountWarnings, exchangeWarnings, mayAct, sharedKeys } from './warnings/accounts.ts';
@@ -14,43 +12,29 @@ import { ruleWarnings } from './warnings/rules.ts';
 import { stressWarnings } from './warnings/stress.ts';
 import { parseYaml } from './yaml/parse.ts';
 
-export type LoadResult =
-  | { readonly kind: 'loaded'; readonly config: CompiledConfig; readonly warnings: readonly Problem[] }
-  /** At least one error; `problems` also has the warnings that could be determined. */
-  | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
+export type LoadResult = ReturnType<typeof loadConfig>;
 
 /**
  * Reads, checks and compiles a config file. It never throws because of the content of a file, variable or secret.
- * Without `needsKeys`, accounts whose key of the exchange is missing have an empty one.
+ * Without `needsKeys`, accounts whose key of the exchange is missing have an empty one. A refused one has at least one
+ * error; `problems` also has the warnings that could be determined.
  */
-export function loadConfig(file: string, surroundings: ConfigSurroundings, needsKeys = true): LoadResult {
+export function loadConfig(file: string, surroundings: ConfigSurroundings, needsKeys = true) {
   const { config, problems } = examine(file, surroundings, { needsKeys });
-  if (config === undefined) return { kind: 'refused', problems };
-  return { kind: 'loaded', config: deepFreeze(withoutSources(config)), warnings: problems };
+  if (config === undefined) return { kind: 'refused', problems } as const;
+  return { kind: 'loaded', config: deepFreeze(withoutSources(config)), warnings: problems } as const;
 }
 
-/** The result of checking a config without its secrets. */
-export interface CheckedConfig {
-  readonly problems: readonly Problem[];
-  /** Absent if there is an error. */
-  readonly accounts?: readonly Pick<
-    CompiledConfig['accounts'][number],
-    'id' | 'settings' | 'rules' | 'watch'
-  >[];
-  readonly ruleSets?: readonly RuleSet[];
-  readonly heartbeat?: Pick<CompiledHeartbeat, 'everyMs'>;
-}
-
-/** Checks a config like `loadConfig`, but a missing secret is only a warning, and the result contains no secrets. */
-export function checkConfig(file: string, surroundings: ConfigSurroundings): CheckedConfig {
+/**
+ * Checks a config like `loadConfig`, but a missing secret is only a warning, and the result contains no secrets. After
+ * an error it has only the problems.
+ */
+export function checkConfig(file: string, surroundings: ConfigSurroundings) {
   const { config, problems } = examine(file, surroundings, { missing: 'warning' });
-  if (config === undefined) return { problems };
-  const { accounts, ruleSets, heartbeat } = config;
   return {
     problems,
-    accounts: accounts.map(({ id, settings, rules, watch }) => ({ id, settings, rules, watch })),
-    ruleSets,
-    ...(heartbeat === undefined ? {} : { heartbeat: { everyMs: heartbeat.everyMs } }),
+    accounts: config?.accounts.map(({ id, settings, rules }) => ({ id, settings, rules })),
+    heartbeat: config?.heartbeat && { everyMs: config.heartbeat.everyMs },
   };
 }
 
@@ -106,7 +90,7 @@ function examine(
   const config = found.until(compile);
   const acts = config?.accounts.some(mayAct) === true && unprotected === 'error';
   const judged = found.problems.map((problem) => judgeProtection(problem, acts));
-  const sorted = sortProblems(judged, [file]);
+  const sorted = sortProblems(judged, file);
   const isRefused = config === undefined || sorted.some(({ severity }) => severity === 'error');
   if (isRefused) return { problems: sorted };
   const checksum = createHash('sha256').update(reading.text).digest('hex');
@@ -178,7 +162,7 @@ class FoundProblems {
 class TooManyMistakes extends Error {}
 
 function withoutSources(config: CompiledFrom): CompiledConfig {
-  const { document: _document, ruleSets: _ruleSets, referencePrices: _prices, accounts, ...rest } = config;
+  const { document: _document, referencePrices: _prices, accounts, ...rest } = config;
   return {
     ...rest,
     accounts: accounts.map(

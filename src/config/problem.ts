@@ -29,7 +29,6 @@ export type ProblemCode =
   | 'unknown-key'
   | 'missing-key'
   | 'wrong-value'
-  | 'secret-in-file'
   | 'secret-missing'
   | 'secret-world-readable'
   | 'secret-writable-by-others'
@@ -89,15 +88,11 @@ export function quoted(text: string): string {
   return JSON.stringify(text).replaceAll(/[\p{Cf}\p{Zl}\p{Zp}]/gu, codeOf);
 }
 
-/** Sorts by file in the order given, then by place; errors and warnings are mixed. */
-export function sortProblems(problems: readonly Problem[], files: readonly string[]): readonly Problem[] {
-  const rank = (problem: Problem): number => {
-    const index = files.indexOf(problem.place.file);
-    return index === -1 ? files.length : index;
-  };
+/** Sorts by place, those of `file` first; errors and warnings are mixed. */
+export function sortProblems(problems: readonly Problem[], file: string): readonly Problem[] {
   return problems.toSorted(
     (a, b) =>
-      rank(a) - rank(b) ||
+      Number(a.place.file !== file) - Number(b.place.file !== file) ||
       a.place.line - b.place.line ||
       a.place.column - b.place.column ||
       (a.path < b.path ? -1 : Number(a.path > b.path)),

@@ -5,11 +5,8 @@ import { Secret } from './secret.ts';
 import { resolved, type SecretContext } from './secrets.ts';
 import { complain } from './shape/read.ts';
 import { redisUrlOrRef, secretRef } from './shape/references.ts';
-import { flag, name, text } from './shape/scalars.ts';
+import { flag, name, pemFile, text } from './shape/scalars.ts';
 import { section } from './shape/shape.ts';
-
-const pemFile = (of: string): z.ZodType<string> =>
-  text({ expected: `the path of a file with ${of} (PEM)`, maxLength: 1000 });
 
 export const redisSchema = section(
   {

@@ -5,7 +5,7 @@ import type { Secret } from './secret.ts';
 import { type Resolved, resolved, type SecretContext } from './secrets.ts';
 import { complain } from './shape/read.ts';
 import { secretRef } from './shape/references.ts';
-import { baseUrl, name, number, oneOf, scalar, text } from './shape/scalars.ts';
+import { baseUrl, name, oneOf, port, scalar, text } from './shape/scalars.ts';
 import { list, section } from './shape/shape.ts';
 
 /** Accepts an address or a network. The size of a network is limited, because everybody in it is trusted. */
@@ -17,7 +17,7 @@ function isNetwork(written: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) >= least && Number(bits) <= most);
 }
 
-const hostText = (expected: string): ReturnType<typeof text> =>
+const hostText = (expected: string): z.ZodType<string> =>
   text({ expected, pattern: /^[A-Za-z0-9_.:-]+$/, maxLength: 255 });
 
 export const webSchema = section(
@@ -25,9 +25,7 @@ export const webSchema = section(
     host: hostText('an IP address such as 127.0.0.1, or localhost').describe(
       'Address on which the status page, the API, /metrics, /healthz and /readyz are served. Any other than a loopback address needs `token` or `users`.',
     ),
-    port: number({ min: 0, max: 65_535, integer: true, expected: 'a port from 0 to 65535' }).describe(
-      'Its port; 0 takes a free one, which the log names.',
-    ),
+    port: port(),
     token: secretRef()
       .exactOptional()
       .describe(
@@ -84,9 +82,7 @@ export const webSchema = section(
     health: section(
       {
         host: hostText('an IP address such as 127.0.0.1, or localhost').describe('Address of this listener.'),
-        port: number({ min: 0, max: 65_535, integer: true, expected: 'a port from 0 to 65535' }).describe(
-          'Its port; 0 takes a free one, which the log names.',
-        ),
+        port: port(),
       },
       { host: '127.0.0.1' },
     )

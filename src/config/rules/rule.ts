@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Mode, RuleSpec, Severity, SubjectKind } from '../../core/rules/rule.ts';
 import { comparisonsOf } from '../../core/rules/rule-parts.ts';
-import { duration, name, number, oneOf, type ScalarIssue, text } from '../shape/scalars.ts';
+import { duration, name, oneOf, type ScalarIssue, text, wholeNumber } from '../shape/scalars.ts';
 import { across, list, perKind, renamed } from '../shape/shape.ts';
 import { type ActionDraft, actionsSchema } from './actions.ts';
 import { activeWindowSchema } from './active-window.ts';
@@ -37,7 +37,7 @@ const limitsSchema = renamed(
     cooldown: duration()
       .exactOptional()
       .describe('Least time from the end of one episode to the next one that acts; none by default.'),
-    perHour: number({ min: 1, max: 3600, integer: true, expected: 'a whole number from 1 to 3600' })
+    perHour: wholeNumber(1, 3600)
       .exactOptional()
       .describe('Episodes of one subject that may act within any hour; no bound by default.'),
   }),

@@ -7,7 +7,6 @@ import { type NamedRule, resolveUse, type UseContext, type UsedRule } from './us
 
 /** What accounts can refer to: the file's rules, and the rule sets, which are read when first used. */
 export interface References extends Pick<UseContext, 'own' | 'usedOwn' | 'ruleSet'> {
-  readonly sets: Map<RuleSetName, RuleSet>;
   /** Names of channels; undefined if they could not be read. */
   readonly channels: readonly string[] | undefined;
 }
@@ -25,7 +24,7 @@ export function readReferences(context: SecretContext, channels: readonly string
     const message = `expected an id that is not the name of a rule set, got ${JSON.stringify(id)}`;
     complain(context, [...rule.path, 'id'], 'duplicate-id', message);
   }
-  return { own, usedOwn: new Set(), sets, ruleSet, channels };
+  return { own, usedOwn: new Set(), ruleSet, channels };
 }
 
 /** Warns of unused rules, provided that all rules and all uses could be read. */

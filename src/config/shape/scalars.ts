@@ -169,6 +169,20 @@ export function number({
   });
 }
 
+export function wholeNumber(min: number, max: number): z.ZodType<number> {
+  return number({ min, max, integer: true, expected: `a whole number from ${min} to ${max}` });
+}
+
+export function port(): z.ZodType<number> {
+  return number({ min: 0, max: 65_535, integer: true, expected: 'a port from 0 to 65535' }).describe(
+    'Its port; 0 takes a free one, which the log names.',
+  );
+}
+
+export function pemFile(of: string): z.ZodType<string> {
+  return text({ expected: `the path of a file with ${of} (PEM)`, maxLength: 1000 });
+}
+
 /** Reads `true`, `false`, `yes` or `no`. */
 export function flag(): z.ZodType<boolean> {
   return scalar({

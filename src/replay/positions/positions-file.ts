@@ -41,7 +41,7 @@ export function readPositions({ file, text, configured, accountId }: PositionsFi
           note: (sentence) => notes.push(sentence),
           unread: (id) => unread.add(id),
         });
-  if (problems.length > 0) return { kind: 'refused', problems: sortProblems(problems, [file]) };
+  if (problems.length > 0) return { kind: 'refused', problems: sortProblems(problems, file) };
   for (const { id } of configured) {
     if (unread.has(id)) notes.push(`Account ${id} had not been read yet when ${file} was printed: left out.`);
     else if (!accounts.some((account) => account.id === id)) {
