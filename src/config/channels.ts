@@ -4,11 +4,11 @@ import { suggest } from '../core/text/suggest.ts';
 import type { Path } from './problem.ts';
 import { type Resolved, resolved, type SecretContext } from './secrets.ts';
 import { type ByKind, readByKind } from './shape/by-kind.ts';
-import { complain, didYouMean, problemAt, type Report, readShape } from './shape/read.ts';
+import { complain, didYouMean, problemAt, type Reporting, readShape } from './shape/read.ts';
 import { secretRef, urlOrRef } from './shape/references.ts';
 import { baseUrl, duration, NAME_PATTERN, name, number, oneOf, text } from './shape/scalars.ts';
 import { list, oneOrMany, renamed, section } from './shape/shape.ts';
-import { isMapping, nodeAt, type YamlDocument } from './yaml/document.ts';
+import { isMapping, nodeAt } from './yaml/document.ts';
 import { describeText } from './yaml/value.ts';
 
 /** The settings of each kind of channel. `src/notify` has a sender for each. */
@@ -201,7 +201,7 @@ export function channelNames(channels: readonly ReadChannel[]): readonly string[
 
 /** Reports an unknown channel name. `names`: all known names; undefined if they could not be read. */
 export function complainOfChannel(
-  place: { readonly document: YamlDocument; readonly report: Report },
+  place: Reporting,
   at: Path,
   channel: string,
   names: readonly string[] | undefined,

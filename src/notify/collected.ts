@@ -1,4 +1,3 @@
-import type { Clock } from '../core/ports/clock.ts';
 import type { HeldNotice, Message } from '../core/ports/delivery.ts';
 import { OF_NO_RULE, RESOLVED } from '../core/ports/notifier.ts';
 import { timeWords } from '../core/text/time-words.ts';
@@ -28,21 +27,12 @@ export function partsOf(held: readonly HeldNotice[]): readonly (readonly HeldNot
   return parts;
 }
 
-/** Returns a function that makes one message of the given messages, which are among `held`. */
-export function collecting(
-  held: readonly HeldNotice[],
-  clock: Pick<Clock, 'nowMs'>,
-): (messages: readonly Message[]) => Message {
+/**
+ * Makes one message of the given messages, which are among `held`. Lists open episodes first, then those that are over;
+ * the oldest first in each.
+ */
+export function collected(messages: readonly Message[], held: readonly HeldNotice[], nowMs: number): Message {
   const counts = new Map(held.map(({ notice, count }) => [notice.id, count]));
-  return (messages) => collectedMessage(messages, counts, clock.nowMs());
-}
-
-/** Lists open episodes first, then those that are over; the oldest first in each. */
-function collectedMessage(
-  messages: readonly Message[],
-  counts: ReadonlyMap<string, number>,
-  nowMs: number,
-): Message {
   const shown = messages.toSorted(
     (a, b) => Number(isEnded(a)) - Number(isEnded(b)) || a.sinceMs - b.sinceMs || (a.key < b.key ? -1 : 1),
   );
@@ -81,10 +71,8 @@ function lineOf(message: Message, count: number): string {
   const title = titleOf(message);
   if (kind === 'resolved') {
     const said = words === RESOLVED ? '' : ` ${capital(sentence(inert(words)))}`;
-    return cut(
-      `${title}. It began at ${timeWords(sinceMs)} and ended at ${timeWords(atMs)}.${said}`,
-      MOST_OF_ONE,
-    );
+    const when = `It began at ${timeWords(sinceMs)} and ended at ${timeWords(atMs)}.`;
+    return cut(`${title}. ${when}${said}`, MOST_OF_ONE);
   }
   const when =
     kind === 'alarm'

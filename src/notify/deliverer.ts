@@ -10,7 +10,7 @@ import {
   type Receipt,
 } from '../core/ports/delivery.ts';
 import type { Outgoing } from './channel.ts';
-import { collecting, partsOf } from './collected.ts';
+import { collected, partsOf } from './collected.ts';
 import { Grouping } from './grouping.ts';
 import type { QuietHours } from './quiet-hours.ts';
 import { deliverTogether, type OpenChannel, type ThreadContext, threadOf } from './thread.ts';
@@ -54,7 +54,8 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
     const one: DeliverOne = async (to, failures) => {
       const open = byName.get(to);
       const insteadOf = eachOnce([...before, ...failures]);
-      const own = { insteadOf, owner, signal, collect: collecting(held, clock) };
+      const collect = (some: readonly Message[]): Message => collected(some, held, clock.nowMs());
+      const own = { insteadOf, owner, signal, collect };
       const deliveries = open && (await deliverTogether(messages, contextOf({ ...own, open })));
       const reports = messages.map((message) =>
         report(message, to, insteadOf, deliveries?.get(message.id) ?? NO_SUCH_CHANNEL),

@@ -73,14 +73,8 @@ function timeLeft(minutes: Figure): string {
 /** The time is no speed: a price that stands still or moves away also has one, as long as it swung recently. */
 const BASIS = 'if prices go on swinging as of late, up or down';
 
-export interface Commands {
-  readonly status: string;
-  readonly pause?: string;
-  readonly acknowledge?: string;
-}
-
 /** Returns the commands that show the account, pause its actions, and acknowledge the notice. */
-export function commandsOf({ kind, accountId, ruleId, mode }: Message): Commands | undefined {
+export function commandsOf({ kind, accountId, ruleId, mode }: Message) {
   if (kind === 'test' || accountId === '') return undefined;
   const account = shellWord(accountId);
   const status = `breakwater status --account ${account}`;
@@ -98,10 +92,7 @@ export function acknowledgeCommand(ruleId: string): string {
 }
 
 /** Returns the commands that answer an approval. */
-export function answerCommands(
-  accountId: string,
-  reference: string,
-): { readonly approve: string; readonly veto: string } {
+export function answerCommands(accountId: string, reference: string) {
   const what = `${shellWord(accountId)} ${reference}`;
   return { approve: `breakwater approve ${what}`, veto: `breakwater veto ${what}` };
 }

@@ -48,7 +48,7 @@ export interface BotOptions {
   readonly nowMs: () => number;
 }
 
-export function createTelegramBot(options: BotOptions, http: BotSenders = sendersOf(options)) {
+export function createTelegramBot(options: BotOptions, http = sendersOf(options)) {
   const { apiUrl, token } = options;
   const ask = async (
     sender: HttpSender,
@@ -62,10 +62,7 @@ export function createTelegramBot(options: BotOptions, http: BotSenders = sender
   };
   const call = (method: string, body: object, signal: AbortSignal) =>
     ask(http.listening, method, body, signal);
-  const answer = async (method: string, body: object): Promise<BotResult<null>> => {
-    const result = await ask(http.answering, method, body);
-    return result.kind === 'ok' ? { kind: 'ok', value: null } : result;
-  };
+  const answer = (method: string, body: object) => ask(http.answering, method, body);
   return {
     /** Returns the user name of the bot, in lower case; commands are addressed to it. */
     async name(signal: AbortSignal): Promise<BotResult<string>> {
@@ -118,12 +115,7 @@ export type TelegramBot = ReturnType<typeof createTelegramBot>;
 export const LONGEST_WAIT_SECONDS = 25;
 
 /** Two senders: waiting for updates takes long, an answer must be quick. */
-export interface BotSenders {
-  readonly listening: HttpSender;
-  readonly answering: HttpSender;
-}
-
-function sendersOf({ proxy, nowMs }: BotOptions): BotSenders {
+function sendersOf({ proxy, nowMs }: BotOptions) {
   const options = { nowMs, ...(proxy === undefined ? {} : { proxy }) };
   const timeoutMs = LONGEST_WAIT_SECONDS * 1000 + TIMEOUT_MS;
   return {

@@ -4,7 +4,7 @@ import { AuditFormatError, AuditInputsError } from '../../src/core/audit/audit-r
 import { ControlError } from '../../src/core/ports/operator-controls.ts';
 import { bucketOf, StoreLostError } from '../../src/core/ports/state-store.ts';
 import { toDecimal } from '../../src/core/quantities/decimal.ts';
-import { collecting } from '../../src/notify/collected.ts';
+import { collected } from '../../src/notify/collected.ts';
 import {
   ACCOUNT,
   BOT,
@@ -207,7 +207,7 @@ export const USES: Readonly<Record<string, Use>> = {
       worded(channel);
       within('count', count, 0, 999_999);
       within('atMs', notice.atMs, 0, 8.64e15);
-      collecting([{ channel, count, notice, insteadOf: [] }], { nowMs: () => 1 })([notice]);
+      collected([notice], [{ channel, count, notice, insteadOf: [] }], 1);
     }
     await notices.keep({ channel: 'ops', notice: NOTICE, insteadOf: [] });
     await notices.drop(all);

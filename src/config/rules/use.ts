@@ -9,17 +9,11 @@ import { type ReadRule, type ReadRules, type RuleContext, readRule } from './rea
 import { type RuleDraft, ruleSchema, SUBJECT_KINDS } from './rule.ts';
 import { isRuleSetName, RULE_SET_NAMES, type RuleSet, type RuleSetName } from './rule-sets.ts';
 
-/** A rule as an account uses it: under its full id, with the account's changes. */
-export interface UsedRule {
-  readonly id: string;
-  readonly draft: RuleDraft;
-  /** Where warnings point: at the rule itself, or at the account's entry that uses a set. */
-  readonly document: YamlDocument;
-  readonly path: Path;
-}
-
-/** A used rule; `draft` is undefined if the rule has mistakes, which were reported. */
-export type NamedRule = Omit<UsedRule, 'draft'> & { readonly draft?: RuleDraft | undefined };
+/**
+ * A rule as an account uses it: under its full id, with the account's changes. Warnings point at the rule itself, or at
+ * the account's entry that uses a set.
+ */
+export type UsedRule = ReadRule & { readonly draft: RuleDraft };
 
 export interface UseContext extends RuleContext {
   readonly document: YamlDocument;
@@ -30,12 +24,12 @@ export interface UseContext extends RuleContext {
 }
 
 /** Returns the rules of an entry of an account's `rules`; reports an unknown name and returns undefined. */
-export function resolveUse(use: RuleUse, path: Path, context: UseContext): readonly NamedRule[] | undefined {
+export function resolveUse(use: RuleUse, path: Path, context: UseContext): readonly ReadRule[] | undefined {
   const found = findRules(use.use, path, context);
   if (found === undefined) return undefined;
   checkNames(use, path, found, context);
   const without = new Set(use.without ?? []);
-  const used: NamedRule[] = [];
+  const used: ReadRule[] = [];
   for (const [localId, rule] of found.rules) {
     if (without.has(localId)) continue;
     const draft = changed(rule, changesPath(localId, path, found, context), context);

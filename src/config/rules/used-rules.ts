@@ -1,15 +1,12 @@
 import type { ReadAccount } from '../read-accounts.ts';
 import type { SecretContext } from '../secrets.ts';
 import { complain, warningAt } from '../shape/read.ts';
-import { readRules } from './read-rules.ts';
+import { type ReadRule, readRules } from './read-rules.ts';
 import { isRuleSetName, type RuleSet, type RuleSetName, readRuleSet } from './rule-sets.ts';
-import { type NamedRule, resolveUse, type UseContext, type UsedRule } from './use.ts';
+import { resolveUse, type UseContext, type UsedRule } from './use.ts';
 
 /** What accounts can refer to: the file's rules, and the rule sets, which are read when first used. */
-export interface References extends Pick<UseContext, 'own' | 'usedOwn' | 'ruleSet'> {
-  /** Names of channels; undefined if they could not be read. */
-  readonly channels: readonly string[] | undefined;
-}
+export type References = Omit<UseContext, 'document' | 'report'>;
 
 export function readReferences(context: SecretContext, channels: readonly string[] | undefined): References {
   const sets = new Map<RuleSetName, RuleSet>();
@@ -54,7 +51,7 @@ export function useRules(
   { document, report }: SecretContext,
 ): UsedRules {
   const context: UseContext = { ...references, document, report };
-  const byId = new Map<string, NamedRule>();
+  const byId = new Map<string, ReadRule>();
   let isWhole = allUsesRead;
   for (const [index, use] of uses) {
     const usePath = [...path, 'rules', index];

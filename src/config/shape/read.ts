@@ -151,13 +151,9 @@ export function unknownKey(
   const meant = meantKey(key, known);
   const expected = meant === undefined ? knownKeysInWords(known) : 'a known key';
   const shown = secret ? 'another one (not repeated here)' : JSON.stringify(key);
-  return {
-    severity: 'error',
-    code: 'unknown-key',
-    place: placeOf(document.root, [...path, key], 'key'),
-    path: formatPath([...path, secret ? '...' : key]),
-    message: `expected ${expected}, got ${shown}${didYouMean(meant)}`,
-  };
+  const message = `expected ${expected}, got ${shown}${didYouMean(meant)}`;
+  const problem = problemAt(document, [...path, key], { code: 'unknown-key', message, at: 'key' });
+  return secret ? { ...problem, path: formatPath([...path, '...']) } : problem;
 }
 
 function knownKeysInWords(known: readonly string[]): string {
@@ -177,14 +173,10 @@ function toProblem(document: YamlDocument, path: Path, issue: z.core.$ZodIssue):
   const { expected, got, hint, code }: ScalarIssue =
     issue.code === 'custom' ? (issue.params as ScalarIssue) : { expected: expectedInWords(issue) };
   const missing = issue.input === undefined;
-  const place = missing ? path : found;
-  return {
-    severity: 'error',
+  return problemAt(document, missing ? path : found, {
     code: (code as ProblemCode | undefined) ?? (missing ? 'missing-key' : 'wrong-value'),
-    place: placeOf(document.root, place),
-    path: formatPath(place),
     message: `expected ${expected}, got ${got ?? describeValue(issue.input)}${didYouMean(hint)}`,
-  };
+  });
 }
 
 /** Returns the existing part of a path: a short form is read as the long one (`market: X` as a list of one). */

@@ -230,16 +230,11 @@ function withDoubtfulSides(
  * Recognises a position that an order is about to open. The live service lists it without an amount, base price and
  * realized result. A nonzero amount means that it is open, even if other fields are missing.
  */
-function asOpeningPosition({
-  amount,
-  basePrice,
-  pnl,
-  positionId: id,
-  market: name,
-}: Fields): OpeningPosition | undefined {
+function asOpeningPosition(item: Fields): OpeningPosition | undefined {
+  const { amount, basePrice, pnl } = item;
   if (!isNone(amount) && !((isNone(basePrice) || isNone(pnl)) && isZero(amount))) return undefined;
-  const positionId = asId(id);
-  const market = asName(name);
+  const positionId = asId(item['positionId']);
+  const market = asName(item['market']);
   return positionId === undefined || market === undefined ? undefined : { positionId, market };
 }
 
@@ -308,11 +303,9 @@ export function readTransferPage(value: unknown, extent: Extent = 'whole'): Pars
     }
   }
   const total = asCount(value['total']);
-  const { list, ...flaws } = readRecords(Array.isArray(items) ? items : [], transferReader, {
-    at: '.records',
-    extent,
-  });
-  const received = Array.isArray(items) ? items.length : 0;
+  const read: readonly unknown[] = Array.isArray(items) ? items : [];
+  const { list, ...flaws } = readRecords(read, transferReader, { at: '.records', extent });
+  const received = read.length;
   const page = { ...list, received, longest: received, ...(total === undefined ? {} : { total }) };
   return { ok: true, value: page, ...flaws };
 }
