@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { actingOverrides, cadenceOverrides } from './acting.ts';
-import { approvalOverrides } from './approval.ts';
+import { actingOverrides, approvalOverrides, cadenceOverrides } from './acting.ts';
 import { depositLinkSchema } from './deposit-link.ts';
 import { exchangeOverrides } from './exchange.ts';
 import { filterSchema } from './rules/filter.ts';

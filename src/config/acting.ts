@@ -130,3 +130,20 @@ const CADENCE_NAMES = { calm: 'calmMs', alert: 'alertMs' } as const;
 
 export const cadenceSchema = renamed(section(CADENCE, { calm: '10s', alert: '1s' }), CADENCE_NAMES);
 export const cadenceOverrides = renamed(overrides(CADENCE), CADENCE_NAMES);
+
+const APPROVAL = {
+  within: duration({ minMs: 5_000, maxMs: 3_600_000, bounds: 'from 5s to 1h' }).describe(
+    'How long a rule in approve mode waits for an answer. It does not wait when liquidation may come sooner, or when no notice has reached anybody.',
+  ),
+  withoutAnswer: oneOf('act', 'hold').describe(
+    'When nobody has answered in time: `act`, as if it had been approved; `hold`, do nothing until somebody approves, the position gets clearly worse (then people are asked again), or the exchange calls for margin (then it acts).',
+  ),
+} as const;
+
+const APPROVAL_NAMES = { within: 'withinMs' } as const;
+
+export const approvalSchema = renamed(
+  section(APPROVAL, { within: '1m', withoutAnswer: 'act' }),
+  APPROVAL_NAMES,
+);
+export const approvalOverrides = renamed(overrides(APPROVAL), APPROVAL_NAMES);

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { accountSchema } from './accounts.ts';
-import { actingSchema, cadenceSchema } from './acting.ts';
-import { approvalSchema } from './approval.ts';
+import { actingSchema, approvalSchema, cadenceSchema } from './acting.ts';
 import { channelsSchema } from './channels.ts';
 import { depositLinkSchema } from './deposit-link.ts';
 import { digestSchema } from './digest.ts';

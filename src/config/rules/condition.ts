@@ -144,16 +144,14 @@ function numberSchema(field: NumberField, toSpec: ToSpec): z.ZodType<ConditionSp
     ) as ReturnType<typeof comparisonShape>,
   );
   return across(keys, comparisonIssue).transform((written): ConditionSpec => {
-    const { asset, source, within: windowMs } = written as WrittenParameter;
+    const {
+      asset,
+      source,
+      within: windowMs,
+    } = written as { asset?: string; source?: string; within?: number };
     const parameter = withoutUndefined<FieldParameter>({ asset, source, windowMs });
     return toSpec(comparisonOf(written), Object.keys(parameter).length === 0 ? undefined : parameter);
   });
-}
-
-interface WrittenParameter {
-  readonly asset?: string;
-  readonly source?: string;
-  readonly within?: number;
 }
 
 /** Builds the comparison keys of a field. A config uses few fields, so each key is built when it is first used. */

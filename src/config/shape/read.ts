@@ -170,11 +170,11 @@ export function didYouMean(meant: string | undefined): string {
 function toProblem(document: YamlDocument, path: Path, issue: z.core.$ZodIssue): Problem | undefined {
   const found = existing(document, path);
   if (nodeAt(document.root, found)?.incomplete === true) return undefined;
-  const { expected, got, hint, code }: ScalarIssue =
+  const { expected, got, hint }: ScalarIssue =
     issue.code === 'custom' ? (issue.params as ScalarIssue) : { expected: expectedInWords(issue) };
   const missing = issue.input === undefined;
   return problemAt(document, missing ? path : found, {
-    code: (code as ProblemCode | undefined) ?? (missing ? 'missing-key' : 'wrong-value'),
+    code: missing ? 'missing-key' : 'wrong-value',
     message: `expected ${expected}, got ${got ?? describeValue(issue.input)}${didYouMean(hint)}`,
   });
 }

@@ -29,22 +29,18 @@ interface AddressKind {
   readonly hasLogin: (text: string) => boolean;
 }
 
+const keyed = (key: string, description: string) => ({
+  type: 'object',
+  properties: { [key]: { type: 'string', description } },
+  required: [key],
+  additionalProperties: false,
+});
 const SECRET_JSON = {
   oneOf: [
-    {
-      type: 'object',
-      properties: { env: { type: 'string', description: 'Name of an environment variable.' } },
-      required: ['env'],
-      additionalProperties: false,
-    },
-    {
-      type: 'object',
-      properties: { file: { type: 'string', description: 'Path of a file, relative to this one.' } },
-      required: ['file'],
-      additionalProperties: false,
-    },
+    keyed('env', 'Name of an environment variable.'),
+    keyed('file', 'Path of a file, relative to this one.'),
   ],
-} as const;
+};
 
 const EXPECTED = '{ env: NAME } or { file: PATH }';
 

@@ -7,7 +7,7 @@ import { DURATION_PATTERN, durationHint, parseDuration, parsePercent } from './u
 /** The result of reading one value of the file: the value, or what is wrong with it. */
 export type Reading<T> =
   | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly got?: string; readonly hint?: string; readonly expected?: string };
+  | ({ readonly ok: false } & Partial<ScalarIssue>);
 
 interface ScalarKind<T> {
   /** Completes "expected ...", with an example. */
@@ -22,7 +22,6 @@ export interface ScalarIssue {
   readonly expected: string;
   readonly got?: string;
   readonly hint?: string;
-  readonly code?: string;
 }
 
 /** Creates a zod schema for one value of the file, with its own error and JSON Schema. */
@@ -30,13 +29,8 @@ export function scalar<T>({ expected, read, json }: ScalarKind<T>): z.ZodType<T>
   const schema = z.unknown().transform((written, context): T => {
     const reading = read(written);
     if (reading.ok) return reading.value;
-    const { got, hint } = reading;
-    const params: ScalarIssue = {
-      expected: reading.expected ?? expected,
-      ...(got === undefined ? {} : { got }),
-      ...(hint === undefined ? {} : { hint }),
-    };
-    context.issues.push({ code: 'custom', input: written, params: { ...params } });
+    const { ok: _ok, ...found } = reading;
+    context.issues.push({ code: 'custom', input: written, params: { expected, ...found } });
     return z.NEVER;
   });
   return schema.meta({ ...json, expected });

@@ -15,13 +15,8 @@ import { formatPath, type Path, type Place, type Problem } from '../problem.ts';
 import type { YamlDocument, YamlNode } from './document.ts';
 import { looksSecret, writtenNumber } from './value.ts';
 
-export interface YamlBounds {
-  readonly maxCharacters: number;
-  readonly maxNodes: number;
-}
-
 /** Bounds far above any real config; they keep hostile input cheap. */
-const CONFIG_BOUNDS: YamlBounds = { maxCharacters: 1_000_000, maxNodes: 50_000 };
+const CONFIG_BOUNDS = { maxCharacters: 1_000_000, maxNodes: 50_000 };
 const MAX_DEPTH = 40;
 /** Limit of reported errors: one mistake can break all lines after it. */
 const MAX_SYNTAX_ERRORS = 20;
@@ -185,12 +180,9 @@ class TreeReader {
   ): { name: string; place: Place; node: Node | null } | undefined {
     const place = this.#placeAt(pair.key?.range?.[0] ?? 0);
     const name = isScalar(pair.key) ? String(pair.key.value) : undefined;
-    if (name === undefined) {
-      this.problems.push(syntaxProblem(place, 'expected a plain key, got a list, mapping or alias', path));
-      return undefined;
-    }
-    if (IMPOSSIBLE_KEYS.has(name)) {
-      this.problems.push(syntaxProblem(place, IMPOSSIBLE_KEYS.get(name) ?? '', path));
+    const impossible = name === undefined ? SYNTAX_WORDS.NON_STRING_KEY : IMPOSSIBLE_KEYS.get(name);
+    if (name === undefined || impossible !== undefined) {
+      this.problems.push(syntaxProblem(place, impossible ?? '', path));
       return undefined;
     }
     const first = siblings.get(name);
