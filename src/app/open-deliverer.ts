@@ -27,7 +27,7 @@ export interface DelivererParts extends Omit<DelivererOptions, 'opened' | 'group
 
 /** A deliverer for the config's channels. Their secrets are in the clear only inside it. */
 export async function delivererOf(config: CompiledConfig, parts: DelivererParts): Promise<Deliverer> {
-  const [{ openChannels }, { createDeliverer }, { QuietHours }] = await Promise.all([
+  const [{ openChannels }, { createDeliverer }, { createQuietHours }] = await Promise.all([
     import('../notify/channels.ts'),
     import('../notify/deliverer.ts'),
     import('../notify/quiet-hours.ts'),
@@ -37,7 +37,7 @@ export async function delivererOf(config: CompiledConfig, parts: DelivererParts)
   const actions = signer === undefined || publicUrl === undefined ? undefined : { signer, publicUrl };
   const { links, groupWaitMs, quietHours } = config.notify;
   const opened = openChannels(channelOptions(config), { clock: rest.clock, links, log, actions });
-  const quiet = new QuietHours({
+  const quiet = createQuietHours({
     isInside: quietHours && compileActiveWindow(quietHours),
     channels: quietHours?.channels ?? [],
     held,

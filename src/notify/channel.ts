@@ -44,7 +44,6 @@ export interface Channel {
   close(): Promise<void>;
 }
 
-/** Time limits of a channel. */
 export interface ChannelLimits {
   /** One attempt, milliseconds. */
   readonly timeoutMs: number;

@@ -9,7 +9,7 @@ import { createLogChannel, type WriteLog } from './log-channel.ts';
 import type { LinkTemplate } from './message-layout.ts';
 import { createNtfy } from './ntfy.ts';
 import { createOpsgenie } from './opsgenie.ts';
-import { Pace } from './pace.ts';
+import { createPace } from './pace.ts';
 import { createPagerduty } from './pagerduty.ts';
 import { createSlack } from './slack.ts';
 import { createTeams } from './teams.ts';
@@ -59,11 +59,11 @@ export function openChannels(
     return {
       channel,
       limits: { timeoutMs, giveUpAfterMs },
-      pace: new Pace(clock, intervalOf(options)),
+      pace: createPace(clock, intervalOf(options)),
       actionsOf: (outgoing) => (actions === undefined ? [] : actionLinksOf(outgoing, channel, actions)),
     };
   });
-  const last = { channel: createLogChannel(log), limits: LOG_LIMITS, pace: new Pace(clock, 0) };
+  const last = { channel: createLogChannel(log), limits: LOG_LIMITS, pace: createPace(clock, 0) };
   return [...opened, { ...last, actionsOf: () => [] }];
 }
 

@@ -11,7 +11,7 @@ import {
 } from '../core/ports/delivery.ts';
 import type { Outgoing } from './channel.ts';
 import { collected, partsOf } from './collected.ts';
-import { Grouping } from './grouping.ts';
+import { createGrouping } from './grouping.ts';
 import type { QuietHours } from './quiet-hours.ts';
 import { deliverTogether, type OpenChannel, type ThreadContext, threadOf } from './thread.ts';
 
@@ -30,7 +30,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
   const { clock, quiet } = options;
   const byName = new Map(options.opened.map((open) => [open.channel.name, open]));
   const unstored = new Map<string, Receipt>();
-  const grouping = new Grouping(clock, options.groupWaitMs);
+  const deliverGrouped = createGrouping(clock, options.groupWaitMs);
   let undertakings = 0;
   const contextOf = (
     own: Omit<ThreadContext, 'receipts' | 'clock' | 'random' | 'unstored' | 'onRetry'>,
@@ -76,7 +76,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
         const isHeld = (await quiet?.holdBack(message, open.channel, insteadOf)) === true;
         const delivery: Delivery = isHeld
           ? { kind: 'held' }
-          : await grouping.deliver(message, contextOf({ open, insteadOf, owner, signal }));
+          : await deliverGrouped(message, contextOf({ open, insteadOf, owner, signal }));
         return report(message, name, insteadOf, delivery);
       };
       const targets = await targetsOf(message, options);

@@ -91,7 +91,6 @@ export function acknowledgeCommand(ruleId: string): string {
   return `breakwater acknowledge --rule ${shellWord(ruleId)}`;
 }
 
-/** Returns the commands that answer an approval. */
 export function answerCommands(accountId: string, reference: string) {
   const what = `${shellWord(accountId)} ${reference}`;
   return { approve: `breakwater approve ${what}`, veto: `breakwater veto ${what}` };

@@ -13,46 +13,37 @@ const MOST = 200;
 /**
  * Combines messages of many accounts with one cause into one message per channel: the first waits a little for the
  * others. Messages that may need action are not delayed.
+ *
+ * @returns a function that delivers a message, alone or in a group, and resolves when it is settled
  */
-export class Grouping {
-  readonly #clock: Clock;
-  readonly #waitMs: number;
-  readonly #groups = new Map<string, Group>();
-
-  constructor(clock: Clock, waitMs: number) {
-    this.#clock = clock;
-    this.#waitMs = waitMs;
-  }
-
-  /** Delivers the message, alone or in a group. Resolves when it is settled. */
-  async deliver(message: Message, context: ThreadContext): Promise<Delivery> {
-    const { open, insteadOf } = context;
-    const common = open.channel.audience === 'people' ? commonOf(message) : undefined;
-    if (common === undefined || this.#waitMs === 0) {
-      return deliveryOf(message, await deliverTogether([message], context));
-    }
-    const key = JSON.stringify([open.channel.name, insteadOf.map(({ channel }) => channel), common]);
-    const group = this.#groups.get(key) ?? this.#begin(key, context);
-    group.messages.push(message);
-    if (group.messages.length >= MOST) this.#groups.delete(key);
-    return deliveryOf(message, await group.delivered);
-  }
-
-  #begin(key: string, context: ThreadContext): Group {
+export function createGrouping(clock: Clock, waitMs: number) {
+  const groups = new Map<string, Group>();
+  const begin = (key: string, context: ThreadContext): Group => {
     const messages: Message[] = [];
     const gather = async (): Promise<ReadonlyMap<string, Delivery>> => {
       try {
-        await this.#clock.sleep(this.#waitMs, context.signal);
+        await clock.sleep(waitMs, context.signal);
       } finally {
-        if (this.#groups.get(key) === group) this.#groups.delete(key);
+        if (groups.get(key) === group) groups.delete(key);
       }
       return await deliverTogether(messages, context);
     };
-    const delivered = gather();
-    const group = { messages, delivered };
-    this.#groups.set(key, group);
+    const group = { messages, delivered: gather() };
+    groups.set(key, group);
     return group;
-  }
+  };
+  return async (message: Message, context: ThreadContext): Promise<Delivery> => {
+    const { open, insteadOf } = context;
+    const common = open.channel.audience === 'people' ? commonOf(message) : undefined;
+    if (common === undefined || waitMs === 0) {
+      return deliveryOf(message, await deliverTogether([message], context));
+    }
+    const key = JSON.stringify([open.channel.name, insteadOf.map(({ channel }) => channel), common]);
+    const group = groups.get(key) ?? begin(key, context);
+    group.messages.push(message);
+    if (group.messages.length >= MOST) groups.delete(key);
+    return deliveryOf(message, await group.delivered);
+  };
 }
 
 function deliveryOf({ id }: Message, deliveries: ReadonlyMap<string, Delivery>): Delivery {

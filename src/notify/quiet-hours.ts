@@ -13,38 +13,22 @@ export interface QuietHoursOptions {
 }
 
 /** Holds back what is not critical until quiet hours end. Machines and pagers have their own schedules. */
-export class QuietHours {
-  readonly #options: QuietHoursOptions;
-
-  constructor(options: QuietHoursOptions) {
-    this.#options = options;
-  }
-
-  get isOver(): boolean {
-    const { isInside, nowMs } = this.#options;
-    return isInside?.(nowMs()) !== true;
-  }
-
-  /** Reports whether the message is kept for later. If it cannot be kept it is sent now: better loud than lost. */
-  async holdBack(message: Message, channel: Channel, insteadOf: Outgoing['insteadOf']): Promise<boolean> {
-    if (this.isOver || !this.#covers(channel) || !canWait(message)) return false;
-    const { held } = this.#options;
-    return await held.keep({ channel: channel.name, notice: message, insteadOf }).catch(() => false);
-  }
-
-  async due(): Promise<readonly HeldNotice[]> {
-    return this.isOver ? await this.#options.held.all() : [];
-  }
-
-  async drop(told: readonly HeldNotice[]): Promise<void> {
-    await this.#options.held.drop(told);
-  }
-
-  #covers({ name, audience }: Channel): boolean {
-    const { channels } = this.#options;
-    return audience === 'people' && (channels.length === 0 || channels.includes(name));
-  }
+export function createQuietHours({ isInside, channels, held, nowMs }: QuietHoursOptions) {
+  const isOver = (): boolean => isInside?.(nowMs()) !== true;
+  const covers = ({ name, audience }: Channel): boolean =>
+    audience === 'people' && (channels.length === 0 || channels.includes(name));
+  return {
+    /** Reports whether the message is kept for later. If it cannot be kept it is sent now: better loud than lost. */
+    async holdBack(message: Message, channel: Channel, insteadOf: Outgoing['insteadOf']): Promise<boolean> {
+      if (isOver() || !covers(channel) || !canWait(message)) return false;
+      return await held.keep({ channel: channel.name, notice: message, insteadOf }).catch(() => false);
+    },
+    due: async (): Promise<readonly HeldNotice[]> => (isOver() ? await held.all() : []),
+    drop: (told: readonly HeldNotice[]): Promise<void> => held.drop(told),
+  };
 }
+
+export type QuietHours = ReturnType<typeof createQuietHours>;
 
 type Waiting = Notice & { readonly kind: 'firing' | 'reminder' | 'resolved' | 'alarm' };
 

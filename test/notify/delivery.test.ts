@@ -6,7 +6,7 @@ import { systemClock } from '../../src/exchange/system-clock.ts';
 import type { Channel, DeliveryAttempt, Outgoing } from '../../src/notify/channel.ts';
 import { openChannels } from '../../src/notify/channels.ts';
 import { createDeliverer } from '../../src/notify/deliverer.ts';
-import { Pace } from '../../src/notify/pace.ts';
+import { createPace } from '../../src/notify/pace.ts';
 import type { OpenChannel } from '../../src/notify/thread.ts';
 import { createMemoryReceiptStore } from '../../src/state/receipts/receipts-memory.ts';
 import { AT, message, type Receiver, startReceiver } from './receiver.ts';
@@ -353,7 +353,7 @@ function scripted(
 
 function laneOf(channel: Channel): OpenChannel {
   const limits = { timeoutMs: 60_000, giveUpAfterMs: 60_000 };
-  return { channel, limits, pace: new Pace(hurried, 0), actionsOf: () => [] };
+  return { channel, limits, pace: createPace(hurried, 0), actionsOf: () => [] };
 }
 
 test('a reminder of an acknowledged episode goes only to receivers that end unrepeated alerts, and to no stand-in', async () => {
@@ -453,7 +453,7 @@ describe('turns of a channel', () => {
         await delay(0);
       }
     };
-    const pace = new Pace(clock, 1000);
+    const pace = createPace(clock, 1000);
     const turns: [name: string, atMs: number][] = [];
     const gone = new AbortController();
     const take = (name: string, rank: number, deadlineMs: number, signal?: AbortSignal) =>

@@ -5,7 +5,7 @@ import { compileActiveWindow } from '../../src/core/rules/active-window.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import { type ChannelOptions, openChannels } from '../../src/notify/channels.ts';
 import { createDeliverer } from '../../src/notify/deliverer.ts';
-import { QuietHours } from '../../src/notify/quiet-hours.ts';
+import { createQuietHours } from '../../src/notify/quiet-hours.ts';
 import { createOperatorTrust } from '../../src/state/controls/operator-seal.ts';
 import { createMemoryHeldStore, type HeldStore, MOST_HELD } from '../../src/state/held/held-store.ts';
 import { createMemoryReceiptStore } from '../../src/state/receipts/receipts-memory.ts';
@@ -66,7 +66,7 @@ function setUp({ channels, quiet = CHAT, notices = held(), receipts }: Setup) {
     instance: 'i',
     groupWaitMs: 0,
     receipts: receipts ?? createMemoryReceiptStore(systemClock),
-    quiet: new QuietHours({
+    quiet: createQuietHours({
       isInside: quiet.window && compileActiveWindow(quiet.window),
       channels: quiet.channels,
       held: notices,

@@ -24,7 +24,6 @@ export const DEFAULT_RATE_LIMITS: RateLimitTable = {
   order: per10s(10_000, `${API_ROOT}/order/*`),
 };
 
-/** The budgets that a request to `path` counts in. */
 export function limitsOf(path: string, table: RateLimitTable): [name: string, limit: RateLimit][] {
   const covers = (pattern: string) =>
     pattern.endsWith('*') ? path.startsWith(pattern.slice(0, -1)) : path === pattern;

@@ -129,8 +129,8 @@ class WindowSource implements NonceSource {
   #blockSize = 1;
   #waiting = 0;
   #refilling: Promise<number> | undefined;
-  readonly #undated: LocalNonces = { digit: UNDATED_DIGIT, last: 0 };
-  readonly #dated: LocalNonces = { digit: DATED_DIGIT, last: 0 };
+  readonly #undated = { digit: UNDATED_DIGIT, last: 0 };
+  readonly #dated = { digit: DATED_DIGIT, last: 0 };
   /** This process uses no value below this again, even if the store lost its memory. */
   #floor = 0;
 
@@ -247,13 +247,7 @@ class WindowSource implements NonceSource {
   }
 }
 
-interface LocalNonces {
-  /** Last digit of all nonces. */
-  readonly digit: number;
-  last: number;
-}
-
-/** For nonces by the host's clock, which may be wrong. */
+/** Last digit of nonces by the host's clock, which may be wrong. */
 const UNDATED_DIGIT = 8;
-/** For nonces by the exchange's clock. */
+/** Last digit of nonces by the exchange's clock. */
 const DATED_DIGIT = 9;
