@@ -89,9 +89,9 @@ export function compileConfig(context: ConfigContext): UncheckedConfig | undefin
   const knownNames = channels?.every(hasValidName) === true ? names : undefined;
   const references = readReferences(context, knownNames);
   const groups = broken.has('egress') ? undefined : new Set(Object.keys(egress));
-  const found = readAccounts(context, groups);
-  const used = found.map((account) => useRules(account, references, context));
-  warnOfUnusedRules(found, references, context);
+  const listed = readAccounts(context, groups);
+  const found = listed.map((entry) => ({ entry, used: useRules(entry, references, context) }));
+  warnOfUnusedRules(listed, references, context);
   const defaults: Defaults = {
     mode,
     exchange,
@@ -119,11 +119,9 @@ export function compileConfig(context: ConfigContext): UncheckedConfig | undefin
         referencePrice === undefined ? [] : [[market, referencePrice]],
       ),
     ),
-    accounts: found.flatMap(({ account, path }, index) => {
-      const rules = used[index];
-      if (account === undefined || rules === undefined) return [];
-      return [compileAccount({ path, written: account }, rules, defaults, context)];
-    }),
+    accounts: found.flatMap(({ entry: { account, path }, used }) =>
+      account === undefined ? [] : [compileAccount({ path, written: account }, used, defaults, context)],
+    ),
     channels: compileChannels(channels ?? [], context),
     notify: compileNotify(notify, web.publicUrl, knownNames && channels, context),
     web: compileWeb(web, context),
@@ -134,7 +132,7 @@ export function compileConfig(context: ConfigContext): UncheckedConfig | undefin
     ...(stress ? { stress } : {}),
     ...(digest ? { digest: compileDigest(digest, knownNames, context) } : {}),
   };
-  return broken.size === 0 && config.accounts.length === found.length ? config : undefined;
+  return broken.size === 0 && config.accounts.length === listed.length ? config : undefined;
 }
 
 function withoutPrices(markets: z.output<typeof ROOT_KEYS.markets>): Defaults['markets'] {

@@ -45,11 +45,7 @@ export function resolveSecret(reference: Reference, path: Path, context: SecretC
 }
 
 /** Returns the entries of a referenced text, separated by lines or commas, without empty ones and comments (#). */
-export function resolveLines(
-  reference: Reference,
-  path: Path,
-  context: SecretContext,
-): readonly string[] | undefined {
+export function resolveLines(reference: Reference, path: Path, context: SecretContext) {
   return resolveText(reference, path, context)
     ?.split(/[\r\n,]+/)
     .map((line) => line.split('#', 1).join('').trim())

@@ -3,7 +3,6 @@ import {
   type Deliverer,
   type Delivery,
   type DeliveryObserver,
-  type DeliveryReport,
   type HeldNotice,
   LOG_CHANNEL,
   type Message,
@@ -167,11 +166,7 @@ type DeliverOne = (name: string, insteadOf: Outgoing['insteadOf']) => Promise<Ch
  * Delivers to all targets in parallel. After the first failure it tries the other channels one after another until one
  * takes the message; it does not wait for targets that are still busy. The log comes last.
  */
-async function fanOut(
-  targets: readonly string[],
-  all: readonly string[],
-  one: DeliverOne,
-): Promise<DeliveryReport> {
+async function fanOut(targets: readonly string[], all: readonly string[], one: DeliverOne) {
   const reports: ChannelReport[] = [];
   const failures: { channel: string; words: string }[] = [];
   const spare = standIns(targets, all);

@@ -203,11 +203,8 @@ function settledBefore(
   return ordered && overtaken ? { kind: 'superseded' } : undefined;
 }
 
-async function holdThread(
-  thread: string,
-  deadlineMs: number,
-  { open, signal, receipts, owner, clock }: ThreadContext,
-): Promise<Receipts | undefined> {
+async function holdThread(thread: string, deadlineMs: number, context: ThreadContext) {
+  const { open, signal, receipts, owner, clock } = context;
   for (;;) {
     const hold = await receipts.hold(
       thread,

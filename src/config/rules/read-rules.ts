@@ -65,11 +65,7 @@ function idAt(document: YamlDocument, path: Path): string | undefined {
 }
 
 /** Reads the rule at a path; its keys and fields depend on its `on`. */
-export function readRule(
-  document: YamlDocument,
-  path: Path,
-  context: RuleContext,
-): Pick<ReadRule, 'document' | 'draft'> {
+export function readRule(document: YamlDocument, path: Path, context: RuleContext) {
   const { document: meant, data } = readByKind(RULE, document, path, context.report);
   checkChannels(meant, path, context);
   return { document: meant, draft: data };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Mode, RuleSpec, Severity, SubjectKind } from '../../core/rules/rule.ts';
+import type { Mode, RuleSpec, SubjectKind } from '../../core/rules/rule.ts';
 import { comparisonsOf } from '../../core/rules/rule-parts.ts';
 import { duration, name, oneOf, type ScalarIssue, text, wholeNumber } from '../shape/scalars.ts';
 import { across, list, perKind, renamed } from '../shape/shape.ts';
@@ -15,7 +15,6 @@ export interface RuleDraft extends Omit<RuleSpec, 'actions' | 'escalate' | 'chec
 }
 
 export const SUBJECT_KINDS = ['position', 'creditLine', 'account'] as const satisfies readonly SubjectKind[];
-export const SEVERITIES = ['info', 'warning', 'critical'] as const satisfies readonly Severity[];
 
 export function modeSchema(): z.ZodType<Mode> {
   return oneOf('observe', 'approve', 'enforce');
@@ -79,7 +78,7 @@ function buildRuleSchema(on: SubjectKind): z.ZodType<RuleDraft> {
     limits: limitsSchema
       .prefault({})
       .describe('How often it may act. Margin calls and liquidations are exempt.'),
-    severity: oneOf(...SEVERITIES)
+    severity: oneOf('info', 'warning', 'critical')
       .prefault('warning')
       .describe('How urgent it is to people.'),
     labels: labelsSchema.prefault({}),

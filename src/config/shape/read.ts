@@ -73,30 +73,22 @@ export function readSound<T>(schema: z.ZodType<T>, document: YamlDocument, path:
   return parse(schema, { ...document, root: withChildren(node, sound) }, []).result.data;
 }
 
-interface UnknownKey {
-  readonly at: Path;
-  readonly key: string;
-  readonly known: readonly string[];
-}
-
-function parseMeant<T>(
-  schema: z.ZodType<T>,
-  document: YamlDocument,
-  path: Path,
-  telling: Telling,
-): { document: YamlDocument; result: z.ZodSafeParseResult<T>; unknown: readonly UnknownKey[] } {
+function parseMeant<T>(schema: z.ZodType<T>, written: YamlDocument, path: Path, telling: Telling) {
   const { report, explain = () => '' } = telling;
-  const { result, unknown } = parse(schema, document, path);
-  let meant = document;
-  for (const { at, key, known } of unknown) {
-    const name = explain(key, at) === '' ? meantKey(key, known) : undefined;
-    const taken = name === undefined || nodeAt(meant.root, [...at, name]) !== undefined;
-    if (taken || nodeAt(meant.root, [...at, key]) === undefined) continue;
-    report(unknownKey(document, at, key, known));
-    meant = renameKey(meant, at, key, name);
+  for (let document = written; ; ) {
+    const { result, unknown } = parse(schema, document, path);
+    let meant = document;
+    for (const { at, key, known } of unknown) {
+      const name = explain(key, at) === '' ? meantKey(key, known) : undefined;
+      const taken = name === undefined || nodeAt(meant.root, [...at, name]) !== undefined;
+      if (taken || nodeAt(meant.root, [...at, key]) === undefined) continue;
+      report(unknownKey(document, at, key, known));
+      meant = renameKey(meant, at, key, name);
+    }
+    if (meant === document) return { document, result, unknown };
+    // Read again: nothing below a misspelt key has been read so far.
+    document = meant;
   }
-  // Read again: nothing below a misspelt key has been read so far.
-  return meant === document ? { document, result, unknown } : parseMeant(schema, meant, path, telling);
 }
 
 export function renameKey(document: YamlDocument, path: Path, key: string, name: string): YamlDocument {
@@ -105,11 +97,7 @@ export function renameKey(document: YamlDocument, path: Path, key: string, name:
   );
 }
 
-function parse<T>(
-  schema: z.ZodType<T>,
-  document: YamlDocument,
-  path: Path,
-): { result: z.ZodSafeParseResult<T>; unknown: readonly UnknownKey[] } {
+function parse<T>(schema: z.ZodType<T>, document: YamlDocument, path: Path) {
   const knownKeys = new Map<string, readonly string[]>();
   const result = schema.safeParse(nodeAt(document.root, path)?.value, {
     reportInput: true,
@@ -120,7 +108,7 @@ function parse<T>(
       return undefined;
     },
   });
-  const unknown = (result.error?.issues ?? []).flatMap((issue): readonly UnknownKey[] => {
+  const unknown = (result.error?.issues ?? []).flatMap((issue) => {
     if (issue.code !== 'unrecognized_keys') return [];
     const known = knownKeys.get(formatPath(issue.path as Path)) ?? [];
     return issue.keys.map((key) => ({ at: [...path, ...pathOf(issue)], key, known }));

@@ -173,11 +173,7 @@ class TreeReader {
     return dropped ? { ...node, incomplete: true } : node;
   }
 
-  #readKey(
-    pair: Pair<Node | null, Node | null>,
-    path: Path,
-    siblings: ReadonlyMap<string | number, YamlNode>,
-  ): { name: string; place: Place; node: Node | null } | undefined {
+  #readKey(pair: Pair<Node | null, Node | null>, path: Path, siblings: YamlNode['children']) {
     const place = this.#placeAt(pair.key?.range?.[0] ?? 0);
     const name = isScalar(pair.key) ? String(pair.key.value) : undefined;
     const impossible = name === undefined ? SYNTAX_WORDS.NON_STRING_KEY : IMPOSSIBLE_KEYS.get(name);

@@ -74,10 +74,7 @@ interface RecordsAt {
 type Issues = readonly { readonly path: readonly PropertyKey[]; readonly message: string }[];
 
 /** The record, `undefined` if it lacks what is needed of it; `issues`: what could not be read. */
-function readRecord<T>(
-  item: Fields,
-  reader: z.ZodType<T>,
-): { readonly record: T | undefined; readonly issues: Issues } {
+function readRecord<T>(item: Fields, reader: z.ZodType<T>) {
   const parsed = reader.safeParse(item);
   if (parsed.success) return { record: parsed.data, issues: [] };
   const { issues } = parsed.error;
