@@ -87,14 +87,14 @@ export class PositionQuantities {
     return this.#direction;
   }
 
-  /** What later reads are to go by; undefined: nothing. */
+  /** What later reads are to go by; undefined: nothing, as of a size of zero, which is closed. */
   get told(): Told | undefined {
     const { direction, record } = this;
     if (direction.kind === 'value') return direction.value;
-    if (direction.kind !== 'unknown' || direction.why !== 'directionUnknown') return this.#earlier;
+    if (direction.kind !== 'unknown' || direction.why !== 'directionUnknown') return undefined;
     const isContradicted =
       !isOpenToBoth(record, this.#settings) && !DIRECTIONS.some((side) => fits(record, side, MOST_ROUNDED));
-    return isContradicted ? 'untold' : this.#earlier;
+    return isContradicted || this.#earlier === 'untold' ? 'untold' : undefined;
   }
 
   /** Its readings as a long and as a short where neither a stated side or sign nor its own figures tell; else none. */

@@ -65,6 +65,18 @@ const reasons = (evaluation: Evaluation): string[] =>
 const changes = (evaluation: Evaluation): string[] =>
   evaluation.transitions.map(({ subject, from, to, reason }) => `${subject} ${from}>${to} ${reason}`);
 
+test('figures that once fitted no side clear no rule later, when they fit one: nothing is known of the side', () => {
+  const account = new Account([rule('position', NEAR)], { bothSign: 'unsigned', marginModel: 'cross' });
+  // As a long at 60, as a short at 140, and the liquidation price at 81.
+  const odd = position({ unrealizedPnl: d('-80.00'), liquidationPrice: d('81') });
+  expect(reasons(account.positions(0, [odd]))).toEqual(['position:42 inactive frozenByUnknown']);
+  const likeLong = position({ unrealizedPnl: d('-36.00'), liquidationPrice: d('81') });
+  expect(reasons(account.positions(1_000, [likeLong]))).toEqual(['position:42 inactive frozenByUnknown']);
+  // Closed: the next position has a side of its own.
+  account.positions(2_000, [position({ amount: d('0') })]);
+  expect(reasons(account.positions(3_000, [likeLong]))).not.toEqual(['position:42 inactive frozenByUnknown']);
+});
+
 describe('active requests of a rule', () => {
   const reduce = rule('position', NEAR, {
     forMs: 3_000,
