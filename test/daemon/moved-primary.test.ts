@@ -1,6 +1,7 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
+import { StoreLostError } from '../../src/core/ports/state-store.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { hasRedisServer, startRedisServer } from '../support/redis.ts';
 import { move, openScene, ours, polls } from './scene.ts';
@@ -77,7 +78,16 @@ test.runIf(hasRedisServer())(
       reason: 'exams',
       expiresAtMs: null,
     } as const;
-    await daemon.state.controls.put(pause);
+    // Until the connection that this goes over has noticed, the daemon says that Redis is lost.
+    const put = async () => {
+      try {
+        return await daemon.state.controls.put(pause);
+      } catch (error) {
+        expect(error).toBeInstanceOf(StoreLostError);
+        return undefined;
+      }
+    };
+    await eventually(async () => (await put()) !== undefined, 'a pause');
     expect(await nexts.keys('bw*controls*')).not.toEqual([]);
     const ticks = () => world.events.filter(({ kind }) => kind === 'ticked').length;
     const before = ticks();

@@ -135,7 +135,12 @@ while at <= last do
         number = number + 1
         local entry = string.format('%.0f-0', number)
         local added = redis.pcall('XADD', audit, entry, 't', ARGV[index], 'h', ARGV[index + 1])
-        if type(added) == 'table' and added.err then code = 5 return end
+        if type(added) == 'table' and added.err then
+          -- A server that takes no writes says nothing of the trail: as an error it goes to the caller.
+          if not string.find(added.err, '^ERR ') and not string.find(added.err, '^WRONGTYPE') then error(added.err) end
+          code = 5
+          return
+        end
       end
     end
     append(recordFrom, records)

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { bucketOf, StoreLostError } from '../../../src/core/ports/state-store.ts';
 import { systemClock } from '../../../src/exchange/system-clock.ts';
 import type { Backend } from '../../../src/state/account/account-backend.ts';
@@ -270,4 +270,13 @@ test('a commit whose answer was lost is found by reading, and its process goes o
   const own = await load(state, 'lostReply');
   expect(own).toMatchObject({ version: after.version, documents: after.documents, epoch: base.epoch });
   await commit(state, { base: own, documents: { evaluation: evaluation('lostReply', 7) } });
+});
+
+test('a server that became a replica loses the store: it was read as a trail that contradicts its account', async () => {
+  const state = open(newPrefix());
+  const base = await load(state, 'replica');
+  const admin = connect();
+  await admin.replicaof('127.0.0.1', 1);
+  onTestFinished(() => admin.replicaof('NO', 'ONE').then(() => undefined));
+  await expect(commitOne(state, { base, audit: [note('x')] })).rejects.toThrow(StoreLostError);
 });
