@@ -1,6 +1,6 @@
 import { isCancelHeldBack, isPresumedClosed } from '../lanes/absence.ts';
 import type { LaneState, ReadPosition } from '../lanes/lane-state.ts';
-import { roundTripOf } from '../lanes/market-read.ts';
+import { findPosition, roundTripOf } from '../lanes/market-read.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import type { OrderType } from '../ports/exchange.ts';
 import { toNumber, ZERO } from '../quantities/decimal.ts';
@@ -156,8 +156,7 @@ function knownRoundTripMs(state: LaneState): number {
  * liquidation stays out of reach until another stop stands: the stop would only close what a reduction has just saved.
  */
 function isStopNeededNow(state: LaneState): boolean {
-  const positions = state.latestRead?.positions ?? [];
-  return positions.some((position) => {
+  return openPositions(state).some((position) => {
     const { direction } = position;
     const distance = nearestDistance(position, state);
     if (direction === null || distance === undefined) return false;
@@ -168,6 +167,13 @@ function isStopNeededNow(state: LaneState): boolean {
       (order) => standsInTheWay(order, position) && run >= Math.min(distance, partTo(order, position)),
     );
   });
+}
+
+/** Positions as last seen: a newest read that was not used for sizing proves no closing of one that it lacks. */
+function openPositions({ latestRead, read }: LaneState): readonly ReadPosition[] {
+  const shown = latestRead?.positions ?? [];
+  const unseen = read?.positions.filter(({ positionId }) => !findPosition(latestRead, positionId)) ?? [];
+  return [...shown, ...unseen];
 }
 
 /** How far the market is from an activation, a fraction of the mark. */
@@ -188,7 +194,7 @@ function isMarketEmpty(state: LaneState): boolean {
   const isGone = ({ phase, positionId }: (typeof absent)[number]): boolean =>
     phase === 'closed' || isPresumedClosed(state, positionId);
   if (!absent.every(isGone)) return false;
-  return latestRead !== null && latestRead.sentAtMs >= readAfterMs && latestRead.positions.length === 0;
+  return latestRead !== null && latestRead.sentAtMs >= readAfterMs && openPositions(state).length === 0;
 }
 
 /** Whether a cancel of these types reaches stops of positions in the market. */

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { PROOF_MS } from '../../../src/core/orders/cancel-policy.ts';
+import { observeRead } from '../../../src/core/lanes/lane-observe.ts';
+import { judgeCancel, PROOF_MS } from '../../../src/core/orders/cancel-policy.ts';
 import { standingStops } from '../../../src/core/orders/protective-stop.ts';
 import { at, Driver, failure, targets } from '../lanes/driver.ts';
-import { action, half, protect } from '../lanes/fixtures.ts';
+import { action, half, protect, readAt } from '../lanes/fixtures.ts';
 
 /** An unwanted stop stands; the account's newest orders were accepted and refused so many milliseconds ago. */
 function unwanted(acceptedAgoMs: number, refusedAgoMs: number): Driver {
@@ -130,4 +131,28 @@ test('a target that moved by 0.4 % takes down neither the stop for everything no
   expect(Number(now)).toBeLessThan(Number(before));
   expect(Number(before) - Number(now)).toBeLessThan(0.004 * 10);
   expect(driver.next().kind).not.toBe('cancelAll');
+});
+
+test('a cancel took down the stop that was about to trigger, as a list with a broken record lacked the position', () => {
+  const driver = new Driver().read(at({})).ask(action(protect));
+  driver.place();
+  driver
+    .later(990)
+    .read(at({ mark: '990' }))
+    .ask(action(protect), action(half, { ruleId: 'other' }));
+  const verdict = () => {
+    const { context, nowMs, state } = driver.ordersAreTaken();
+    return judgeCancel(state, context, nowMs);
+  };
+  expect(verdict()).toBe('barred');
+  driver.start('place');
+  driver.later(1_000);
+  const { settings } = driver.context;
+  for (const complete of [false, true]) {
+    const lacking = { ...readAt(driver.nowMs), complete };
+    driver.apply(observeRead(driver.state, lacking, settings, driver.nowMs));
+    expect(driver.state.latestRead?.positions).toEqual([]);
+    expect(verdict()).toBe('barred');
+    driver.later(10);
+  }
 });
