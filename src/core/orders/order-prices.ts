@@ -165,8 +165,11 @@ export function isWidening(
 
 /** What a band must leave of a standing stop's slippage. */
 const WIDE_SHARE = 0.5;
-/** The same where the only other choice is no stop. */
-export const TIGHT_SHARE = 0.2;
+/**
+ * The same where the only other choice is no stop. Of 5 % it is a little more than mark and last price differ by in a
+ * crash: with less, a stop that the mark triggers may not fill.
+ */
+export const TIGHT_SHARE = 0.25;
 
 function away(direction: Direction, price: Decimal, by: Decimal): Decimal {
   return direction === 'long' ? price.minus(by) : price.plus(by);

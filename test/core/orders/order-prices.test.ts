@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { shapeProtect, shapeReduce } from '../../../src/core/orders/order-prices.ts';
+import { shapeProtect, shapeReduce, TIGHT_SHARE } from '../../../src/core/orders/order-prices.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import type { TaughtBounds } from '../../../src/core/quantities/settings.ts';
 import type { Direction } from '../../../src/core/rules/subject.ts';
@@ -122,6 +122,24 @@ test('a standing stop that the band leaves next to no slippage waits for a neare
     );
   expect(shapeAt('990')).toEqual({ ok: false, why: 'priceBand' });
   expect(shapeAt('950')).toMatchObject({ ok: true });
+});
+
+test('a stop was placed with just the slippage by which mark and last price differed, took the room, and did not fill', () => {
+  const shapeAt = (markPrice: string) =>
+    shapeProtect(
+      { direction: 'long', markPrice: markPrice as DecimalString, markError: 0 },
+      {
+        liquidationPrice: '800' as DecimalString,
+        anchor: '1000' as DecimalString,
+        at: 0.5,
+        slippage: 0.05,
+        leastShare: TIGHT_SHARE,
+      },
+      { ...market, bounds: { lowestPart: 0.9 } },
+    );
+  // Of the activation at 900 the band leaves 1.1 %, then 2 %.
+  expect(shapeAt('989')).toEqual({ ok: false, why: 'priceBand' });
+  expect(shapeAt('980')).toMatchObject({ ok: true, prices: { activationPrice: '900', price: '882' } });
 });
 
 test('the edge of a band that a refusal named was missed by a whole step for the noise of its double', () => {
