@@ -62,6 +62,13 @@ export function pausedBy(state: LaneState, kind: RetryKind, nowMs: number): Step
   return nowMs < untilMs ? { kind: 'wait', untilMs, why: 'backoff' } : undefined;
 }
 
+/** Returns the step towards a read that was sent at a time or later. */
+export function readStep(state: LaneState, { nowMs }: Turn, leastMs = 0): Step {
+  const fromMs = Math.max(leastMs, state.readAfterMs, state.ignoreReadsBeforeMs);
+  if (nowMs < fromMs) return { kind: 'wait', untilMs: fromMs, why: 'readLag' };
+  return pausedBy(state, 'read', nowMs) ?? { kind: 'readPositions', market: state.market };
+}
+
 /** Returns the step that sends a wanted order. `ahead`: before the fence has passed. */
 export function placeStep(state: LaneState, want: Want, turn: Turn, ahead: boolean): PlaceStep {
   const isSafe = want.isTrimmed || (want.isTrial === true && want.mayAddUp !== true);

@@ -36,7 +36,16 @@ import {
   withoutAddingUp,
 } from './lane-note.ts';
 import type { LaneState, MarketRead, Step } from './lane-state.ts';
-import { type DecidedStep, idle, ownCancel, pausedBy, placeStep, type Turn, trialStep } from './lane-turn.ts';
+import {
+  type DecidedStep,
+  idle,
+  ownCancel,
+  pausedBy,
+  placeStep,
+  readStep,
+  type Turn,
+  trialStep,
+} from './lane-turn.ts';
 import { findPosition, mayPrice } from './market-read.ts';
 import type { OwnOrder } from './own-order.ts';
 import { NOTHING_READ, resolveDoubt } from './resolve-doubt.ts';
@@ -236,12 +245,6 @@ function mayHaveBeenJumped({ order, why }: Removal, read: MarketRead): boolean {
   if (why === 'notFilled') return true;
   const position = findPosition(read, order.positionId);
   return why === 'inverted' && position !== undefined && isPastLimit(order, position);
-}
-
-function readStep(state: LaneState, turn: Turn): Step {
-  const untilMs = Math.max(state.readAfterMs, state.ignoreReadsBeforeMs);
-  if (turn.nowMs < untilMs) return { kind: 'wait', untilMs, why: 'readLag' };
-  return pausedBy(state, 'read', turn.nowMs) ?? { kind: 'readPositions', market: state.market };
 }
 
 function isTightening(want: Want, state: LaneState): boolean {

@@ -19,6 +19,7 @@ import {
   ownCancel,
   pausedBy,
   placeStep,
+  readStep,
   type Turn,
   trialStep,
 } from './lane-turn.ts';
@@ -38,20 +39,24 @@ export function resolveDoubt(
   const { settings } = turn;
   const { doubt } = state;
   if (doubt === null) return { state, step: null };
-  const ahead = placeAhead(state, admitted, turn, market);
-  if (ahead !== undefined) return { state, step: ahead };
   const isCalm = settings.ownOrders === 'possible' && admitted.intents.length === 0;
   const verdict = isCalm ? 'forbidden' : judgeCancel(state, turn.context, turn.nowMs);
   const fencedMs =
     verdict === 'forbidden' ? doubt.sinceMs + settings.lateArrivalMs : fenceEndMs(doubt, settings);
-  if (turn.nowMs < fencedMs) return { state, step: { kind: 'wait', untilMs: fencedMs, why: 'lateArrival' } };
   const read = state.latestRead ?? state.read ?? NOTHING_READ;
+  const shownFromMs = fencedMs + settings.readLagMs;
+  // Until a read after the fence has come, an order may still have to go ahead of a likely liquidation.
+  const ahead = read.sentAtMs < shownFromMs ? placeAhead(state, admitted, turn, market) : undefined;
+  if (ahead !== undefined) return { state, step: ahead };
+  if (turn.nowMs < fencedMs) return { state, step: { kind: 'wait', untilMs: fencedMs, why: 'lateArrival' } };
+  // What was sent since is not taken down to end the doubt: the next read ends it.
+  const isSentSince = state.orders.some(({ sentMs }) => sentMs >= fencedMs);
   const isAllowedBeside = mayAnyAddUp({ settings, read: withHeld(read, state) });
   const isHidden = mayHideOrders(doubt);
   const fitting = isHidden ? state : withoutUnfit(state);
   if (fitting !== state && fitting.orders.every(({ status }) => status === 'open'))
     return { state: settleBeside(fitting, 'noRoom', fencedMs, turn), step: null };
-  if (verdict === 'may' && !(isHidden && isAllowedBeside))
+  if (verdict === 'may' && !isSentSince && !(isHidden && isAllowedBeside))
     return { state, step: ownCancel(state, 'doubt', []) };
   if (!isAllowedBeside && isHidden) {
     const about = state.orders[0] ?? admitted.intents[0] ?? admitted.covers[0];
@@ -59,6 +64,7 @@ export function resolveDoubt(
     const step = trial ?? (verdict === 'forbidden' ? undefined : pausedBy(state, 'cancel', turn.nowMs));
     if (step !== undefined) return { state, step };
   }
+  if (read.sentAtMs < shownFromMs) return { state, step: readStep(state, turn, shownFromMs) };
   return { state: settleBeside(state, verdict, fencedMs, turn), step: null };
 }
 

@@ -319,8 +319,8 @@ describe('two halves in doubt that the market has passed', () => {
     driver.read(at({ mark: '1000', liquidation })).ask(action(half));
     for (const mark of ['980', '960']) {
       const seen = at({ mark, liquidation });
-      driver.lose('place').later(5_000).next();
-      driver.later(10).read(seen).later(3_000).read(seen).ask(action(half));
+      driver.lose('place').later(5_010).read(seen).next();
+      driver.later(3_000).read(seen).ask(action(half));
     }
     expect(driver.state.orders.map(({ status }) => status)).toEqual(['unsure', 'unsure']);
     return driver;

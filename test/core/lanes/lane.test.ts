@@ -956,6 +956,45 @@ describe('unknown outcomes', () => {
     expect(driver.next()).toMatchObject({ kind: 'idle', why: 'setInPlace' });
   });
 
+  test('a slow read from before the end of the fence was of no use after it, though liquidation would come first', () => {
+    const driver = new Driver().read(at({})).ask(action(protect)).lose('place').later(4_500);
+    const slow = readAt(driver.nowMs, { ...at({ mark: '960' }), fenceRisk: 0.9 });
+    driver.later(600);
+    expect(driver.start('readPositions')).toMatchObject({ kind: 'readPositions' });
+    driver.apply(observeRead(driver.state, slow, driver.context.settings, driver.nowMs));
+    driver.ask(action(half)).end({ kind: 'readPositions', observation: null });
+    expect(driver.place()).toMatchObject({ ahead: true, order: { role: 'reduce' } });
+  });
+
+  describe('an order that went ahead behind the fence was cancelled in the next step', () => {
+    const danger = { ...at({ mark: '980' }), fenceRisk: 0.9 };
+
+    test('to end the doubt', () => {
+      const driver = new Driver().read(at({})).ask(action(protect)).lose('place').later(4_500);
+      const slow = readAt(driver.nowMs, danger);
+      driver.later(600).start('readPositions');
+      driver.apply(observeRead(driver.state, slow, driver.context.settings, driver.nowMs));
+      driver.ask(action(half)).end({ kind: 'readPositions', observation: null });
+      expect(driver.place()).toMatchObject({ ahead: true, order: { role: 'reduce' } });
+      expect(driver.next()).toMatchObject({ kind: 'wait', why: 'backoff' });
+    });
+
+    test('and with a read lag nothing stood for as long', () => {
+      const driver = new Driver({ readLagMs: 5_000 }).read(at({})).ask(action(protect));
+      driver.lose('place').later(5_000).next();
+      driver.later(4_000).read(danger).ask(action(half));
+      driver.place();
+      expect(driver.next()).toMatchObject({ kind: 'wait', why: 'readLag' });
+    });
+  });
+
+  test('a read from after the fence lets no order go ahead beside the one in doubt', () => {
+    const near = (mark: string) => at({ mark, liquidation: '975' });
+    const driver = new Driver().read(near('1000')).ask(action(half)).lose('place').later(5_000);
+    driver.answerRead({ ...near('999.2'), fenceRisk: 0.9 });
+    expect(driver.next()).toMatchObject({ kind: 'place', ahead: false });
+  });
+
   test('if its price is past by then, another order goes out, once', () => {
     const likely = (mark: string) => ({ ...at({ mark }), fenceRisk: 0.2 });
     const driver = new Driver().read(likely('1000')).ask(action(half)).lose('place');

@@ -453,6 +453,7 @@ describe('a question, an order sent again under its id,', () => {
     const driver = asked();
     const { activationPrice } = driver.state.orders[0]?.request ?? {};
     const reached = () => driver.later(1_000).read(at({ mark: String(Number(activationPrice) - 0.5) }));
+    driver.next();
     driver.ordersAreTaken();
     reached();
     expect(driver.next().kind).not.toBe('cancelAll');
