@@ -60,7 +60,7 @@ const ACTING = {
     'Sets of orders that may go to one market although no read shows a moved position or price; one a minute is forgotten. Past that one goes a minute, or every 1 to 10 s near liquidation, and people are told.',
   ),
   slippage: slippageSteps().describe(
-    'For `reduce` actions without their own: slippage of each attempt in turn; the last one is kept.',
+    'For `reduce` actions without their own: slippage of each attempt in turn; the last one is kept. Where liquidation leaves time for one attempt only it gets 1.2%, if a step allows that.',
   ),
   distanceTolerance: ratio({ max: 0.5, bounds: 'from 0 to 50%' }).describe(
     'A reduction until a distance counts as reached when no more than this part of it is left: in a falling market it would trail the market otherwise.',

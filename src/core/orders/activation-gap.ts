@@ -14,7 +14,7 @@ import type { AccountSettings, MarketSettings } from '../quantities/settings.ts'
 import type { Direction } from '../rules/subject.ts';
 import { fenceDurationMs } from './fence.ts';
 import { LARGEST_BASIS, learn } from './market-steps.ts';
-import { activationGap, opposite } from './order-prices.ts';
+import { activationGap, CRASH_BASIS, opposite } from './order-prices.ts';
 import { isWellPast, offsetFromActivation, standsForCertain, waitsForFall } from './outstanding.ts';
 import type { SetScene } from './want.ts';
 import {
@@ -70,8 +70,6 @@ function allowing(market: MarketSettings, learned = 0, beyond = 0): MarketSettin
 
 /** Factor by which an allowance grows if an order placed with it was still inverted, up to `LARGEST_BASIS`. */
 const BASIS_GROWTH = 4;
-/** Least allowance after the first inversion; it covers the usual gap in a crash. */
-const FIRST_LEARNED = 0.012;
 
 export function grownBasis(market: MarketSettings, { learned }: Taught): number {
   return grown(market, learned?.basis);
@@ -83,7 +81,7 @@ export function grownInFavour(market: MarketSettings, { learned }: Taught): numb
 
 function grown(market: MarketSettings, learned = 0): number {
   const basis = Math.max(market.basisAllowance, learned) * BASIS_GROWTH;
-  return Math.min(learned === 0 ? Math.max(basis, FIRST_LEARNED) : basis, LARGEST_BASIS);
+  return Math.min(learned === 0 ? Math.max(basis, CRASH_BASIS) : basis, LARGEST_BASIS);
 }
 
 /** The allowance that an order was placed with, as far as is known now. */
@@ -98,7 +96,7 @@ function allowedFor({ request }: OwnOrder, { market, state }: Pick<SetScene, 'ma
  */
 function afterPriceRefusal(state: LaneState, market: MarketSettings, isGivenUp: boolean): LaneState {
   const { basis: known = 0 } = state.learned ?? {};
-  const isWide = known > Math.max(FIRST_LEARNED, BASIS_GROWTH * market.basisAllowance);
+  const isWide = known > Math.max(CRASH_BASIS, BASIS_GROWTH * market.basisAllowance);
   return learn(state, { basis: isGivenUp && isWide ? 0 : grownBasis(market, state) });
 }
 
@@ -220,7 +218,7 @@ export function awaitsLastPrice(order: OwnOrder, position: ReadPosition, scene: 
   if (role === 'cover') return true;
   // A last price that ran ahead of the mark may have inverted it. The longer it waits, the more likely that is.
   const left = nearestDistance(position, scene.state) ?? Number.POSITIVE_INFINITY;
-  const basisAllowance = Math.min(FIRST_LEARNED, AWAITED_SHARE * Math.max(0, left));
+  const basisAllowance = Math.min(CRASH_BASIS, AWAITED_SHARE * Math.max(0, left));
   return !isWellPast(offset, position, { ...scene.market, basisAllowance });
 }
 

@@ -146,6 +146,13 @@ function raceMs(state: LaneState): number {
   return Math.max(LEAST_RACE_MS, RACE_ROUND_TRIPS * knownRoundTripMs(state));
 }
 
+/** Whether the market reaches liquidation before an order that does not fill can have been replaced. */
+export function isLastChance(position: ReadPosition, state: LaneState): boolean {
+  const distance = nearestDistance(position, state);
+  if (position.direction === null || distance === undefined) return false;
+  return speedTowards(position.direction, state) * raceMs(state) >= distance;
+}
+
 /** How long a request takes at present; 0 if unknown. */
 function knownRoundTripMs(state: LaneState): number {
   return state.latestRead === null ? (state.roundTripMs ?? 0) : roundTripOf(state, state.latestRead);

@@ -16,8 +16,15 @@ import {
 import type { Direction } from '../rules/subject.ts';
 import { awaitsLastPrice, gapInFavour, hasMovedAway, placingGap } from './activation-gap.ts';
 import { canRemove, isBeyondAsking, isSpent, mayAddUp, resendUnsure, roomTakers } from './beside.ts';
-import { standsInTheWay } from './cancel-policy.ts';
-import { isTight, type Shape, shapeBeforeLiquidation, shapeInFavour, shapeReduce } from './order-prices.ts';
+import { isLastChance, standsInTheWay } from './cancel-policy.ts';
+import {
+  CRASH_BASIS,
+  isTight,
+  type Shape,
+  shapeBeforeLiquidation,
+  shapeInFavour,
+  shapeReduce,
+} from './order-prices.ts';
 import { outstandingBase, standsForCertain } from './outstanding.ts';
 import type { Removal, SetScene, Want } from './want.ts';
 
@@ -55,7 +62,7 @@ export function fillNeed(asked: ReduceNeed, scene: SetScene, plan: SetPlan): voi
     plan.blocked.push({ key: need.winner.key, why: contest });
     return;
   }
-  const slippage = Math.max(...need.group.map(slippageOf));
+  const slippage = slippageNow(need, scene);
   if (hasEnough(need)) {
     if (outstandingBase(own).gt(amount))
       for (const order of own) plan.remove.push({ order, why: 'exceedsTarget' });
@@ -86,6 +93,14 @@ export function fillNeed(asked: ReduceNeed, scene: SetScene, plan: SetPlan): voi
   const why = own.some((order) => canRemove(order, scene)) ? removalReason(sized, own, scene) : undefined;
   if (why === undefined || isBetterBeside(why, sized, scene)) addBeside(sized, slippage, scene, plan);
   else for (const order of own) plan.remove.push({ order, why });
+}
+
+/** The slippage of the next order. One that none could follow before liquidation gets what the basis of a crash takes. */
+function slippageNow({ group, position }: ReduceNeed, { state }: SetScene): number {
+  const next = Math.max(...group.map(slippageOf));
+  if (!isLastChance(position, state)) return next;
+  const last = Math.max(...group.map(({ slippageSteps }) => slippageSteps.at(-1) ?? 0));
+  return Math.max(next, Math.min(last, CRASH_BASIS));
 }
 
 /** Gives an urgent close a second stop on the other side of the market, unless the exchange has no room for two. */

@@ -16,15 +16,8 @@ import {
 } from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
 import type { Rung } from '../rules/rule.ts';
-import { type OrderPrices, shapeProtect } from './order-prices.ts';
-import {
-  anchorOf,
-  type BlockedStop,
-  CRASH_BASIS,
-  type DesiredStop,
-  MOST_CLEARANCE,
-  stopBlock,
-} from './protective-stop.ts';
+import { crashShare, type OrderPrices, shapeProtect } from './order-prices.ts';
+import { anchorOf, type BlockedStop, type DesiredStop, stopBlock } from './protective-stop.ts';
 import type { SetScene } from './want.ts';
 import { nearestLiquidation } from './way-to-liquidation.ts';
 
@@ -196,11 +189,10 @@ function lastShare(
   market: MarketSettings,
 ): number {
   const way = Math.abs(Number(markPrice) - Number(liquidationPrice));
-  const crash = Math.min(MOST_CLEARANCE, (CRASH_BASIS * Number(liquidationPrice)) / way);
   // One step more, as prices are rounded away from the market.
   const least =
     market.basisAllowance * Number(liquidationPrice) + (CLEAR_STEPS + 1) * Number(market.priceStep);
-  return 1 - Math.max(crash, least / way);
+  return 1 - Math.max(crashShare(liquidationPrice, way), least / way);
 }
 
 const CLEAR_STEPS = 2;

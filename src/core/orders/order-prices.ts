@@ -32,6 +32,16 @@ export function reducingSide(direction: Direction): OrderSide {
   return direction === 'long' ? 'sell' : 'buy';
 }
 
+/** In a crash mark and last price differ by about this fraction of the price. */
+export const CRASH_BASIS = 0.012;
+/** The largest part of the way to liquidation that is spent on keeping clear of an end of it. */
+const MOST_CLEARANCE = 0.4;
+
+/** The part of a way between mark and liquidation price that a crash may make mark and last price differ by. */
+export function crashShare(price: DecimalString | number, way: number): number {
+  return Math.min(MOST_CLEARANCE, (CRASH_BASIS * Number(price)) / way);
+}
+
 /** How far from the mark an activation is certainly on the right side: price step, mark error and allowance. */
 export function activationGap(view: Omit<MarketView, 'direction'>, market: MarketSettings): Decimal {
   const basis = toDecimal(view.markPrice).times(decimalFromNumber(market.basisAllowance));

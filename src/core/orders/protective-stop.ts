@@ -21,6 +21,7 @@ import { isKnownById, PROOF_MS, REPLACED_WITHIN_MS } from './cancel-policy.ts';
 import {
   activationGap,
   compareTightness,
+  crashShare,
   isTight,
   type MarketView,
   shapeProtect,
@@ -154,16 +155,10 @@ export function anchorOf(
   return isPast(wished) && !isPast(then) ? now : before;
 }
 
-/** In a crash mark and last price differ by about this fraction of the price. */
-export const CRASH_BASIS = 0.012;
-/** The largest part of the way to liquidation that is spent on keeping clear of it. */
-export const MOST_CLEARANCE = 0.4;
-
 /** Returns `at`, clear of liquidation by what mark and last price differ: one triggers, the other liquidates. */
 function clearShare(markPrice: DecimalString, liquidationPrice: DecimalString, at: number): number {
   const way = Math.abs(Number(markPrice) - Number(liquidationPrice));
-  const clearance = (CRASH_BASIS * Number(liquidationPrice)) / way;
-  return Math.min(at, 1 - Math.min(MOST_CLEARANCE, clearance));
+  return Math.min(at, 1 - crashShare(liquidationPrice, way));
 }
 
 /** The price at this share of the way from the mark to the liquidation price. */

@@ -46,6 +46,21 @@ test('in a falling market the activation lies lower by the fall expected until t
   expect(Number(slow.place().request.activationPrice)).toBeCloseTo(994.8, 0);
 });
 
+test('an order that no other could follow before liquidation had the first slippage, and mark and last price differed by more', () => {
+  const slippageAt = (roundTripMs: number): number => {
+    const driver = new Driver().read(at({}));
+    driver.state = { ...driver.state, roundTripMs };
+    driver
+      .later(990)
+      .read(at({ mark: '998' }))
+      .ask(action(half));
+    return driver.start('place').order.slippage;
+  };
+  // 4.8 % are left, which takes 24 s.
+  expect(slippageAt(1_000)).toBe(0.005);
+  expect(slippageAt(4_100)).toBe(0.012);
+});
+
 test('after a time without reads a first order took no account of how far the market may run', () => {
   const activationAfter = (gapMs: number): number => {
     const driver = new Driver().read(at({}));
