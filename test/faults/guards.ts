@@ -184,7 +184,7 @@ export const REMOVED_GUARDS: readonly RemovedGuard[] = [
       },
       {
         file: 'core/lanes/resolve-doubt.ts',
-        text: "if (verdict === 'may' && !(isHidden && isAllowedBeside))",
+        text: "if (verdict === 'may' && !isSentSince && !(isHidden && isAllowedBeside))",
         instead: 'if (!isHidden)',
       },
     ],

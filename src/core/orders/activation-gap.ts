@@ -136,8 +136,29 @@ export function placingGap(position: Priced, direction: Direction, scene: SetSce
 
 /** How far from the mark a standing stop activates at least, so that the market has not passed it when it arrives. */
 export function stopGap(position: Priced, direction: Direction, scene: SetScene): Decimal {
-  const speed = speedTowards(direction, scene.state);
-  return activationGap(position, scene.market).plus(runOf(position, travelMs(scene), speed));
+  const standing = activationGap(position, scene.market);
+  return standing.plus(runOnArrival(position, direction, scene));
+}
+
+/** Whether the market, at its speed, has passed an activation by the time an order sent now arrives. */
+export function isPassedOnArrival(order: OwnOrder, position: ReadPosition, scene: SetScene): boolean {
+  const { markPrice, direction } = position;
+  const offset = offsetFromActivation(order, position);
+  if (markPrice === null || direction === null || offset === undefined) return false;
+  return offset.lt(runOnArrival({ ...position, markPrice }, runsTowards(order.request, direction), scene));
+}
+
+/** How far the mark, or the last price that was shown, will have run beyond the mark as read by then. */
+function runOnArrival(position: Priced, towards: Direction, scene: SetScene): Decimal {
+  const speed = speedTowards(towards, scene.state);
+  const run = runOf(position, travelMs(scene), speed);
+  const { lastPrice } = scene.state;
+  if (lastPrice === undefined || speed === 0) return run;
+  const mark = Number(position.markPrice);
+  const beyond = ((towards === 'long' ? 1 : -1) * (mark - lastPrice.price)) / mark;
+  const travelledMs = scene.nowMs - lastPrice.atMs + roundTripOf(scene.state, scene.read);
+  const lastRun = beyond + speed * Math.max(0, travelledMs);
+  return Math.abs(lastRun) > LARGEST_BASIS ? run : maxDecimal(run, runOf(position, 1, lastRun));
 }
 
 /** The same on the other side of the market, where no liquidation bounds the gap: a single one. */

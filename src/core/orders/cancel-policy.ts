@@ -6,8 +6,8 @@ import type { OrderType } from '../ports/exchange.ts';
 import { toNumber, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { orderTypesOf } from './order-request.ts';
-import { coverOrders, offsetFromActivation, standsUnreached } from './outstanding.ts';
-import { nearestDistance, speedTowards } from './way-to-liquidation.ts';
+import { isSentFor, offsetFromActivation, standsUnreached } from './outstanding.ts';
+import { adverseSpeed, nearestDistance, SHORT_HORIZON_MS, speedTowards } from './way-to-liquidation.ts';
 
 /** How long an accepted order proves that orders can be placed again after a cancel. */
 export const PROOF_MS = 10_000;
@@ -65,6 +65,7 @@ export function judgeCancel(
   nowMs: number,
 ): CancelVerdict {
   if (settings.cancel === 'never') return 'forbidden';
+  if (isNeededNow(state, 'reduce')) return 'barred';
   return judgeAnyCancel(state, orders, nowMs);
 }
 
@@ -76,7 +77,7 @@ export function judgeAnyCancel(
 ): Exclude<CancelVerdict, 'forbidden'> {
   if (nowMs < state.retryAtMs.cancel || isCancelHeldBack(state)) return 'barred';
   if (isMarketEmpty(state)) return 'may';
-  if (isStopNeededNow(state)) return 'barred';
+  if (isNeededNow(state, 'cover')) return 'barred';
   const own = orderRecordOf([state]);
   const record = {
     acceptedMs: Math.max(own.acceptedMs, orders?.acceptedMs ?? own.acceptedMs),
@@ -114,7 +115,7 @@ export function whyNotCancelled(
   }
   return isCancelHeldBack(state)
     ? 'the exchange does not list a position that orders of ours stand for; tried again with every read'
-    : 'the market runs towards liquidation, and this stop may be needed; tried again with every read';
+    : 'the market runs towards liquidation, and this order may be needed; tried again with every read';
 }
 
 /** How often room is made by a cancel for a reduction that others' orders leave none. */
@@ -159,10 +160,11 @@ function knownRoundTripMs(state: LaneState): number {
 }
 
 /**
- * Whether one of our stops stands between the market and a liquidation, and the market runs towards both. Not if
- * liquidation stays out of reach until another stop stands: the stop would only close what a reduction has just saved.
+ * Whether an order of ours of this role stands, or may stand, between the market and a liquidation, and the market runs
+ * towards both. Not if liquidation stays out of reach until another stop stands: it would only close what a reduction has
+ * just saved. A reduction may be moved nearer as soon as the market stands again.
  */
-function isStopNeededNow(state: LaneState): boolean {
+function isNeededNow(state: LaneState, role: OwnOrder['role']): boolean {
   return openPositions(state).some((position) => {
     const { direction } = position;
     const distance = nearestDistance(position, state);
@@ -170,8 +172,13 @@ function isStopNeededNow(state: LaneState): boolean {
     const speed = speedTowards(direction, state);
     const run = speed * raceMs(state);
     if (run === 0 || Math.max(run, speed * REPLACED_WITHIN_MS) < distance) return false;
-    return coverOrders(state, position).some(
-      (order) => standsInTheWay(order, position) && run >= Math.min(distance, partTo(order, position)),
+    const now = adverseSpeed(state.marks ?? [], direction, SHORT_HORIZON_MS);
+    const reach = role === 'cover' ? run : now * raceMs(state);
+    return state.orders.some(
+      (order) =>
+        order.role === role &&
+        mayStandInTheWay(order, position) &&
+        reach >= Math.min(distance, partTo(order, position)),
     );
   });
 }
@@ -181,6 +188,16 @@ function openPositions({ latestRead, read }: LaneState): readonly ReadPosition[]
   const shown = latestRead?.positions ?? [];
   const unseen = read?.positions.filter(({ positionId }) => !findPosition(latestRead, positionId)) ?? [];
   return [...shown, ...unseen];
+}
+
+/** Whether the market has yet to reach an order, which is there unless its request or a cancel was lost. */
+function mayStandInTheWay(order: OwnOrder, position: ReadPosition): boolean {
+  const { trial, presumedFilled, ambiguous, mayHaveVanished, activatedMs, reachedMs, request } = order;
+  const isOther = order.positionId !== position.positionId || !isSentFor(order, position);
+  if (isOther || trial === true || request.inFavour === true) return false;
+  if (presumedFilled || ambiguous || mayHaveVanished === true) return false;
+  const isUnreached = activatedMs === null && reachedMs === null;
+  return isUnreached && offsetFromActivation(order, position)?.gt(ZERO) === true;
 }
 
 /** How far the market is from an activation, a fraction of the mark. */

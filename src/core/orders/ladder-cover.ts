@@ -11,6 +11,7 @@ import {
   toNumber,
   ZERO,
 } from '../quantities/decimal.ts';
+import { isPassedOnArrival } from './activation-gap.ts';
 import { isOutOfBand } from './beside.ts';
 import { isKnownById, REPLACED_WITHIN_MS } from './cancel-policy.ts';
 import type { DesiredLadder, DesiredRung } from './ladder.ts';
@@ -71,9 +72,11 @@ export function judgeLadder(
 }
 
 /** Whether an order may be sent again under its own id: with its activation on the right side it has not filled. */
-function mayResend(order: OwnOrder, position: ReadPosition, { market, nowMs, state }: SetScene): boolean {
+function mayResend(order: OwnOrder, position: ReadPosition, scene: SetScene): boolean {
+  const { market, nowMs, state } = scene;
   const offset = offsetFromActivation(order, position);
   if (!isKnownById(order, state) || isOutOfBand(order, position, nowMs)) return false;
+  if (isPassedOnArrival(order, position, scene)) return false;
   return order.arrivedByMs <= nowMs && offset !== undefined && offset.gte(toDecimal(market.priceStep));
 }
 

@@ -15,7 +15,7 @@ import {
   ZERO,
 } from '../quantities/decimal.ts';
 import type { OwnStop } from '../quantities/snapshot.ts';
-import { stopGap } from './activation-gap.ts';
+import { isPassedOnArrival, stopGap } from './activation-gap.ts';
 import { isOutOfBand } from './beside.ts';
 import { isKnownById, PROOF_MS, REPLACED_WITHIN_MS } from './cancel-policy.ts';
 import {
@@ -359,6 +359,8 @@ function resend(stop: DesiredStop, latest: OwnOrder, scene: SetScene): JudgedCov
   const step = toDecimal(scene.market.priceStep);
   const hasArrived = latest.arrivedByMs <= scene.nowMs;
   if (!hasArrived || offset === undefined || offset.lt(step)) return NOTHING;
+  // Accepted on the wrong side it would take the room of what can still be reached.
+  if (isPassedOnArrival(latest, stop.position, scene)) return NOTHING;
   return placed(stop, latest);
 }
 

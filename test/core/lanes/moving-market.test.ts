@@ -500,6 +500,35 @@ describe('a standing stop', () => {
     expect(stopAt(10)).toBeLessThan(865);
   });
 
+  test('lies beyond where the last price will be, too: it was accepted on the wrong side of that', () => {
+    const before = at({ ...room, mark: '895' });
+    const last = (price: string) => (driver: Driver) => readBeside(driver, before, { last: price });
+    const unknown = stopAt(10, (driver) => driver.read(before));
+    expect(stopAt(10, last('880'))).toBeLessThan(unknown - 10);
+    expect(stopAt(10, last('8'))).toBe(unknown);
+  });
+
+  test('in doubt was sent again while the market passed it, and took the room of the reduction', () => {
+    const nextAfter = (mark: string, last: string, spec: ActionSpec = protect): string => {
+      const driver = new Driver().read(at({})).ask(action(spec));
+      driver.lose('place');
+      driver.later(8_000).read(at({ mark: '985' }));
+      readBeside(driver.later(990), at({ mark }), { last, sentBeforeMs: 500 });
+      return driver.next().kind;
+    };
+    expect(nextAfter('985', '972')).toBe('place');
+    expect(nextAfter('980', '978')).toBe('place');
+    expect(nextAfter('980', '972')).toBe('idle');
+    const ladder: ActionSpec = {
+      kind: 'protect',
+      at: 0.6,
+      slippage: 0.01,
+      ladder: [{ at: 0.6, leave: 0 }],
+    };
+    expect(nextAfter('980', '978', ladder)).toBe('place');
+    expect(nextAfter('980', '972', ladder)).toBe('idle');
+  });
+
   test('keeps its distance from the liquidation, however fast the market runs', () => {
     expect(stopAt(40)).toBeGreaterThan(809);
     expect(stopAt(40)).toBeLessThan(811);
