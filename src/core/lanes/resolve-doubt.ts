@@ -46,7 +46,10 @@ export function resolveDoubt(
   const read = state.latestRead ?? state.read ?? NOTHING_READ;
   const shownFromMs = fencedMs + settings.readLagMs;
   // Until a read after the fence has come, an order may still have to go ahead of a likely liquidation.
-  const ahead = read.sentAtMs < shownFromMs ? placeAhead(state, admitted, turn, market) : undefined;
+  const ahead =
+    mayHideOrders(doubt) || read.sentAtMs < shownFromMs
+      ? placeAhead(state, admitted, turn, market)
+      : undefined;
   if (ahead !== undefined) return { state, step: ahead };
   if (turn.nowMs < fencedMs) return { state, step: { kind: 'wait', untilMs: fencedMs, why: 'lateArrival' } };
   // What was sent since is not taken down to end the doubt: the next read ends it.

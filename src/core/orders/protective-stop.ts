@@ -99,8 +99,10 @@ export function desiredStop(
   const anchor = anchorOf(cover, position, markPrice, liquidationPrice);
   const at = clearShare(anchor.markPrice, liquidationPrice, cover.at);
   const inputs = { liquidationPrice, anchor: anchor.markPrice, at, slippage };
-  const isFirst = coverOrders(scene.state, position).length === 0;
-  const gap = isFirst ? arrivalGap(position, view, liquidationPrice, scene) : undefined;
+  const isNew = coverOrders(scene.state, position).every(
+    (order) => order.status === 'unsure' && isPassedOnArrival(order, position, scene),
+  );
+  const gap = isNew ? arrivalGap(position, view, liquidationPrice, scene) : undefined;
   let shape = shapeProtect(view, inputs, scene.market, gap);
   if (!shape.ok) shape = shapeProtect(view, inputs, scene.market);
   // A fast market may jump over it, which is still better than no stop.
@@ -360,7 +362,8 @@ function resend(stop: DesiredStop, latest: OwnOrder, scene: SetScene): JudgedCov
   const hasArrived = latest.arrivedByMs <= scene.nowMs;
   if (!hasArrived || offset === undefined || offset.lt(step)) return NOTHING;
   // Accepted on the wrong side it would take the room of what can still be reached.
-  if (isPassedOnArrival(latest, stop.position, scene)) return NOTHING;
+  if (isPassedOnArrival(latest, stop.position, scene))
+    return stop.isTrimmed && isAtRest(stop.position, scene) ? placed(stop) : NOTHING;
   return placed(stop, latest);
 }
 

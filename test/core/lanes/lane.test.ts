@@ -995,6 +995,18 @@ describe('unknown outcomes', () => {
     expect(driver.next()).toMatchObject({ kind: 'place', ahead: false });
   });
 
+  test('what a store that is new may hide is no doubt that a read ends: a full close long after the fence may go ahead', () => {
+    const driver = new Driver({ overshoot: 'never' });
+    driver.state = newLane('desk', MARKET, 'epoch', driver.nowMs);
+    driver
+      .read(at({}))
+      .later(20_000)
+      .read(at({ mark: '990' }))
+      .later(1_000)
+      .read(at({ mark: '980' }));
+    expect(driver.ask(action(all)).next()).toMatchObject({ kind: 'place', ahead: true });
+  });
+
   test('if its price is past by then, another order goes out, once', () => {
     const likely = (mark: string) => ({ ...at({ mark }), fenceRisk: 0.2 });
     const driver = new Driver().read(likely('1000')).ask(action(half)).lose('place');

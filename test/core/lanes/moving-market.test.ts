@@ -508,24 +508,36 @@ describe('a standing stop', () => {
     expect(stopAt(10, last('8'))).toBe(unknown);
   });
 
+  test('in doubt that would be passed on arrival was not sent again, and nothing stood: a new one goes beyond', () => {
+    const driver = new Driver({ readLagMs: 500 }).read(at({}));
+    driver.state = { ...driver.state, roundTripMs: 1_000 };
+    driver.ask(action(protect)).lose('place');
+    for (const mark of ['996', '992', '988', '984', '980', '976'])
+      driver.later(990).read(at({ mark })).next();
+    const { request, isResend } = driver.place();
+    expect(isResend).toBe(false);
+    expect(976 - Number(request.activationPrice)).toBeGreaterThan(6);
+  });
+
   test('in doubt was sent again while the market passed it, and took the room of the reduction', () => {
     const nextAfter = (mark: string, last: string, spec: ActionSpec = protect): string => {
       const driver = new Driver().read(at({})).ask(action(spec));
       driver.lose('place');
       driver.later(8_000).read(at({ mark: '985' }));
       readBeside(driver.later(990), at({ mark }), { last, sentBeforeMs: 500 });
-      return driver.next().kind;
+      const step = driver.next();
+      return step.kind === 'place' && step.isResend ? 'resend' : step.kind;
     };
-    expect(nextAfter('985', '972')).toBe('place');
-    expect(nextAfter('980', '978')).toBe('place');
-    expect(nextAfter('980', '972')).toBe('idle');
+    expect(nextAfter('985', '972')).toBe('resend');
+    expect(nextAfter('980', '978')).toBe('resend');
+    expect(nextAfter('980', '972')).toBe('place');
     const ladder: ActionSpec = {
       kind: 'protect',
       at: 0.6,
       slippage: 0.01,
       ladder: [{ at: 0.6, leave: 0 }],
     };
-    expect(nextAfter('980', '978', ladder)).toBe('place');
+    expect(nextAfter('980', '978', ladder)).toBe('resend');
     expect(nextAfter('980', '972', ladder)).toBe('idle');
   });
 
