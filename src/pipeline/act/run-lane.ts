@@ -204,7 +204,10 @@ async function nextStep(run: MarketRun, before: Before, finished?: RequestStep):
   // The controls that the gate used may have changed since: the commit holds only if they have not.
   const next = await session.change((view) => {
     const change = planStep(view, market, before, planWithin(run));
-    return { ...change, meanwhile: () => ahead(change.value) };
+    // A run begun with what a poll saw is written before it reads: what another one left in progress is found then.
+    const isSame =
+      change.isSame === true && !(before === takenUp && change.value.step?.kind === 'readPositions');
+    return { ...change, isSame, meanwhile: () => ahead(change.value) };
   }, true);
   if (finished !== undefined) pass('step.finished', { ...about, step: finished.kind });
   if (next.step !== null) pass('step.begun', { ...about, step: next.step.kind });
