@@ -185,7 +185,8 @@ test('a wall clock that steps back by 600 s does not hide that nobody polls', as
   const workedMs = startWorkingTime();
   await wait(async () => !(await isReady()), 'not ready');
   await wait(async () => (await stateOf()) === 'overdue', 'overdue');
-  expect(workedMs()).toBeLessThan(20_000);
+  // Hidden, it would last as long as the step.
+  expect(workedMs()).toBeLessThan(20_000 + SLOW_MACHINE_MS);
   // Who looks for the first time learns the age from then on.
   const scrape = async () => await (await fetch(`${url}/metrics`)).text();
   await wait(async () => (await scrape()).includes('cause="overdue"} 1'), 'overdue in the metrics');
