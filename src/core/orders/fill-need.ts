@@ -63,7 +63,7 @@ export function fillNeed(asked: ReduceNeed, scene: SetScene, plan: SetPlan): voi
     return;
   }
   const slippage = slippageNow(need, scene);
-  if (hasEnough(need.winner, own)) {
+  if (hasEnough(need)) {
     if (outstandingBase(own).gt(amount))
       for (const order of own) plan.remove.push({ order, why: 'exceedsTarget' });
     return;
@@ -249,7 +249,7 @@ function resend(need: SizedNeed, scene: SetScene, plan: SetPlan): boolean {
 }
 
 /** Whether nothing new is needed: the rule's condition is gone, and orders do not trail a recovering market. */
-export function hasEnough({ target, hasCleared }: Intent, own: readonly OwnOrder[]): boolean {
+function hasEnough({ winner: { target, hasCleared }, own }: ReduceNeed): boolean {
   return hasCleared === true && (target.kind === 'untilDistance' || own.length > 0);
 }
 

@@ -15,8 +15,8 @@ import {
   toDecimal,
   ZERO,
 } from '../quantities/decimal.ts';
-import { canRemove, isSpent } from './beside.ts';
-import { fillInFavour, fillNeed, hasEnough, type SetPlan } from './fill-need.ts';
+import { canRemove } from './beside.ts';
+import { fillInFavour, fillNeed, type SetPlan } from './fill-need.ts';
 import { desiredLadder, hasLadder, leftBy } from './ladder.ts';
 import { isCalm, judgeLadder } from './ladder-cover.ts';
 import { closesAsOne, isHedged, mayRaiseNet, netExposure, netRoom } from './net-exposure.ts';
@@ -165,7 +165,7 @@ function differReduce(
   const group = scene.admitted.intents.filter(
     (intent) => intent.positionId === id && intent.targetBase !== null,
   );
-  const winner = winnerOf(group, own, position, scene);
+  const winner = smallestTarget(group);
   if (winner === undefined) return keepForUntargeted(own, open, plan);
   const wanted = wantedAmount(winner, position, budget, scene);
   if (wanted === undefined) {
@@ -231,23 +231,6 @@ function wantedAmount(
   if (budget === undefined || amount.lte(budget)) return amount;
   const allowed = roundToStep(budget, toDecimal(scene.market.amountStep), 'down');
   return allowed.gte(leastAmount(scene.market)) ? allowed : undefined;
-}
-
-/**
- * The smallest target. If it needs nothing new, as its condition has cleared, and less stands than the smallest of those
- * whose condition holds needs, that one counts.
- */
-function winnerOf(
-  group: readonly Intent[],
-  own: readonly OwnOrder[],
-  position: ReadPosition,
-  scene: SetScene,
-): Intent | undefined {
-  const smallest = smallestTarget(group);
-  const holding = smallestTarget(group.filter(({ hasCleared }) => hasCleared !== true));
-  if (smallest === undefined || holding === undefined || !hasEnough(smallest, own)) return smallest;
-  const standing = outstandingBase(own, (order) => !isSpent(order, position, scene));
-  return standing.lt(toDecimal(position.sizeBase).minus(targetOf(holding))) ? holding : smallest;
 }
 
 function smallestTarget(group: readonly Intent[]): Intent | undefined {
