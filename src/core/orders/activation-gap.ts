@@ -148,17 +148,12 @@ export function isPassedOnArrival(order: OwnOrder, position: ReadPosition, scene
   return offset.lt(runOnArrival({ ...position, markPrice }, runsTowards(order.request, direction), scene));
 }
 
-/** How far the mark, or the last price that was shown, will have run beyond the mark as read by then. */
+/** How far the mark, or the last price that was shown beyond it, will have run from the mark as read by then. */
 function runOnArrival(position: Priced, towards: Direction, scene: SetScene): Decimal {
   const speed = speedTowards(towards, scene.state);
   const run = runOf(position, travelMs(scene), speed);
-  const { lastPrice } = scene.state;
-  if (lastPrice === undefined || speed === 0) return run;
-  const mark = Number(position.markPrice);
-  const beyond = ((towards === 'long' ? 1 : -1) * (mark - lastPrice.price)) / mark;
-  const travelledMs = scene.nowMs - lastPrice.atMs + roundTripOf(scene.state, scene.read);
-  const lastRun = beyond + speed * Math.max(0, travelledMs);
-  return Math.abs(lastRun) > LARGEST_BASIS ? run : maxDecimal(run, runOf(position, 1, lastRun));
+  const beyond = shownBeyond(position, towards, scene.state);
+  return speed > 0 && beyond > 0 ? run.plus(runOf(position, 1, beyond)) : run;
 }
 
 /** The same on the other side of the market, where no liquidation bounds the gap: a single one. */

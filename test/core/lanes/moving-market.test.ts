@@ -508,6 +508,17 @@ describe('a standing stop', () => {
     expect(stopAt(10, last('8'))).toBe(unknown);
   });
 
+  test('a last price of a minute ago moves no stop: the first dip put one far beyond where the market had been', () => {
+    const since = (shown: boolean) => (driver: Driver) => {
+      const then = at({ ...room, mark: '860' });
+      if (shown) readBeside(driver, then, { last: '860' });
+      else driver.read(then);
+      for (let seconds = 0; seconds < 60; seconds++) driver.later(990).read(at({ ...room, mark: '885.1' }));
+      return driver;
+    };
+    expect(stopAt(0.1, since(true))).toBe(stopAt(0.1, since(false)));
+  });
+
   test('in doubt that would be passed on arrival was not sent again, and nothing stood: a new one goes beyond', () => {
     const driver = new Driver({ readLagMs: 500 }).read(at({}));
     driver.state = { ...driver.state, roundTripMs: 1_000 };
