@@ -206,7 +206,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'order-plan',
     'signed-link',
   ],
-  lines: ['account-row', 'exchange-link', 'position-words', 'process-troubles', 'quiet-hours'],
+  lines: ['account-row', 'exchange-link', 'position-words', 'process-troubles'],
   view: [
     'account-view',
     'action-log',

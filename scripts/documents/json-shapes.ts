@@ -9,7 +9,6 @@ import {
   pricedActionSchema,
 } from '../../src/core/costs/cost-report.ts';
 import { digestSchema } from '../../src/core/digest/digest.ts';
-import { quietHoursSchema } from '../../src/core/lines/quiet-hours.ts';
 import { chainBroken, chainIntact } from '../../src/core/ports/audit-reader.ts';
 import { deliverySchema } from '../../src/core/ports/delivery.ts';
 import { modeSchema, severitySchema } from '../../src/core/rules/rule.ts';
@@ -82,7 +81,7 @@ const problem = z.strictObject({
   text: z.string().describe('All of it in one line, as people read it.'),
 });
 
-const [delivered, duplicate, superseded, held, failed] = deliverySchema.options;
+const [delivered, duplicate, superseded, failed] = deliverySchema.options;
 const tested = <K extends string, S extends z.ZodRawShape>({
   kind,
   ...rest
@@ -99,7 +98,6 @@ export const JSON_SHAPES = {
     watchers: z.number().int().describe('Daemons that run and poll.'),
     pausedQueues: z.array(z.string()).describe('Queues that somebody has paused as a whole.'),
     troubles: z.array(z.string()).describe('What does not work in the daemon that was asked.'),
-    quietHours: quietHoursSchema.nullable().describe('null: they are off, and no notice waits.'),
     accounts: z.array(statusAccount),
   }),
   doctor: doctorReportSchema,
@@ -132,7 +130,6 @@ export const JSON_SHAPES = {
     tested(delivered.shape),
     tested(duplicate.shape),
     tested(superseded.shape),
-    tested(held.shape),
     tested(failed.shape),
   ]),
   report: z.strictObject({

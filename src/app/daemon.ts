@@ -322,7 +322,6 @@ async function adopt(
   accounts.adopt(config);
   base.signed.adopt(config);
   await deliverer.replace(next);
-  base.quiet.adopt(config.notify.quietHours);
   process.adopt(config);
   await stress?.adopt(config.stress);
   await digest?.adopt(config.digest);

@@ -5,8 +5,7 @@ import { openRedisLevel } from '../config/warnings/exposure.ts';
 import { sha256Hex } from '../core/audit/sha256.ts';
 import { companyFault, type DaemonSign, FOREIGN } from '../core/controls/daemon-sign.ts';
 import type { LinkSigner } from '../core/controls/signed-link.ts';
-import type { Random } from '../core/ports/clock.ts';
-import type { HeldNotices } from '../core/ports/delivery.ts';
+import type { Clock, Random } from '../core/ports/clock.ts';
 import { systemTimers } from '../exchange/system-clock.ts';
 import { ReadMemory } from '../pipeline/poll/read-memory.ts';
 import { SharedTime } from '../pipeline/shared-time.ts';
@@ -14,7 +13,6 @@ import type { RedisTarget } from '../queues/connection.ts';
 import { openQueues, type Queues } from '../queues/producers.ts';
 import { examineRedis } from '../queues/redis-sanity.ts';
 import { createOperatorTrust, keyMarkOf } from '../state/controls/operator-seal.ts';
-import { createRedisHeldStore, createStandbyHeldStore } from '../state/held/held-store.ts';
 import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
 import { createRedisRateLimitStore } from '../state/limits/limiter-redis.ts';
 import { createLinkSigner } from '../state/links/link-signer.ts';
@@ -27,10 +25,8 @@ import { hasKey } from './client-access.ts';
 import { ConfiguredAccounts } from './configured-accounts.ts';
 import { connectRedis, followClock, lostBy, onRedisLost, RedisUnusableError } from './connect-redis.ts';
 import { readSigns, type ShownSign, showSign } from './daemon-signs.ts';
-import { heldNotices } from './held-notices.ts';
 import { type AloneParts, type AloneSurroundings, openAlone } from './open-alone.ts';
 import type { ProcessTelemetry } from './process-telemetry.ts';
-import { QuietSource } from './quiet-source.ts';
 import { redisTarget } from './redis-target.ts';
 
 export interface Surroundings extends AloneSurroundings {
@@ -52,9 +48,6 @@ export interface Base extends Surroundings, Omit<AloneParts, 'mirror'>, Omit<Sho
   readonly maxSlippage: number;
   readonly target: RedisTarget;
   readonly receipts: StandbyReceipts;
-  /** Notices that quiet hours hold back. */
-  readonly held: HeldNotices;
-  readonly quiet: QuietSource;
   /** Absent: `operators.key` is not set. */
   readonly links: LinkSigner | undefined;
   readonly nonces: RedisNonceStore;
@@ -111,7 +104,6 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
     const place = { redis, prefix, instance, timers: systemTimers, state };
     const shown = await showSign({ ...surroundings, ...place, ...signed });
     closers.push(shown.end);
-    const notices = noticeStores(config, { redis, prefix, state, operators, clock, telemetry });
     const nonces = createRedisNonceStore({ redis, prefix });
     closers.push(() => nonces.close());
     const accounts = new ConfiguredAccounts({
@@ -139,30 +131,18 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
       await followClock(redis, clock, time);
     };
     const parts = { instance, target, prefix, redis, state, nonces, accounts, queues, time, signed };
-    const memory = new ReadMemory();
-    return { ...surroundings, ...trust, ...notices, ...shown, ...parts, memory, lost, join, close };
+    const own = { receipts: openReceipts(place, clock), memory: new ReadMemory(), lost, join, close };
+    return { ...surroundings, ...trust, ...shown, ...parts, ...own };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-type NoticeParts = Pick<Base, 'redis' | 'prefix' | 'state' | 'operators' | 'clock' | 'telemetry'>;
-
-/** What is remembered of notices: which were delivered, and which wait. */
-function noticeStores(
-  { notify }: CompiledConfig,
-  { redis, prefix, state, operators, clock, telemetry }: NoticeParts,
-): Pick<Base, 'receipts' | 'held' | 'quiet'> {
+function openReceipts({ redis, prefix, state }: Pick<Base, 'redis' | 'prefix' | 'state'>, clock: Clock) {
   const isAlone = (): boolean => state.standby?.isAlone === true;
-  const receipts = createStandbyReceipts(
-    createRedisReceiptStore({ redis, prefix }),
-    createMemoryReceiptStore(clock),
-    isAlone,
-  );
-  const store = createStandbyHeldStore(createRedisHeldStore({ redis, prefix }), isAlone);
-  const held = heldNotices({ store, operators, telemetry });
-  return { receipts, held, quiet: new QuietSource(held, clock, notify.quietHours) };
+  const own = createMemoryReceiptStore(clock);
+  return createStandbyReceipts(createRedisReceiptStore({ redis, prefix }), own, isAlone);
 }
 
 function trustOf({ operators }: CompiledConfig, isGuarded: () => boolean) {

@@ -2,13 +2,11 @@ import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { LinkSigner } from '../core/controls/signed-link.ts';
 import {
   type Deliverer,
-  type HeldNotices,
   LOG_CHANNEL,
   type NoticeDelivery,
   type ReceiptStore,
 } from '../core/ports/delivery.ts';
 import type { Notifier } from '../core/ports/notifier.ts';
-import { compileActiveWindow } from '../core/rules/active-window.ts';
 import type { ChannelOptions } from '../notify/channels.ts';
 import type { DelivererOptions } from '../notify/deliverer.ts';
 import type { WriteLog } from '../notify/log-channel.ts';
@@ -18,32 +16,24 @@ import type { Replaceable } from './replaceable.ts';
 import { revealed } from './revealed.ts';
 import type { Standby } from './standby.ts';
 
-export interface DelivererParts extends Omit<DelivererOptions, 'opened' | 'groupWaitMs' | 'quiet'> {
+export interface DelivererParts extends Omit<DelivererOptions, 'opened' | 'groupWaitMs'> {
   readonly log: WriteLog;
-  readonly held: HeldNotices;
   /** Signs links with which people act; absent: there is no key. */
   readonly links?: LinkSigner | undefined;
 }
 
 /** A deliverer for the config's channels. Their secrets are in the clear only inside it. */
 export async function delivererOf(config: CompiledConfig, parts: DelivererParts): Promise<Deliverer> {
-  const [{ openChannels }, { createDeliverer }, { createQuietHours }] = await Promise.all([
+  const [{ openChannels }, { createDeliverer }] = await Promise.all([
     import('../notify/channels.ts'),
     import('../notify/deliverer.ts'),
-    import('../notify/quiet-hours.ts'),
   ]);
-  const { log, links: signer, held, ...rest } = parts;
+  const { log, links: signer, ...rest } = parts;
   const { publicUrl } = config.web;
   const actions = signer === undefined || publicUrl === undefined ? undefined : { signer, publicUrl };
-  const { links, groupWaitMs, quietHours } = config.notify;
+  const { links, groupWaitMs } = config.notify;
   const opened = openChannels(channelOptions(config), { clock: rest.clock, links, log, actions });
-  const quiet = createQuietHours({
-    isInside: quietHours && compileActiveWindow(quietHours),
-    channels: quietHours?.channels ?? [],
-    held,
-    nowMs: () => rest.clock.nowMs(),
-  });
-  return createDeliverer({ ...rest, opened, groupWaitMs, quiet });
+  return createDeliverer({ ...rest, opened, groupWaitMs });
 }
 
 /** Alertmanager ends an alert that is not repeated for this many reminder intervals. */

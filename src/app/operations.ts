@@ -14,14 +14,11 @@ import { viewAccount } from '../core/view/view-account.ts';
 import { systemClock } from '../exchange/system-clock.ts';
 import { pausedQueues } from '../queues/redis-sanity.ts';
 import { createOperatorTrust } from '../state/controls/operator-seal.ts';
-import { createRedisHeldStore } from '../state/held/held-store.ts';
 import { createRedisState, type State } from '../state/state.ts';
 import { readSigns } from './daemon-signs.ts';
 import type { Door } from './door/open-door.ts';
 import { connectRedisOnce } from './first-contact.ts';
-import { countHeld } from './held-notices.ts';
 import { type PlaceConfig, problem, readConfig, readForUrl, readPlaceConfig } from './place-config.ts';
-import { QuietSource } from './quiet-source.ts';
 import { prefixOf, redisTarget } from './redis-target.ts';
 
 /** Where the shared state is: a config file, a Redis server, or both, in which case the server wins. */
@@ -74,13 +71,6 @@ export async function openOperations(place: OperationsPlace) {
     watchers: async () => (await readSigns(redis, prefix)).filter(({ takesOrders }) => takesOrders).length,
     /** Failures that a daemon reports: none says so here. */
     troubles: async (): Promise<readonly string[]> => [],
-    /** null: they are off and no notice waits, or there is no config here. */
-    async quietHours() {
-      if (config === undefined) return null;
-      const held = createRedisHeldStore({ redis, prefix });
-      const count = async () => countHeld(await held.names());
-      return await new QuietSource({ count }, systemClock, config.notify.quietHours).now();
-    },
     /** One account as everybody sees it; of an account that is not in the config, only what is stored. */
     view: (accountId: string) => viewOf(state.store, config, accountId),
     /** What the newest audit records of an account say, newest first. */
@@ -156,7 +146,7 @@ export async function askDaemon(
   isElsewhere: boolean,
 ): Promise<Desk> {
   const overview = await door.ask('overview');
-  const { pauses, silences, acknowledgements, refusedControls, queues, polling, quietHours } = overview;
+  const { pauses, silences, acknowledgements, refusedControls, queues, polling } = overview;
   const found = readForUrl(isElsewhere ? undefined : config, env);
   const said = async () => (await door.ask('rows')).rows.map(({ accountId }) => accountId);
   return {
@@ -171,7 +161,6 @@ export async function askDaemon(
     pausedQueues: async () => queues.flatMap(({ queue, isPaused }) => (isPaused ? [queue] : [])),
     watchers: async () => polling,
     troubles: async () => processTroubles(overview),
-    quietHours: async () => quietHours,
     // It says so of an account that it does not watch.
     wasWatched: async () => true,
     view: (accountId) => door.ask('account', { params: { id: accountId } }),

@@ -41,32 +41,8 @@ export function startWorkers(
     ...(roles.includes('notify')
       ? [
           startNotifyWorker(settings('notify'), { deliverer: current, operators, signal }),
-          startReleasingHeld(base, current, signal),
           startBots(base, config, signal),
         ]
       : []),
   ];
-}
-
-const LOOK_EVERY_MS = 10_000;
-
-/** Checks until `signal` whether quiet hours have ended. If several processes do, receipts ensure that one delivers. */
-function startReleasingHeld(
-  { clock, telemetry }: Base,
-  deliverer: () => Deliverer,
-  signal: AbortSignal,
-): RunningWorker {
-  const look = async (): Promise<void> => {
-    while (!signal.aborted) {
-      try {
-        await deliverer().releaseHeld(signal);
-      } catch (error) {
-        // Undelivered notices are kept and delivered at the next look.
-        if (!signal.aborted) telemetry.emit({ kind: 'workerError', queue: 'notify', error });
-      }
-      await clock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined);
-    }
-  };
-  const ended = look();
-  return { close: () => ended };
 }

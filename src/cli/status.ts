@@ -169,15 +169,14 @@ async function statusOf(
   const ids = await accountsOf(desk, wanted);
   const atMs = Date.now();
   const refusedControls: string[] = [];
-  const [controls, watchers, pausedQueues, troubles, quietHours, accounts] = await Promise.all([
+  const [controls, watchers, pausedQueues, troubles, accounts] = await Promise.all([
     desk.controls.list((words) => refusedControls.push(words)),
     desk.watchers(),
     desk.pausedQueues(),
     desk.troubles(),
-    desk.quietHours(),
     Promise.all(ids.map((id) => statusAccount(desk, id, wanted !== undefined || json === true))),
   ]);
-  return { atMs, stored, controls, refusedControls, watchers, pausedQueues, troubles, quietHours, accounts };
+  return { atMs, stored, controls, refusedControls, watchers, pausedQueues, troubles, accounts };
 }
 
 /** Newest audit records that are searched for actions. */

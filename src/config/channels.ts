@@ -211,17 +211,16 @@ export function complainOfChannel(
   complain(place, at, 'unknown-reference', message);
 }
 
-/** Reports unknown channel names and returns the known ones with their places. `names`: see `complainOfChannel`. */
+/** Reports unknown channel names. `names`: see `complainOfChannel`. */
 export function checkChannels(
   path: Path,
   named: readonly string[],
   names: readonly string[] | undefined,
   context: SecretContext,
-): readonly { readonly at: Path; readonly channel: string }[] {
+): void {
   const isList = (nodeAt(context.document.root, path)?.children.size ?? 0) > 0;
-  const places = named.map((channel, index) => ({ at: isList ? [...path, index] : path, channel }));
-  for (const { at, channel } of places) complainOfChannel(context, at, channel, names);
-  return places.filter(({ channel }) => names?.includes(channel));
+  for (const [index, channel] of named.entries())
+    complainOfChannel(context, isList ? [...path, index] : path, channel, names);
 }
 
 export function withEachOnce<T extends { readonly channels: readonly string[] }>(section: T): T {

@@ -123,7 +123,7 @@ export function compileConfig(context: ConfigContext): UncheckedConfig | undefin
       account === undefined ? [] : [compileAccount({ path, written: account }, used, defaults, context)],
     ),
     channels: compileChannels(channels ?? [], context),
-    notify: compileNotify(notify, web.publicUrl, knownNames && channels, context),
+    notify: compileNotify(notify, web.publicUrl, knownNames, context),
     web: compileWeb(web, context),
     operators: compileOperators(read('operators', ROOT_KEYS.operators), context),
     audit: read('audit', ROOT_KEYS.audit),

@@ -1,5 +1,4 @@
 import type { z } from 'zod';
-import { PAGER_KINDS } from './audiences.ts';
 import { checkChannels, withEachOnce } from './channels.ts';
 import { noneOrMoreChannels } from './rules/actions.ts';
 import { timeOfDay, timeZone } from './rules/active-window.ts';
@@ -14,7 +13,7 @@ export const digestSchema = renamed(
         'Time zone of `at`, summer time included. The digest itself gives times in UTC.',
       ),
       channels: noneOrMoreChannels().describe(
-        `Channels to send it to; without it all but those that get people up (${PAGER_KINDS}).`,
+        'Channels to send it to; without it all but those that get people up (pagerduty, opsgenie).',
       ),
     },
     { tz: 'UTC' },

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { compileConfig, type UncheckedConfig } from './compile-config.ts';
 import type { CompiledConfig } from './compiled-config.ts';
 import { type Problem, type ProblemCode, type ProblemSeverity, sortProblems } from './problem.ts';
+import { withoutRemovedKeys } from './removed-keys.ts';
 import { sectionsSchema } from './root.ts';
 import { problemAt, withMeantKeys } from './shape/read.ts';
 import type { ConfigSurroundings } from './surroundings.ts';
@@ -74,7 +75,8 @@ function examine(
   const found = new FoundProblems();
   const compile = (): UncheckedConfig | undefined => {
     for (const problem of yamlProblems) found.add(problem);
-    const meant = withMeantKeys(sectionsSchema, document, found.add);
+    const known = withoutRemovedKeys(document, found.add);
+    const meant = withMeantKeys(sectionsSchema, known, found.add);
     const compiled = compileConfig({
       document: meant,
       surroundings,

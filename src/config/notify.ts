@@ -1,9 +1,7 @@
 import { z } from 'zod';
 import { LINK_PLACEHOLDERS } from '../core/text/link-placeholders.ts';
-import { audienceOf, UNREAD_KINDS } from './audiences.ts';
-import { channelNames, checkChannels, type ReadChannel, withEachOnce } from './channels.ts';
-import { channelName, noneOrMoreChannels } from './rules/actions.ts';
-import { windowKeys, windowOf } from './rules/active-window.ts';
+import { checkChannels, withEachOnce } from './channels.ts';
+import { channelName } from './rules/actions.ts';
 import type { SecretContext } from './secrets.ts';
 import { complain } from './shape/read.ts';
 import { duration, text, url } from './shape/scalars.ts';
@@ -32,17 +30,6 @@ export const notifySchema = renamed(
         }),
         { after: 'afterMs', to: 'channels' },
       ).exactOptional(),
-      quietHours: windowOf(
-        windowKeys.extend({
-          channels: noneOrMoreChannels().describe(
-            `Channels that are quiet then; without it all that people read (not ${UNREAD_KINDS}).`,
-          ),
-        }),
-      )
-        .exactOptional()
-        .describe(
-          'What is not critical is held back in this window, and told in one message at its end. Later stages, questions and digests are never held back.',
-        ),
       links: z
         .record(linkTitle, url('https:', 'http:'))
         .describe(
@@ -55,38 +42,18 @@ export const notifySchema = renamed(
   { remindEvery: 'remindEveryMs', groupWait: 'groupWaitMs', escalate: 'escalation' },
 );
 
-/** Links have placeholders such as `{account}`. Quiet hours without channels apply to all that people read. */
+/** Links have placeholders such as `{account}`. */
 export type NotifySettings = z.output<typeof notifySchema>;
-
-function checkQuietHours(
-  named: readonly string[],
-  channels: readonly ReadChannel[] | undefined,
-  context: SecretContext,
-): void {
-  const unread = (name: string): string | undefined => {
-    const type = channels?.find((channel) => channel.name === name)?.written?.type ?? name;
-    // Machines and pagers get each message separately and have their own schedules.
-    return [undefined, 'people'].includes(audienceOf(type)) ? undefined : type;
-  };
-  const path = ['notify', 'quietHours', 'channels'];
-  for (const { at, channel } of checkChannels(path, named, channels && channelNames(channels), context)) {
-    const type = unread(channel);
-    if (type === undefined) continue;
-    const got = channel === type ? `"${channel}"` : `"${channel}" (${type})`;
-    const message = `expected a channel that people read, got ${got}, which is told at once: leave it out, and set its own schedule where it has one`;
-    complain(context, at, 'wrong-value', message);
-  }
-}
 
 const STATUS_PAGE = 'Status page';
 
 export function compileNotify(
   written: NotifySettings,
   publicUrl: string | undefined,
-  channels: readonly ReadChannel[] | undefined,
+  names: readonly string[] | undefined,
   context: SecretContext,
 ): NotifySettings {
-  const { escalation, quietHours, links } = written;
+  const { escalation, links } = written;
   for (const { title, url: link } of links) {
     for (const [, placeholder = ''] of link.matchAll(/\{([^{}]*)\}/g)) {
       if (LINK_PLACEHOLDERS.some((known) => known === placeholder)) continue;
@@ -95,13 +62,10 @@ export function compileNotify(
     }
   }
   const page = publicUrl === undefined ? [] : [{ title: STATUS_PAGE, url: `${publicUrl}{page}` }];
-  const path = ['notify', 'escalate', 'to'];
-  checkChannels(path, escalation?.channels ?? [], channels && channelNames(channels), context);
-  checkQuietHours(quietHours?.channels ?? [], channels, context);
+  checkChannels(['notify', 'escalate', 'to'], escalation?.channels ?? [], names, context);
   return {
     ...written,
     ...(escalation && { escalation: withEachOnce(escalation) }),
-    ...(quietHours && { quietHours: withEachOnce(quietHours) }),
     links: [...page, ...links],
   };
 }

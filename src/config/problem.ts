@@ -27,6 +27,7 @@ export type ProblemCode =
   | 'yaml-syntax'
   | 'duplicate-key'
   | 'unknown-key'
+  | 'removed-key'
   | 'missing-key'
   | 'wrong-value'
   | 'secret-missing'

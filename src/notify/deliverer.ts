@@ -3,16 +3,13 @@ import {
   type Deliverer,
   type Delivery,
   type DeliveryObserver,
-  type HeldNotice,
   LOG_CHANNEL,
   type Message,
   type Receipt,
 } from '../core/ports/delivery.ts';
 import type { Outgoing } from './channel.ts';
-import { collected, partsOf } from './collected.ts';
 import { createGrouping } from './grouping.ts';
-import type { QuietHours } from './quiet-hours.ts';
-import { deliverTogether, type OpenChannel, type ThreadContext, threadOf } from './thread.ts';
+import { type OpenChannel, type ThreadContext, threadOf } from './thread.ts';
 
 export interface DelivererOptions extends Pick<ThreadContext, 'receipts' | 'clock' | 'random'> {
   /** In the order in which they stand in for each other; the log is last. */
@@ -21,77 +18,33 @@ export interface DelivererOptions extends Pick<ThreadContext, 'receipts' | 'cloc
   readonly instance: string;
   /** How long a message waits for messages of other accounts with the same cause. */
   readonly groupWaitMs: number;
-  readonly quiet?: QuietHours;
   readonly observer?: DeliveryObserver;
 }
 
 export function createDeliverer(options: DelivererOptions): Deliverer {
-  const { clock, quiet } = options;
   const byName = new Map(options.opened.map((open) => [open.channel.name, open]));
   const unstored = new Map<string, Receipt>();
-  const deliverGrouped = createGrouping(clock, options.groupWaitMs);
+  const deliverGrouped = createGrouping(options.clock, options.groupWaitMs);
   let undertakings = 0;
-  const contextOf = (
-    own: Omit<ThreadContext, 'receipts' | 'clock' | 'random' | 'unstored' | 'onRetry'>,
-  ): ThreadContext => ({
-    ...options,
-    ...own,
-    unstored,
-    onRetry: (about, reason, inMs) =>
-      safely(() => options.observer?.onRetry?.(about, own.open.channel.name, reason, inMs)),
-  });
-  const report = (message: Message, name: string, insteadOf: Outgoing['insteadOf'], delivery: Delivery) => {
-    const type = byName.get(name)?.channel.type ?? 'unknown';
-    const told = { channel: name, type, insteadOf: insteadOf.map(({ channel }) => channel), delivery };
-    safely(() => options.observer?.onDelivery?.(message, told));
-    return told;
-  };
-  const release = async (held: readonly HeldNotice[], name: string, signal?: AbortSignal): Promise<void> => {
-    const owner = `${options.instance}/${++undertakings}`;
-    const messages = held.map(({ notice }) => notice);
-    const before = held.flatMap(({ insteadOf }) => insteadOf);
-    const one: DeliverOne = async (to, failures) => {
-      const open = byName.get(to);
-      const insteadOf = eachOnce([...before, ...failures]);
-      const collect = (some: readonly Message[]): Message => collected(some, held, clock.nowMs());
-      const own = { insteadOf, owner, signal, collect };
-      const deliveries = open && (await deliverTogether(messages, contextOf({ ...own, open })));
-      const reports = messages.map((message) =>
-        report(message, to, insteadOf, deliveries?.get(message.id) ?? NO_SUCH_CHANNEL),
-      );
-      const [worst] = reports.toSorted((a, b) => Number(hasFailed(b)) - Number(hasFailed(a)));
-      if (worst === undefined) throw new Error('nothing was held back');
-      return worst;
-    };
-    await fanOut([name], takersOf({ kind: 'collected' }, options.opened), one);
-  };
   return {
     async deliver(message, signal) {
       signal?.throwIfAborted();
       const owner = `${options.instance}/${++undertakings}`;
       const one: DeliverOne = async (name, insteadOf) => {
         const open = byName.get(name);
-        if (open === undefined) return report(message, name, insteadOf, NO_SUCH_CHANNEL);
-        const isHeld = (await quiet?.holdBack(message, open.channel, insteadOf)) === true;
-        const delivery: Delivery = isHeld
-          ? { kind: 'held' }
-          : await deliverGrouped(message, contextOf({ open, insteadOf, owner, signal }));
-        return report(message, name, insteadOf, delivery);
+        const context = { ...options, insteadOf, owner, signal, unstored };
+        const onRetry: ThreadContext['onRetry'] = (about, reason, inMs) =>
+          safely(() => options.observer?.onRetry?.(about, name, reason, inMs));
+        const delivery =
+          open === undefined ? NO_SUCH_CHANNEL : await deliverGrouped(message, { ...context, open, onRetry });
+        const type = open?.channel.type ?? 'unknown';
+        const told = { channel: name, type, insteadOf: insteadOf.map(({ channel }) => channel), delivery };
+        safely(() => options.observer?.onDelivery?.(message, told));
+        return told;
       };
       const targets = await targetsOf(message, options);
       const standIns = message.acknowledged === undefined ? takersOf(message, options.opened) : targets;
       return await fanOut(targets, standIns, one);
-    },
-    async releaseHeld(signal) {
-      const held = (await quiet?.due()) ?? [];
-      const releasing = [...Map.groupBy(held, ({ channel }) => channel)].map(async ([name, waiting]) => {
-        for (const part of partsOf(waiting)) {
-          await release(part, name, signal);
-          await quiet?.drop(part);
-        }
-      });
-      const lost = (await Promise.allSettled(releasing)).find(({ status }) => status === 'rejected');
-      if (lost?.status === 'rejected') throw lost.reason;
     },
     async close() {
       await Promise.all(options.opened.map(({ channel }) => channel.close()));
@@ -131,25 +84,10 @@ function endsBySilence(name: string, opened: DelivererOptions['opened']): boolea
   return opened.some(({ channel }) => channel.name === name && channel.endsBySilence === true);
 }
 
-/**
- * Returns the channels that take a message by default or as stand-ins. Pagers take no digests or collected messages,
- * and a collected message is no alert that could end.
- */
+/** Returns the channels that take a message by default or as stand-ins. Pagers take no digests. */
 function takersOf({ kind }: Pick<Message, 'kind'>, opened: DelivererOptions['opened']): readonly string[] {
-  const takes = opened.filter(
-    ({ channel: { audience, endsBySilence } }) =>
-      (audience !== 'pager' || (kind !== 'digest' && kind !== 'collected')) &&
-      (endsBySilence !== true || kind !== 'collected'),
-  );
+  const takes = opened.filter(({ channel: { audience } }) => audience !== 'pager' || kind !== 'digest');
   return takes.map(({ channel }) => channel.name);
-}
-
-function hasFailed({ delivery }: ChannelReport): boolean {
-  return delivery.kind === 'failed';
-}
-
-function eachOnce(insteadOf: Outgoing['insteadOf']): Outgoing['insteadOf'] {
-  return [...new Map(insteadOf.map((one) => [one.channel, one])).values()];
 }
 
 function safely(tell: () => void): void {

@@ -39,13 +39,7 @@ const STATE_WORDS: Readonly<Record<Message['kind'], string>> = {
   approval: 'asks for approval',
   test: 'test message',
   digest: 'daily digest',
-  collected: 'held back',
 };
-
-/** A summary is about no single account; it has a sentence and lines. */
-function isSummary({ kind }: Pick<Message, 'kind'>): boolean {
-  return kind === 'digest' || kind === 'collected';
-}
 
 export function wordingOf(outgoing: Outgoing, templates: readonly LinkTemplate[]): Wording {
   const { message } = outgoing;
@@ -64,7 +58,6 @@ export function wordingOf(outgoing: Outgoing, templates: readonly LinkTemplate[]
  */
 export function titleOf(message: Message): string {
   if (message.kind === 'digest') return `Daily digest, ${inert(message.words)}`;
-  if (message.kind === 'collected') return capital(message.words);
   const state = stateWords(message);
   const severity =
     message.kind === 'resolved' || message.kind === 'test' ? '' : `${message.severity.toUpperCase()} `;
@@ -189,8 +182,8 @@ export function assetOf(subject: string): string | undefined {
 }
 
 function linesOf({ message, insteadOf, beginningUntold }: Outgoing): readonly string[] {
-  // The sentence of a summary is in its title.
-  if (isSummary(message)) return [...(message.lines ?? []).map(inert), ...standInLines(insteadOf)];
+  // The sentence of a digest is in its title.
+  if (message.kind === 'digest') return [...(message.lines ?? []).map(inert), ...standInLines(insteadOf)];
   const lines = [
     ...(message.kind === 'resolved' && message.ending === undefined
       ? ['The rule does not fire any more.']
@@ -298,9 +291,9 @@ function cureLines(cures: readonly CureFigures[]): readonly string[] {
 }
 
 function factsOf(message: Message): Wording['facts'] {
-  if (message.kind === 'test' || isSummary(message)) return [{ name: 'time', text: timeWords(message.atMs) }];
-  const labels = Object.entries(message.labels).map(([name, value]) => `${name}=${value}`);
   const { kind } = message;
+  if (kind === 'test' || kind === 'digest') return [{ name: 'time', text: timeWords(message.atMs) }];
+  const labels = Object.entries(message.labels).map(([name, value]) => `${name}=${value}`);
   return [
     { name: 'account', text: message.accountId },
     { name: 'rule', text: message.ruleId },
@@ -343,7 +336,7 @@ function linksOf(message: Message, templates: readonly LinkTemplate[]): readonly
 /** Returns the path of the status page for the subject of a message. */
 function pageOf(message: Message): string {
   const { kind, accountId, subject } = message;
-  if (kind === 'test' || isSummary(message) || accountId === '') return '/';
+  if (kind === 'test' || kind === 'digest' || accountId === '') return '/';
   const account = `/accounts/${encodeURIComponent(accountId)}`;
   const [of, rest] = splitSubject(subject);
   if (of === 'position') return `${account}/positions/${encodeURIComponent(rest)}`;

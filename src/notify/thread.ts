@@ -31,8 +31,6 @@ export interface ThreadContext {
   /** Receipts of delivered messages that the lost store did not take. */
   readonly unstored: Map<string, Receipt>;
   readonly onRetry: (message: Message, reason: DeliveryFailure, inMs: number) => void;
-  /** Makes one message of several; absent: the others are sent along with the first. */
-  readonly collect?: (messages: readonly Message[]) => Message;
 }
 
 const FIRST_BACKOFF_MS = 1000;
@@ -142,15 +140,10 @@ async function sendHeld(held: readonly Held[], context: ThreadContext): Promise<
   const told = Object.values(receipts).some(({ kind }) => kind === 'delivered');
   const beginningUntold = !told && (message.kind === 'resolved' || message.kind === 'reminder');
   const along = others.map((other) => other.message);
-  const collected = context.collect?.(held.map((one) => one.message));
   let attempt: DeliveryAttempt;
   try {
     const own = { message, along, receipts, insteadOf, beginningUntold };
-    const outgoing =
-      collected === undefined
-        ? { ...own, actions: open.actionsOf(own) }
-        : { message: collected, along: [], receipts: {}, insteadOf, actions: [], beginningUntold: false };
-    attempt = await channel.send(outgoing, signal);
+    attempt = await channel.send({ ...own, actions: open.actionsOf(own) }, signal);
   } catch (error) {
     await letGo(held, context).catch(() => undefined);
     throw error;

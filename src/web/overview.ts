@@ -30,7 +30,6 @@ export function createOverview(
   const inTime = <T>(work: Promise<T>): Promise<T> => within(systemTimers, ANSWER_MS, work);
   const queues = kept(QUEUES_MS, sources.nowMs, () => inTime(sources.process.queues()));
   const health = kept(HEALTH_MS, sources.nowMs, () => inTime(sources.process.readiness()));
-  const quietHours = kept(QUEUES_MS, sources.nowMs, () => inTime(sources.process.quietHours()));
   const controls = kept(0, sources.nowMs, async () => {
     const refusedControls: string[] = [];
     const inForce = await inTime(sources.controls.list((words) => refusedControls.push(words)));
@@ -38,10 +37,9 @@ export function createOverview(
   });
   return async () => {
     const { process, deposits } = sources;
-    const [accounts, lines, quiet, found, listed] = await Promise.all([
+    const [accounts, lines, found, listed] = await Promise.all([
       views(),
       queues().catch(() => []),
-      quietHours().catch(() => null),
       health().catch(() => UNKNOWN_READINESS),
       controls().catch(() => undefined),
     ]);
@@ -65,7 +63,6 @@ export function createOverview(
       degraded,
       reachesAll: process.reachesAll(),
       degradedWords: Object.fromEntries(degraded.map((reason) => [reason, degradedWords(reason)])),
-      quietHours: quiet,
       exchange: exchangeLinkOf(accounts),
       oldestJudgedAtMs: oldestOf(accounts),
       queues: lines,

@@ -1,5 +1,4 @@
 import type { Expectation } from '../core/controls/daemon-sign.ts';
-import type { QuietHoursLine } from '../core/lines/quiet-hours.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { HistoryReader } from '../core/ports/history-reader.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
@@ -58,8 +57,6 @@ export interface ProcessSource {
   readonly queues: () => Promise<readonly QueueLine[]>;
   /** Number of processes that run and poll. */
   readonly polling: () => number;
-  /** Null if quiet hours are off and nothing waits. */
-  readonly quietHours: () => Promise<QuietHoursLine | null>;
 }
 
 /** The checks are `redis`, `firstEvaluation` and `dataFresh`. */

@@ -53,7 +53,6 @@ function shown(accounts: readonly StatusAccount[], columns?: number): readonly s
       watchers: 1,
       pausedQueues: [],
       troubles: [],
-      quietHours: null,
       accounts,
     },
     false,
@@ -133,7 +132,6 @@ test('a file gets every line in full, unless COLUMNS bounds it', () => {
     refusedControls: [],
     pausedQueues: [],
     troubles: [],
-    quietHours: null,
     accounts: many(2, FIRING),
   };
   const bounded = statusLines({ ...place(), env: { COLUMNS: '80' } }, report, false);

@@ -37,6 +37,7 @@ describe('the section digest', () => {
     ['{ at: 8 }', 'digest.at', 'got 8'],
     ['{ at: "0 8 * * *" }', 'digest.at', 'from 00:00 to 23:59'],
     ['{ at: "08:00", tz: Europe/Londn }', 'digest.tz', 'Europe/London'],
+    ['{ at: "08:00", tz: "+01:00" }', 'digest.tz', 'a time zone such as Europe/London'],
     ['{ at: "08:00", channels: onw }', 'digest.channels', 'expected a channel (own, log), got "onw"'],
     ['{ at: "08:00", channels: [own, onw] }', 'digest.channels[1]', 'did you mean own'],
     ['{ at: "08:00", channels: [] }', 'digest.channels', 'expected'],

@@ -19,11 +19,7 @@ test('a daemon that stops while alone stops retrying an undelivered notice', asy
         reject(signal.reason as Error);
       });
     });
-  const deliverer = new Replaceable<Deliverer>({
-    deliver,
-    releaseHeld: async () => undefined,
-    close: async () => undefined,
-  });
+  const deliverer = new Replaceable<Deliverer>({ deliver, close: async () => undefined });
   const notifier = notifierOf(
     { telemetry: { emit: (event: DaemonEvent) => void events.push(event) } } as unknown as Parts[0],
     { standby: { isAlone: true } as Parts[1]['standby'], deliverer, over: over.signal },

@@ -136,7 +136,6 @@ function deskForNobody(): BotDesk {
     views: async () => [],
     accountIds: () => ['desk-1'],
     troubles: () => [],
-    quietHours: async () => null,
     clock: { nowMs: () => 1_700_000_000_000 },
   });
 }

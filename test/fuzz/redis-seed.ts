@@ -1,14 +1,11 @@
 import type { Redis } from 'ioredis';
-import { heldNotices } from '../../src/app/held-notices.ts';
 import { InstanceClaim } from '../../src/app/instance-claim.ts';
 import type { ApprovalQuestion, Approvals } from '../../src/core/approvals/question.ts';
-import type { HeldNotices } from '../../src/core/ports/delivery.ts';
 import { decimal, formatDecimal } from '../../src/core/quantities/decimal.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import { createRedisUpdateCursors } from '../../src/state/bot/update-cursor.ts';
 import { createOperatorTrust } from '../../src/state/controls/operator-seal.ts';
 import { createRedisDigestClaims } from '../../src/state/digest/digest-claims.ts';
-import { createRedisHeldStore, type HeldStore } from '../../src/state/held/held-store.ts';
 import { createRedisRateLimitStore } from '../../src/state/limits/limiter-redis.ts';
 import { createRedisLinkUses } from '../../src/state/links/link-uses.ts';
 import { createRedisNonceStore } from '../../src/state/nonce/nonce-redis.ts';
@@ -17,7 +14,6 @@ import { createRedisState, type State } from '../../src/state/state.ts';
 import { createRedisStressStore } from '../../src/state/stress/stress-store.ts';
 import { openWorld } from '../../src/world/open-world.ts';
 import { OPERATORS_KEY } from '../daemon/config.ts';
-import { message } from '../notify/receiver.ts';
 
 export const ACCOUNT = 'desk';
 export const MARKET = 'BTC_PERP';
@@ -176,20 +172,11 @@ export function openStores(redis: Redis, prefix: string) {
     receipts: createRedisReceiptStore({ redis, prefix }),
     stress: createRedisStressStore({ redis, prefix }),
     digests: createRedisDigestClaims({ redis, prefix }),
-    held: createRedisHeldStore({ redis, prefix }),
     cursors: createRedisUpdateCursors({ redis, prefix }),
     claim: (onTaken: (holder: string) => void) => claimOf(redis, prefix, onTaken),
     links: createRedisLinkUses({ redis, prefix, nowMs: () => systemClock.nowMs() }),
   };
 }
-
-/** Held notices with the daemon's settings. */
-export function heldIn(store: HeldStore): HeldNotices {
-  const operators = createOperatorTrust({ key: () => OPERATORS_KEY, isGuarded: false });
-  return heldNotices({ store, operators, telemetry: { emit: () => undefined } });
-}
-
-export const NOTICE = { ...message({ severity: 'warning' }), kind: 'firing' } as const;
 
 /** A claim whose waits take no time. */
 function claimOf(redis: Redis, prefix: string, onTaken: (holder: string) => void): InstanceClaim {
@@ -219,7 +206,7 @@ const RUN = { atMs: 1, durationMs: 2, outcome: 'complete', words: '' } as const;
 
 /** Fills a Redis with every kind of key that it may hold. */
 export async function seedRedis(redis: Redis, prefix: string): Promise<void> {
-  const { state, nonces, limits, receipts, stress, digests, held, cursors, links, claim } = openStores(
+  const { state, nonces, limits, receipts, stress, digests, cursors, links, claim } = openStores(
     redis,
     prefix,
   );
@@ -257,11 +244,6 @@ export async function seedRedis(redis: Redis, prefix: string): Promise<void> {
   await digests.finish(SENT_DIGEST);
   await cursors.take(BOT, 'me', 60_000);
   await cursors.advance(BOT, 'me', { offset: 7, caughtUpMs: 1 });
-  await heldIn(held).keep({
-    channel: 'ops',
-    notice: NOTICE,
-    insteadOf: [{ channel: 'hook', words: 'HTTP 404' }],
-  });
   await links.finish(LINK, { author: 'ann', atMs: 1 }, Date.now() + 60_000);
   state.close();
   await nonces.close();

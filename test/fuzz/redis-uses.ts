@@ -4,17 +4,14 @@ import { AuditFormatError, AuditInputsError } from '../../src/core/audit/audit-r
 import { ControlError } from '../../src/core/ports/operator-controls.ts';
 import { bucketOf, StoreLostError } from '../../src/core/ports/state-store.ts';
 import { toDecimal } from '../../src/core/quantities/decimal.ts';
-import { collected } from '../../src/notify/collected.ts';
 import {
   ACCOUNT,
   BOT,
   BUDGET,
   DIGEST,
-  heldIn,
   LINK,
   MARKET,
   NONCES,
-  NOTICE,
   QUESTION,
   SCOPE,
   SENT_DIGEST,
@@ -199,18 +196,6 @@ export const USES: Readonly<Record<string, Use>> = {
       await cursors.advance(BOT, owner, cursor);
       await cursors.leave(BOT, owner);
     }
-  },
-  async held({ held }) {
-    const notices = heldIn(held);
-    const all = await notices.all();
-    for (const { channel, count, notice } of all) {
-      worded(channel);
-      within('count', count, 0, 999_999);
-      within('atMs', notice.atMs, 0, 8.64e15);
-      collected([notice], [{ channel, count, notice, insteadOf: [] }], 1);
-    }
-    await notices.keep({ channel: 'ops', notice: NOTICE, insteadOf: [] });
-    await notices.drop(all);
   },
   async digests({ digests }) {
     for (const name of [DIGEST, SENT_DIGEST]) {

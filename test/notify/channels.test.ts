@@ -3,7 +3,6 @@ import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { digestNotice } from '../../src/app/digest/digest-notice.ts';
-import { AUDIENCES } from '../../src/config/audiences.ts';
 import type { SignedLink } from '../../src/core/controls/signed-link.ts';
 import { digestAccount } from '../../src/core/digest/account-digest.ts';
 import { digestOf } from '../../src/core/digest/digest.ts';
@@ -579,7 +578,7 @@ describe.each(KINDS)('%s, on failures', (kind) => {
   });
 });
 
-test('the audience of each kind is that of the config', () => {
+test('config and docs name the pagers, and the channels that people read', () => {
   const email = {
     type: 'email',
     serverUrl: 'smtp://127.0.0.1:9',
@@ -588,7 +587,16 @@ test('the audience of each kind is that of the config', () => {
   } as const;
   const others = [open(email), createLogChannel(() => undefined)];
   const channels = KINDS.map((kind) => open4[kind]()).concat(others);
-  expect(Object.fromEntries(channels.map(({ type, audience }) => [type, audience]))).toEqual(AUDIENCES);
+  const kindsFor = (wanted: Channel['audience']): readonly string[] =>
+    channels.flatMap(({ type, audience }) => (audience === wanted ? [type] : [])).toSorted();
+  const read = (file: string): string => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
+  for (const file of ['config/breakwater.example.yaml', 'config/schema.json']) {
+    const [, pagers = ''] = /all but those that get people up \(([^)]*)\)/.exec(read(file)) ?? [];
+    expect(pagers.split(', ').toSorted()).toEqual(kindsFor('pager'));
+  }
+  const grouped = /^and people \(([^)]*)\) get one for all accounts/m;
+  const [, people = ''] = grouped.exec(read('docs/notifications.md')) ?? [];
+  expect(people.toLowerCase().replace('e-mail', 'email').split(', ').toSorted()).toEqual(kindsFor('people'));
 });
 
 /** A webhook address may have any form, so it is redacted only as a known secret. */

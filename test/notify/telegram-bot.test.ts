@@ -62,7 +62,6 @@ async function start(setup: Setup = {}) {
     views: async () => (lost ? await fail() : []),
     accountIds: () => ['long'],
     troubles: () => [],
-    quietHours: async () => null,
     clock,
   };
   const die = () => over.abort(new Error('killed'));

@@ -287,7 +287,6 @@ export function overview(changed: Partial<PageOverview> = {}): PageOverview {
     degraded: [],
     reachesAll: true,
     degradedWords: {},
-    quietHours: null,
     queues: [
       { queue: 'poll', waiting: 0, active: 1, delayed: 4, failed: 0, oldestMs: null, isPaused: false },
     ],

@@ -8,7 +8,6 @@ import { asked, endangered, type Fixture, type FixtureState, overview, startFixt
 
 const plays = inTurn(
   [
-    'quiet hours',
     'same nodes',
     'focus',
     'only reading',
@@ -119,21 +118,6 @@ describe.skipIf(!hasBrowser())('the page', () => {
     expect(await page.title()).toBe('(1!) Breakwater');
     expect(complaints).toEqual([]);
   });
-
-  it.runIf(plays('quiet hours'))(
-    'says during quiet hours until when they last and how many notices wait',
-    async () => {
-      const words = 'quiet hours until 2026-01-31 07:00 UTC: 3 notices are held back';
-      const quietHours = { untilMs: Date.UTC(2026, 0, 31, 7), held: 3, words };
-      const { page, fixture: server } = await open({
-        overview: overview({ quietHours }),
-        accounts: [account('a')],
-      });
-      await sees(page, 'Quiet hours until 2026-01-31 07:00 UTC: 3 notices are held back.');
-      server.changeOverview({ quietHours: null });
-      await becomes(() => page.getByText('Quiet hours').count(), 0);
-    },
-  );
 
   it.runIf(plays('same nodes'))('follows events without a reload, in the very same nodes', async () => {
     const { fixture: server, page, complaints } = await open({ accounts: [account('desk')] });

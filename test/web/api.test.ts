@@ -75,7 +75,6 @@ describe('reading', () => {
       degraded: ['notify'],
       reachesAll: true,
       degradedWords: { notify: 'notifications are not delivered' },
-      quietHours: { untilMs: 1_769_842_800_000, held: 3, words: 'quiet hours' },
       queues: [{ queue: 'poll', waiting: 1 }],
       may: { control: true, topUp: false },
     });

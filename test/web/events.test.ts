@@ -182,7 +182,6 @@ describe('a listener', () => {
           goesAlone: false,
           polling: () => 0,
           processes: async () => [],
-          quietHours: async () => null,
           queues: () => never,
         },
       },

@@ -143,7 +143,6 @@ export async function startFixture({
       goesAlone: false,
       polling: () => 1,
       processes: async () => [{ instance: 'i0-test', host: 'here', acts: true, confirmed: true }],
-      quietHours: async () => ({ untilMs: 1_769_842_800_000, held: 3, words: 'quiet hours' }),
       queues: async () => [
         { queue: 'poll', waiting: 1, active: 2, delayed: 3, failed: 0, oldestMs: null, isPaused: false },
       ],

@@ -1,6 +1,5 @@
 import { parseDuration } from '../../config/shape/units.ts';
 import { acknowledgeAll } from '../../core/controls/acknowledge.ts';
-import type { QuietHoursLine } from '../../core/lines/quiet-hours.ts';
 import { ControlError } from '../../core/ports/operator-controls.ts';
 import { timeWords } from '../../core/text/time-words.ts';
 import { headlineOf, worseFirst } from '../../core/view/state-line.ts';
@@ -11,7 +10,6 @@ export interface BotDeskParts extends Omit<LinkParts, 'reason'> {
   readonly accountIds: () => readonly string[];
   /** Failures of this process, in words. */
   readonly troubles: () => readonly string[];
-  readonly quietHours: () => Promise<QuietHoursLine | null>;
 }
 
 /** The author of a message in a listed chat. */
@@ -74,10 +72,8 @@ async function status(parts: BotDeskParts, [named]: readonly string[]): Promise<
   if (named !== undefined && !parts.accountIds().includes(named)) return noAccount(named);
   const views = await parts.views(named === undefined ? undefined : [named]);
   const shown = views.toSorted((a, b) => worseFirst(a.state, b.state)).slice(0, MOST_ACCOUNTS);
-  const quiet = await parts.quietHours();
   const lines = [
     ...parts.troubles(),
-    ...(quiet === null ? [] : [quiet.words]),
     ...(views.length === 1 ? [] : [headlineOf(views).words]),
     ...shown.map(({ accountId, state }) => `${accountId}: ${state.words}`),
     ...(views.length > shown.length ? [`and ${views.length - shown.length} more accounts`] : []),

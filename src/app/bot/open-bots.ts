@@ -82,14 +82,13 @@ function botsOf({ channels }: CompiledConfig): readonly WantedBot[] {
   return [...bots.values()];
 }
 
-function deskOf({ state, accounts, clock, process, quiet }: Base): BotDesk {
+function deskOf({ state, accounts, clock, process }: Base): BotDesk {
   const views = createViewSource({ store: state.store, accounts, clock });
   return createBotDesk({
     controls: state.controls,
     views: async (ids) => (await views.read(ids)).map(({ view }) => view),
     accountIds: () => views.ids(),
     troubles: () => process.metrics.degraded().map(degradedWords),
-    quietHours: () => quiet.now(),
     clock,
   });
 }

@@ -111,7 +111,6 @@ function webContent(base: Base, stress: StressSchedule | undefined): WebContent 
         processes: base.processes,
         polling: base.polling,
         reachesAll: () => !isAlone() || state.standby?.hasCompany !== true,
-        quietHours: () => base.quiet.now(),
         queues: async () =>
           (await readQueues(queues, clock)).map(([queue, figures]) => queueLine(queue, figures, clock)),
       },

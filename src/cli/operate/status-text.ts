@@ -1,6 +1,5 @@
 import type { Control } from '../../core/controls/controls.ts';
 import { creditLineWords, jointWords, positionWords } from '../../core/lines/position-words.ts';
-import type { QuietHoursLine } from '../../core/lines/quiet-hours.ts';
 import { roughly } from '../../core/quantities/roughly.ts';
 import { moneyUnit } from '../../core/quantities/units.ts';
 import type { AccountView, IntentLine, RuleLine } from '../../core/view/account-view.ts';
@@ -25,8 +24,6 @@ export interface StatusReport {
   readonly pausedQueues: readonly string[];
   /** Failures that the daemon on this machine reports. */
   readonly troubles: readonly string[];
-  /** null: they are off and no notice waits, or the config is not known. */
-  readonly quietHours: QuietHoursLine | null;
   readonly accounts: readonly StatusAccount[];
 }
 
@@ -52,7 +49,7 @@ export interface StatusEvent {
 /** The report for people: a headline and a line per account, worst first; `everything` adds the details. */
 export function statusLines(io: CliIo, report: StatusReport, everything: boolean): readonly string[] {
   const lines: string[] = [];
-  const { accounts, controls, watchers, pausedQueues, troubles, quietHours, refusedControls, atMs } = report;
+  const { accounts, controls, watchers, pausedQueues, troubles, refusedControls, atMs } = report;
   /** Texts of one kind, and a blank line behind them if there are any. */
   const section = (...texts: readonly (readonly [Style, string])[]): void => {
     for (const [style, text] of texts)
@@ -73,8 +70,7 @@ export function statusLines(io: CliIo, report: StatusReport, everything: boolean
   const refused = [...refusedControls.slice(0, MOST_REFUSED), ...(others > 0 ? [`${others} more`] : [])];
   section(...refused.map((words) => ['yellow', `Not obeyed: ${words}.`] as const));
   const heldBack = controls.filter(({ kind }) => kind !== 'acknowledgement');
-  const told = controlLines(heldBack, atMs, everything).map((text) => ['yellow', text] as const);
-  section(...told, ...(quietHours === null ? [] : [['bold', quietHours.words] as const]));
+  section(...controlLines(heldBack, atMs, everything).map((text) => ['yellow', text] as const));
   if (accounts.length === 0) lines.push('No accounts.');
   else lines.push(...tableLines(io, accountTable(report)));
   if (everything) for (const account of accounts) lines.push(...accountLines(io, account, atMs));

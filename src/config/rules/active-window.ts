@@ -82,23 +82,18 @@ function isTimeZone(text: string): boolean {
   return true;
 }
 
-export const windowKeys = z.strictObject({
+const windowKeys = z.strictObject({
   days: days().prefault('daily').describe('On which days the window begins.'),
   from: timeOfDay('23:59').describe('When it begins.'),
   to: timeOfDay('24:00').describe('When it ends; the next morning when that is earlier than `from`.'),
   tz: timeZone().prefault('UTC').describe('Time zone of both, summer time included.'),
 });
 
-/** Completes a schema that has `windowKeys` and possibly other keys. */
-export function windowOf<T extends z.output<typeof windowKeys>>(keys: z.ZodType<T>) {
-  return renamed(
-    across(keys, ({ from, to }) =>
-      typeof from === 'number' && from === to
-        ? { expected: 'from and to to differ', got: 'the same time twice' }
-        : undefined,
-    ),
-    { from: 'fromMinute', to: 'toMinute', tz: 'timeZone' },
-  );
-}
-
-export const activeWindowSchema: z.ZodType<ActiveWindow> = windowOf(windowKeys);
+export const activeWindowSchema: z.ZodType<ActiveWindow> = renamed(
+  across(windowKeys, ({ from, to }) =>
+    typeof from === 'number' && from === to
+      ? { expected: 'from and to to differ', got: 'the same time twice' }
+      : undefined,
+  ),
+  { from: 'fromMinute', to: 'toMinute', tz: 'timeZone' },
+);

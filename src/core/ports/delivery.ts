@@ -7,10 +7,7 @@ import type { Notice } from './notifier.ts';
 /** The channel that always exists: it cannot be configured, and no other may have its name. */
 export const LOG_CHANNEL = 'log';
 
-export type Message = Omit<Notice, 'kind'> & {
-  /** `collected`: one message for all that quiet hours held back. */
-  readonly kind: Notice['kind'] | 'test' | 'collected';
-};
+export type Message = Omit<Notice, 'kind'> & { readonly kind: Notice['kind'] | 'test' };
 
 /** Why a channel did not accept a message. Closed list, also a metric label. */
 export const DELIVERY_FAILURES = [
@@ -46,8 +43,6 @@ export const deliverySchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('duplicate'), atMs: timeMs() }),
   /** A later message of the same episode was sent first; nothing was sent. */
   z.strictObject({ kind: z.literal('superseded') }),
-  /** Held back until the end of quiet hours; nothing was sent. */
-  z.strictObject({ kind: z.literal('held') }),
   z.strictObject({
     kind: z.literal('failed'),
     reason: z.enum(DELIVERY_FAILURES),
@@ -77,31 +72,8 @@ export interface Deliverer {
    * fails. Rejects when aborted or when the store is lost. Idempotent: nothing is sent twice.
    */
   deliver(message: Message, signal?: AbortSignal): Promise<DeliveryReport>;
-  /** Delivers what was held back, once quiet hours are over. Rejects as `deliver` does. Idempotent. */
-  releaseHeld(signal?: AbortSignal): Promise<void>;
   /** Closes connections. Abort deliveries in progress first. */
   close(): Promise<void>;
-}
-
-/** The newest notice of an episode, held back for one channel. */
-export interface HeldNotice {
-  readonly channel: string;
-  readonly notice: Notice;
-  /** Number of notices of this episode. */
-  readonly count: number;
-  /** Unreachable channels that this one stands in for, and why each failed. */
-  readonly insteadOf: readonly { readonly channel: string; readonly words: string }[];
-}
-
-/** Holds notices back until quiet hours end. A rejection means that the store is lost. */
-export interface HeldNotices {
-  /** Returns false if the notice cannot be held back and must be delivered now. */
-  keep(held: Omit<HeldNotice, 'count'>): Promise<boolean>;
-  all(): Promise<readonly HeldNotice[]>;
-  /** Number of held notices; one held for several channels counts once. */
-  count(): Promise<number>;
-  /** Removes delivered notices; a newer one of the same episode stays. */
-  drop(told: readonly HeldNotice[]): Promise<void>;
 }
 
 const moment = z.number().min(0).max(8.64e15);

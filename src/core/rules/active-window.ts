@@ -36,18 +36,6 @@ export function compileActiveWindow(window: ActiveWindow): WindowJudge {
   };
 }
 
-/** Maximum length of a window, including clock changes. */
-const LONGEST_MINUTES = 2 * 1440;
-
-/** End of the window around a time, Unix milliseconds; undefined if the time is outside. */
-export function endOfWindow(isInside: WindowJudge, unixMs: number): number | undefined {
-  if (!isInside(unixMs)) return undefined;
-  const first = Math.floor(unixMs / MS_PER_MINUTE);
-  let minute = first + 1;
-  while (minute - first < LONGEST_MINUTES && isInside(minute * MS_PER_MINUTE)) minute += 1;
-  return minute * MS_PER_MINUTE;
-}
-
 function localTime(format: Intl.DateTimeFormat, unixMs: number): LocalTime {
   let day = 0;
   let minute = 0;

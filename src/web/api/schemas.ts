@@ -8,7 +8,6 @@ import {
 import { wouldHaveSchema } from '../../core/costs/would-have.ts';
 import { accountRowSchema } from '../../core/lines/account-row.ts';
 import { exchangeLinkSchema } from '../../core/lines/exchange-link.ts';
-import { quietHoursSchema } from '../../core/lines/quiet-hours.ts';
 import { historyPointSchema } from '../../core/ports/history-reader.ts';
 import { modeSchema } from '../../core/rules/rule.ts';
 import { decimal, named, timeMs } from '../../core/schema/parts.ts';
@@ -71,9 +70,6 @@ export const overview = named('Overview', () => ({
       'Whether every process hears of a pause, silence or acknowledgement that is put or lifted here. `false`: Redis is lost, and others may run, which go on as before.',
     ),
   degradedWords: z.record(z.string(), z.string()).describe('Each of `degraded`, in words.'),
-  quietHours: quietHoursSchema
-    .nullable()
-    .describe('What quiet hours hold back; null: they are not on, and nothing waits.'),
   exchange: exchangeLinkSchema.describe(
     'Whether the exchange answers, as the newest polls found; null: not known.',
   ),

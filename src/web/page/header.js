@@ -1,7 +1,6 @@
 import { levelChip, modeChip } from './chips.js';
 import { openLift, openPause } from './controls.js';
 import { verdictOf } from './danger.js';
-import { capital } from './format.js';
 import { faviconOf, icon } from './icons.js';
 import { repeat } from './lit-html/directives/repeat.js';
 import { html, nothing } from './lit-html/lit-html.js';
@@ -76,15 +75,8 @@ function verdict(state) {
       : html`Oldest judgement: ${time('ago', oldest)}`;
   return html`<div class="verdict" data-level=${level}>${icon(level)}
     <div><p class="verdict-words" role="status">${sentence}</p>
-      <p class="muted verdict-age">${overview === null ? nothing : age}</p>${quietHours(overview)}</div>
+      <p class="muted verdict-age">${overview === null ? nothing : age}</p></div>
   </div>`;
-}
-
-/** @param {Overview | null} overview */
-function quietHours(overview) {
-  const words = overview?.quietHours?.words;
-  if (words === undefined) return nothing;
-  return html`<p class="muted verdict-age">${capital(words)}.</p>`;
 }
 
 /** @param {Connection} connection */

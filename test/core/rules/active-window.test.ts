@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { compileActiveWindow, endOfWindow } from '../../../src/core/rules/active-window.ts';
+import { compileActiveWindow } from '../../../src/core/rules/active-window.ts';
 import type { ActiveWindow } from '../../../src/core/rules/rule.ts';
 
 const WEEKDAYS = [1, 2, 3, 4, 5];
@@ -74,32 +74,5 @@ describe('active windows', () => {
       Date.parse(time),
     );
     expect(times.map((time) => judge(time))).toEqual([true, false, true]);
-  });
-});
-
-describe('the end of a window', () => {
-  const night = hours(22, 6, 'Europe/London', WEEKDAYS);
-  test.each([
-    ['over midnight', night, '2024-01-05T23:10:30Z', '2024-01-06T06:00:00Z'],
-    ['at its first moment', night, '2024-01-05T22:00:00Z', '2024-01-06T06:00:00Z'],
-    ['at its last one', night, '2024-01-06T05:59:59Z', '2024-01-06T06:00:00Z'],
-    ['of almost a whole day', hours(6, 5.5, 'UTC'), '2024-01-05T06:00:00Z', '2024-01-06T05:30:00Z'],
-    // London, 31 March 2024: 01:00 becomes 02:00. 27 October 2024: 02:00 becomes 01:00 again.
-    [
-      'inside the skipped hour',
-      hours(22, 1.5, 'Europe/London'),
-      '2024-03-30T23:00:00Z',
-      '2024-03-31T01:00:00Z',
-    ],
-    ['over the skipped hour', hours(22, 6, 'Europe/London'), '2024-03-30T23:00:00Z', '2024-03-31T05:00:00Z'],
-    ['in the repeated hour', hours(22, 1.5, 'Europe/London'), '2024-10-26T23:00:00Z', '2024-10-27T00:30:00Z'],
-    ['over the repeated hour', hours(22, 6, 'Europe/London'), '2024-10-26T23:00:00Z', '2024-10-27T06:00:00Z'],
-  ])('%s', (_where, window, at, end) => {
-    const found = endOfWindow(compileActiveWindow(window), Date.parse(at));
-    expect(new Date(found ?? expect.fail('no end')).toISOString()).toBe(end.replace('Z', '.000Z'));
-  });
-
-  test('is undefined outside the window', () => {
-    expect(endOfWindow(compileActiveWindow(night), Date.parse('2024-01-06T06:00:00Z'))).toBeUndefined();
   });
 });

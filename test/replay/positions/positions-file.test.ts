@@ -198,7 +198,6 @@ function statusText(...positions: readonly PositionLine[]): string {
     refusedControls: [],
     pausedQueues: [],
     troubles: [],
-    quietHours: null,
     accounts: [
       {
         ...emptyView('desk-1', CALM),
