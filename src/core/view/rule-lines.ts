@@ -115,8 +115,8 @@ function phaseOf(
   const stage = stages.at(-1)?.stage ?? null;
   if (phase === 'inactive') return { phase, episode, stage, sinceMs: null };
   const judgedMs = evaluation.passage?.at.wallMs;
-  // For a pending rule, only the time towards `for` is remembered.
-  const sinceMs = stages[0]?.atMs ?? (judgedMs === undefined ? null : judgedMs - heldMs);
+  // For a pending rule, only the time towards `for` is remembered: by the monotonic clock, which has fractions.
+  const sinceMs = stages[0]?.atMs ?? (judgedMs === undefined ? null : Math.round(judgedMs - heldMs));
   return { phase, episode, stage, sinceMs };
 }
 

@@ -65,6 +65,12 @@ describe('the line of a rule', () => {
     expect(waiting.reason).toBe('distance to liquidation is 15 %, below 20 %; it has held for 1.5 s of 5 s');
   });
 
+  test('waiting for its time, by a clock with fractions: `status` could not be read', () => {
+    const later = distance(15, 1_500);
+    const byClock = { ...later, at: { ...later.at, monotonicMs: later.at.monotonicMs + 0.25 } };
+    expect(line([{ ...NEAR, forMs: 5_000 }], [distance(15, 0), byClock]).sinceMs).toBe(SERVER_MS);
+  });
+
   test('kept firing', () => {
     const kept = line(
       [{ ...NEAR, keepFiringForMs: 60_000 }],
