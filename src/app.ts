@@ -9,7 +9,6 @@ import type { PositionSetName } from './config/rules/fitting-set.ts';
 import type { ProposedSet } from './config/rules/proposed-set.ts';
 import type { FullExchange } from './core/ports/exchange.ts';
 import type { ExchangeClientOptions } from './exchange/client.ts';
-import type { HistoryRecord } from './replay/history/judge-history.ts';
 import type { StressRecord } from './replay/stress/stress.ts';
 
 /**
@@ -23,7 +22,6 @@ export type { Daemon, DaemonOptions, Role } from './app/daemon.ts';
 export type { Door, DoorError, DoorPlace } from './app/door/open-door.ts';
 export type { Desk, Operations, OperationsPlace } from './app/operations.ts';
 export type { LogOutput } from './app/process-telemetry.ts';
-export type { HistorySource } from './app/replay/judge-recorded-history.ts';
 export type { OpenReplay, ReplayOptions } from './app/replay/open-replay.ts';
 export type { OpenStress, StressOptions } from './app/replay/open-stress.ts';
 export { parseLatency, parseMoment } from './app/replay/replay-values.ts';
@@ -49,7 +47,6 @@ export type { DoctorOptions } from './doctor/examine-setup.ts';
 export type { ExchangeObserver } from './exchange/call/observer.ts';
 export { ENDPOINTS, isWebAddress } from './exchange/endpoints.ts';
 export type { Dialect, Prepared, RequestSettings } from './exchange/requests.ts';
-export type { HistoryRecord } from './replay/history/judge-history.ts';
 export { outcomeTable } from './replay/outcome-table.ts';
 export type { ReplayRecord } from './replay/record.ts';
 export type { StressRecord } from './replay/stress/stress.ts';
@@ -159,27 +156,6 @@ export const openReplay = lazy(async () => (await import('./app/replay/open-repl
 
 /** A replay as one HTML page. */
 export const renderReplay = lazy(async () => (await import('./replay/report/render-report.ts')).renderReport);
-
-/** Judges rules on the recorded history of accounts. @throws ReplayInputError */
-export const judgeHistory = lazy(
-  async () => (await import('./app/replay/judge-recorded-history.ts')).judgeRecordedHistory,
-);
-
-/** A judged history as tables, as JSON lines, and as sentences about its coverage. */
-export async function historyViews(record: HistoryRecord) {
-  const tables = await import('./replay/history/history-tables.ts');
-  return {
-    rules: tables.historyTable(record),
-    episodes: tables.episodeTable(record),
-    coverage: record.accounts.flatMap(tables.coverage),
-    lines: tables.historyLines(record),
-  };
-}
-
-/** A judged history as one HTML page. */
-export const renderHistoryReport = lazy(
-  async () => (await import('./replay/history/history-report.ts')).renderHistory,
-);
 
 /** Reads and checks all inputs of a stress test. @throws ReplayInputError */
 export const openStress = lazy(async () => (await import('./app/replay/open-stress.ts')).openStress);

@@ -19,15 +19,7 @@ import { fileIntact } from '../../src/state/audit/audit-file.ts';
 import { orderOutcome } from '../../src/web/api/order-routes.ts';
 import { acknowledgedReply, liftedReply, processLine, prunedReply } from '../../src/web/api/schemas.ts';
 import { auditRecord } from './audit-shape.ts';
-import {
-  demonstrated,
-  judged,
-  replayed,
-  scenarios,
-  simulating,
-  stressed,
-  vocabulary,
-} from './play-shapes.ts';
+import { demonstrated, replayed, scenarios, simulating, stressed, vocabulary } from './play-shapes.ts';
 import { callable, called, initialised } from './set-up-shapes.ts';
 
 const processes = z.array(processLine).describe('Who has confirmed it.');
@@ -194,7 +186,6 @@ export const JSON_SHAPES = {
   'approve`, `veto': z.strictObject({ accountId: z.string(), ...question.shape }).meta({ more: 'Question' }),
   init: initialised,
   replay: replayed,
-  'replay --history': judged,
   stress: stressed,
   'stress --list': scenarios,
   demo: demonstrated,

@@ -1,7 +1,5 @@
 import { z } from 'zod';
 import { costRowSchema } from '../../src/core/costs/cost-report.ts';
-import { severitySchema } from '../../src/core/rules/rule.ts';
-import { timeMs } from '../../src/core/schema/parts.ts';
 
 // What commands print that play something: replay, stress, simulate, demo.
 
@@ -43,51 +41,6 @@ export const replayed = z.strictObject({
     }),
   ),
 });
-
-export const judged = z.discriminatedUnion('event', [
-  z.strictObject({
-    event: z.literal('episode'),
-    account: z.string(),
-    rule: z.string(),
-    severity: severitySchema,
-    subject: z.string().describe('The position, loan or account, in words.'),
-    firedMs: timeMs(),
-    endedMs: timeMs().nullable().describe('Unix milliseconds; null: it fired until the end.'),
-    words: z.string().describe('The figures when it fired.'),
-    endWords: z.string().nullable().describe('Why it ended; null: it did not.'),
-    stages: z
-      .array(z.strictObject({ stage: count, atMs: timeMs(), words: z.string() }))
-      .describe('Of the escalation, that were reached.'),
-  }),
-  z.strictObject({
-    event: z.literal('history'),
-    source: z.string(),
-    accounts: z.array(
-      z.strictObject({
-        id: z.string(),
-        moments: count.describe('That were judged.'),
-        fromMs: timeMs(),
-        toMs: timeMs(),
-        everyMs: durationMs('Usual time between two; 0: only changes are recorded'),
-        gaps: z
-          .array(z.strictObject({ fromMs: timeMs(), toMs: timeMs() }))
-          .describe('Times without records.'),
-        rules: z.array(
-          z.strictObject({
-            id: z.string(),
-            fired: count.describe('How often.'),
-            firingMs: durationMs('For how long together'),
-            undecided: count.describe('Moments at which the data could not decide.'),
-            notJudged: z
-              .string()
-              .nullable()
-              .describe('Why the record does not suffice; null: it was judged.'),
-          }),
-        ),
-      }),
-    ),
-  }),
-]);
 
 const scenario = z.strictObject({
   id: z.string().describe('Stable, for `--scenario`.'),

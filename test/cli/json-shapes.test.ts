@@ -22,7 +22,6 @@ const SHAPES_OF_OTHER_TESTS: Readonly<Record<string, string>> = {
   demo: 'test/demo/demo.test.ts',
   init: 'test/cli/init/init.test.ts',
   replay: 'test/cli/replay/replay.test.ts',
-  'replay --history': 'test/cli/replay/history.test.ts',
   stress: 'test/cli/replay/stress.test.ts',
 };
 
@@ -89,13 +88,8 @@ test('a field more, a field less, a long figure and an unknown command are fault
   expect(faultOf(printed)).toBeUndefined();
   expect(faultOf({ ...printed, more: 1 })).toContain('more');
   expect(faultOf({ ...printed, arch: undefined })).toContain('arch');
-  const account = { id: 'a', moments: 1, fromMs: 0, toMs: 1, gaps: [], rules: [] };
-  const judged = (everyMs: number) =>
-    shapeFault(
-      ['replay', '--history', 'redis'],
-      JSON.stringify({ event: 'history', source: 's', accounts: [{ ...account, everyMs }] }),
-    );
-  expect(judged(25.74)).toBeUndefined();
-  expect(judged(25.740000000000002)).toBe('25.740000000000002 has more than 15 digits');
+  const played = (wallMs: number) => faultOf({ event: 'replay', seed: 1, wallMs, variants: [] }, 'replay');
+  expect(played(25.74)).toBeUndefined();
+  expect(played(25.740000000000002)).toBe('25.740000000000002 has more than 15 digits');
   expect(faultOf(printed, 'new-command')).toContain('does not have this command');
 });

@@ -72,13 +72,6 @@ test.each(READING)('%s takes its Redis from a variable or a file', async (name) 
   }
 });
 
-test('replay refuses a password too', async () => {
-  const world = await openOperatorWorld();
-  const run = await world.cli(['replay', '--history', 'redis://u:sesame@127.0.0.1:1']);
-  expect(run).toMatchObject({ exitCode: EXIT.usage, stderr: expect.stringContaining('password') as string });
-  expect(run.stdout + run.stderr).not.toContain('sesame');
-});
-
 test('a variable or a file works instead; errors in them are reported without their text', async () => {
   const world = await openOperatorWorld();
   const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-cli-'));

@@ -228,7 +228,7 @@ test('the documented user: the daemon reduces, people work and read, and no comm
     ['audit', 'verify', ...of],
     ['audit', 'export', ...of],
     ['audit', 'prune', ...of, '--keep', '5', '--out', path.join(folder, 'pruned'), '--yes', ...by],
-    ['replay', '--history', 'redis'],
+    ['digest'],
   ]) {
     const { exitCode, stderr, stdout } = await cli(...args);
     expect({ args, exitCode, said: exitCode === 0 ? '' : stderr + stdout }).toEqual({

@@ -114,9 +114,6 @@ export async function commandTexts({
   const prices = ['--prices', `BTC_PERP=${at('btc.csv')}`];
   await run(['replay', ...play, ...prices, '--paths', 'adverse', '--out', at('replay.html')]);
   if (FULL) await run(['replay', ...play, ...prices, '--paths', 'adverse', '--json']);
-  const told = ['--config', world.configFile, '--history'];
-  await run(['replay', ...told, 'redis', '--out', at('history.html')]);
-  await run(['replay', ...told, at('long.audit'), '--json']);
   const live = ['--config', at('slow.yaml'), '--live', '--scenario', 'shock-down-10'];
   await run(['stress', ...live, '--out', at('stress.html')]);
   if (FULL) await run(['stress', ...live, '--json']);

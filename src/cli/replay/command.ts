@@ -6,7 +6,6 @@ import { withExamples, withJson, withRemarks } from '../help.ts';
 import { type CliIo, paint, printJson, printLine } from '../io.ts';
 import { collect, collectReading, DEFAULT_CONFIG, reading, whole } from '../option-values.ts';
 import { tableLines } from '../table.ts';
-import { judgeHistory } from './history.ts';
 import { runWithProgress } from './progress.ts';
 import {
   holdingsOf,
@@ -21,7 +20,6 @@ import {
 
 interface Flags extends PlayFlags {
   readonly prices?: readonly string[];
-  readonly history?: readonly string[];
   readonly against?: readonly string[];
   readonly paths: ReplayOptions['paths'];
   readonly from?: string;
@@ -49,11 +47,8 @@ export function registerReplay(program: Command, io: CliIo): void {
       '--live',
       'read what accounts hold now from the exchange, with the keys of the config; --positions wins',
     )
-    .option(
-      '--history <redis|file>',
-      "instead of playing prices, judge the rules on what was recorded of the accounts: redis (the config's), a redis:// address, or an export of `audit export` (repeatable)",
-      collect,
-    )
+    // Exists only to be refused: it was removed.
+    .addOption(new Option('--history [place]').hideHelp().preset('').argParser(refuseHistory))
     .option('--against <config>', 'compare with another config, too (repeatable)', collect)
     .option('--from <time>', 'begin here: 2020-03-12, 2020-03-12T10:00 (UTC) or Unix milliseconds')
     .option('--to <time>', 'end here');
@@ -67,12 +62,15 @@ export function registerReplay(program: Command, io: CliIo): void {
     'with pictures and every decision':
       'replay --prices BTC_PERP=btc.csv --positions book.yaml --out report.html',
     'present positions, two sets of rules': 'replay --prices BTC_PERP=btc.csv --live --against tighter.yaml',
-    'when the rules would have fired in the past hours': 'replay --history redis',
   });
-  command.action((flags: Flags) => {
-    const given = (option: string): boolean => command.getOptionValueSource(option) === 'cli';
-    return flags.history === undefined ? replay(io, flags) : judgeHistory(io, flags, given);
-  });
+  command.action((flags: Flags) => replay(io, flags));
+}
+
+function refuseHistory(): never {
+  throw new UsageError(
+    '--history was removed.',
+    'Play prices of that time: replay --prices MARKET=FILE.csv. What the rules did then: audit tail.',
+  );
 }
 
 function addConditions(command: Command): void {

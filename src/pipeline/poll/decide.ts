@@ -165,7 +165,7 @@ function accountAfter(
   };
 }
 
-/** The figures of each subject that curves, digests and later rule checks use. */
+/** The figures of each subject that curves and digests use. */
 export function historySamples(
   snapshot: Snapshot,
   state: AccountState,

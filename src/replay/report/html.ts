@@ -1,5 +1,3 @@
-import type { OutcomeTable } from '../outcome-table.ts';
-
 /** A piece of HTML with escaped text. Only `markup` makes one. */
 export interface Html {
   readonly html: string;
@@ -31,14 +29,4 @@ const ENTITIES: Readonly<Record<string, string>> = {
 
 function escaped(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
-}
-
-/** A table that scrolls if the page is too narrow. */
-export function htmlTable({ columns, rows }: OutcomeTable): Html {
-  const kindOf = (index: number): string => (columns[index]?.align === 'right' ? 'n' : '');
-  const head = columns.map(({ title }, index) => markup`<th class="${kindOf(index)}">${title}</th>`);
-  const body = rows.map(
-    (row) => markup`<tr>${row.map((cell, index) => markup`<td class="${kindOf(index)}">${cell}</td>`)}</tr>`,
-  );
-  return markup`<div class="wide"><table><thead><tr>${head}</tr></thead><tbody>${body}</tbody></table></div>`;
 }

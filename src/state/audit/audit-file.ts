@@ -99,13 +99,12 @@ function recordOf(text: string): AuditRecord | undefined {
 export interface ExportedDecision {
   /** Place in its chain. */
   readonly seq: number;
-  readonly atMs: number;
   readonly recorded: StoredDecision;
   readonly inputs: DecisionInputs;
 }
 
 export type ExportedDecisions =
-  | { readonly kind: 'read'; readonly accountId: string; readonly decisions: readonly ExportedDecision[] }
+  | { readonly kind: 'read'; readonly decisions: readonly ExportedDecision[] }
   | Extract<ChainVerdict, { kind: 'broken' }>;
 
 /** The decisions of an export, oldest first; `broken` if the file was changed or is not complete. */
@@ -115,10 +114,10 @@ export async function decisionsOfAuditFile(lines: AsyncIterable<string>): Promis
   if (verdict.kind === 'broken') return verdict;
   const decisions: ExportedDecision[] = [];
   for (const record of kept.records) {
-    const { content, atMs, seq } = record;
+    const { content, seq } = record;
     const inputs = await restoreInputs(record, async (hash) => kept.files.get(hash));
     if (content.kind === 'decision' && inputs !== undefined)
-      decisions.push({ seq, atMs, recorded: content, inputs });
+      decisions.push({ seq, recorded: content, inputs });
   }
-  return { kind: 'read', accountId: verdict.accountId, decisions };
+  return { kind: 'read', decisions };
 }

@@ -299,6 +299,11 @@ describe('invalid input', () => {
       /--to: expected a time after --from/,
     ],
     ['a fault', () => [...given(), '--faults', 'earthquake'], /no fault "earthquake"/],
+    [
+      'what was removed',
+      () => ['--history', 'redis://u:sesame@127.0.0.1:1'],
+      /^(?!.*sesame).*--history was removed\. Play prices of that time: .* audit tail\.\n$/,
+    ],
     ['a reading', () => [...given(), '--readings', 'mood=bad'], /mood/],
   ])('%s ends with 2', async (_name, args, words) => {
     const { exitCode, stderr } = await replay(args());
