@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { costRowSchema } from '../../src/core/costs/cost-report.ts';
 
 // What commands print that play something: replay, stress, simulate, demo.
 
@@ -15,7 +14,7 @@ const played = z.strictObject({
   equityEnd: money,
   orders: count,
   price: z
-    .strictObject({ fees: money, slippage: money, nextHour: costRowSchema.shape.kept })
+    .strictObject({ fees: money, slippage: money })
     .describe('Of closing; of several paths that of the most expensive.'),
   breachToFillMs: z
     .strictObject({ p50: z.number().nullable(), max: z.number().nullable() })

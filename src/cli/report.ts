@@ -26,15 +26,14 @@ interface Flags extends PlaceFlags {
   readonly to?: string;
 }
 
-/** `breakwater report`: what protection cost and kept, from the audit trail. */
+/** `breakwater report`: what protection cost, from the audit trail. */
 export function registerReport(program: Command, io: CliIo): void {
   const command = program
     .command('report')
-    .summary('what protection cost and kept, from the audit trail')
+    .summary('what protection cost, from the audit trail')
     .description(
       'Sums up, from the audit trail and without asking the exchange, what the orders of the daemon that closed ' +
-        'something have cost: slippage and fees, and by what the price went on (kept) or came back (given up) within ' +
-        'the next hour. What is not known is counted, never taken for zero.',
+        'something have cost: slippage and fees. What is not known is counted, never taken for zero.',
     )
     .option('--from <time>', 'begin here: 2026-03-12, 2026-03-12T10:00 (UTC) or Unix milliseconds')
     .option('--to <time>', 'end here (default: now)')
@@ -57,8 +56,6 @@ SLIPPAGE is by what the average fill was worse than the mark when the rule fired
 activation. What a partial close realized shows that fill; after a full close only the exchange's history of orders
 does (watch.spotOrders). Without either, AT MOST bounds it by the limit price of the order.
 FEES are what the exchange charged where its history shows it, else \`markets.*.takerFee\` of the config.
-NEXT HOUR is what the closed part would have lost within the next hour; negative: it would have gained that.
-AVERTED counts orders after which the price passed what had been the liquidation price.
 (3?) stands for three orders of which the figure is not known; they are not in the sum.
 Records that were pruned are missing. How each figure is found: docs/protection-cost.md.
 Ends with 0 also where nothing was closed, 2 when an option makes no sense.
@@ -122,12 +119,12 @@ function tableOf(actions: readonly PricedAction[]): Table {
   return { columns: columnsOf(...TITLES), rows: rows.length > 1 ? [...rows, ...totals] : rows };
 }
 
-const TITLES = 'RULE,MARKET,MONEY,>ORDERS,>SLIPPAGE,>AT MOST,>FEES,>NEXT HOUR,>AVERTED'.split(',');
+const TITLES = 'RULE,MARKET,MONEY,>ORDERS,>SLIPPAGE,>AT MOST,>FEES'.split(',');
 
 function cellsOf(row: CostTotal, ruleId: string, market: string): readonly string[] {
-  const { money, orders, slippage, slippageAtMost, fees, kept, averted } = row;
-  const figures = [slippage, slippageAtMost, fees, kept].map((sum) => sumText(sum, orders));
-  return [ruleId, market, money === NO_CURRENCY ? '?' : money, String(orders), ...figures, String(averted)];
+  const { money, orders, slippage, slippageAtMost, fees } = row;
+  const figures = [slippage, slippageAtMost, fees].map((sum) => sumText(sum, orders));
+  return [ruleId, market, money === NO_CURRENCY ? '?' : money, String(orders), ...figures];
 }
 
 function sumText({ known, unknown }: KnownSum, orders: number): string {

@@ -20,16 +20,7 @@ export function figures(...titles: readonly string[]): Columns {
 
 const COLUMNS: Columns = [
   ...texts('ACCOUNT', 'VARIANT', 'LIQUIDATED'),
-  ...figures(
-    'EQUITY',
-    'AT THE END',
-    'KEPT',
-    'CLOSED',
-    'ORDERS',
-    'FEES + SLIPPAGE',
-    'NEXT HOUR',
-    'BREACH TO FILL',
-  ),
+  ...figures('EQUITY', 'AT THE END', 'KEPT', 'CLOSED', 'ORDERS', 'FEES + SLIPPAGE', 'BREACH TO FILL'),
   ...texts('NOTE'),
 ];
 
@@ -68,17 +59,8 @@ function cells(accounts: readonly AccountRecord[]): readonly string[] {
     accounts.every(({ closedFraction }) => closedFraction === 0)
       ? ''
       : fromTo(accounts, ({ fees, slippage }) => fees + slippage, money),
-    nextHourWords(accounts),
     reactions.length === 0 ? '' : `at most ${span(Math.max(...reactions))}`,
   ];
-}
-
-/** What the closed part would have lost within the next hour; `?` if a run ended before that. */
-function nextHourWords(accounts: readonly AccountRecord[]): string {
-  const closing = accounts.filter(({ closedFraction }) => closedFraction > 0);
-  if (closing.length === 0) return '';
-  const isUnknown = closing.some(({ nextHour }) => nextHour.unknown > 0);
-  return isUnknown ? '?' : fromTo(closing, ({ nextHour }) => nextHour.known, money);
 }
 
 function fromTo(

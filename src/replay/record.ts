@@ -1,5 +1,3 @@
-import type { KnownSum } from '../core/costs/cost-report.ts';
-
 /**
  * Result of a replay, by variant (unprotected, the config's rules, others), path and account. Report, table and JSON
  * are made from it. Times are Unix milliseconds, shares fractions.
@@ -66,8 +64,6 @@ export interface AccountRecord {
   readonly fees: number;
   /** Loss of fills against the mark price at that moment; negative: a gain. */
   readonly slippage: number;
-  /** Price move against the closed part within the next hour; negative: the price came back. */
-  readonly nextHour: KnownSum;
   /** For each episode that ended in a fill: time from crossing the threshold to the first fill. */
   readonly breachToFillMs: readonly number[];
   readonly positions: readonly PositionTrack[];

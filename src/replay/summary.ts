@@ -42,11 +42,11 @@ function worstOf(accounts: readonly AccountRecord[]) {
   };
 }
 
-/** Cost of closing, and the price move within the next hour; of several paths, those of the most expensive. */
+/** Cost of closing; of several paths, that of the most expensive. */
 function priceOf(accounts: readonly AccountRecord[]) {
   const [dearest] = accounts.toSorted((a, b) => b.fees + b.slippage - a.fees - a.slippage);
-  const { fees = 0, slippage = 0, nextHour = { known: 0, unknown: 0 } } = dearest ?? {};
-  return { fees, slippage, nextHour };
+  const { fees = 0, slippage = 0 } = dearest ?? {};
+  return { fees, slippage };
 }
 
 /** Lower median of sorted values: always one of them. */

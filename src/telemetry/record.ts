@@ -167,7 +167,7 @@ const HANDLERS: Handlers = {
     const { kind, reason, alarm, accountId, ruleId, atMs, openedMs } = event;
     metrics.audit_events_total.inc({ kind, reason: bounded(reason) });
     if (alarm) metrics.alarms_total.inc({ kind });
-    if (event.cost !== undefined) countCost(metrics, event.cost);
+    if (event.cost !== undefined && reason === 'filled') countCost(metrics, event.cost);
     if (kind === 'intentEnded' && openedMs !== undefined) {
       const [how = '', ...why] = reason.split(':');
       metrics.intents_ended_total.inc({ how, why: bounded(why.join(':')) });
@@ -242,21 +242,19 @@ const HANDLERS: Handlers = {
   stressed: ({ outcome }, { metrics }) => metrics.stress_runs_total.inc({ outcome }),
 };
 
-/** Counts a fill once, when its cost is complete: it is followed for an hour. */
+/** Counts a fill once, with what is known of it then. */
 function countCost(metrics: Metrics, cost: ActionCost): void {
-  if (cost.nextHour === undefined) return;
   const { money } = cost;
-  const { slippage, fee, kept } = costFigures(cost);
+  const { slippage, fee } = costFigures(cost);
   const parts = [
-    ['slippage', slippage, 'lost', 'gained'],
-    ['fee', fee, 'lost', 'gained'],
-    ['nextHour', kept, 'kept', 'givenUp'],
+    ['slippage', slippage],
+    ['fee', fee],
   ] as const;
-  for (const [part, value, positive, negative] of parts) {
+  for (const [part, value] of parts) {
     if (value === null) metrics.protection_unknown_total.inc({ money, part });
     else
       metrics.protection_money_total.inc(
-        { money, part, sign: value < 0 ? negative : positive },
+        { money, part, sign: value < 0 ? 'gained' : 'lost' },
         Math.abs(value),
       );
   }

@@ -114,9 +114,7 @@ test("two instances send one digest of both accounts' actions, and the command l
     '- short: halve (warning, observed only) once, fires still: BTC_PERP',
   ]);
   expect(of('Done:')).toEqual([
-    expect.stringMatching(
-      /^- long: halve in BTC_PERP: 1 order closed something: slippage .* the hour after it not known yet$/,
-    ),
+    expect.stringMatching(/^- long: halve in BTC_PERP: 1 order closed something: slippage .*, fees [^,]*$/),
     '- long: 1 order placed',
   ]);
   expect(of('Only observed; in enforce mode there would have been:')).toEqual([

@@ -64,9 +64,6 @@ const NOT_HERE: ReadonlySet<string> = new Set([
   'alarms_total',
   // No heartbeat is configured; test/daemon/heartbeat.test.ts has it.
   'heartbeat_pings_total',
-  // Prices an hour later are unknown; tests where money is known have them.
-  'protection_money_total',
-  'protection_unknown_total',
   // No stress test is scheduled; test/daemon/scheduled-stress.test.ts has them.
   ...Object.values(EVENT_METRICS).flatMap(({ name }) => (name.startsWith('stress_') ? [name] : [])),
 ]);

@@ -19,9 +19,7 @@ const COSTS = {
       orders: 2,
       slippage: { known: 50, unknown: 0 },
       fees: { known: 29.95, unknown: 0 },
-      kept: { known: -500, unknown: 1 },
       slippageAtMost: { known: 350, unknown: 0 },
-      averted: 1,
     },
   ],
 };

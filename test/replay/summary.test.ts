@@ -14,7 +14,6 @@ const ACCOUNT: AccountRecord = {
   orders: 2,
   fees: 1.5,
   slippage: 3,
-  nextHour: { known: 40, unknown: 0 },
   breachToFillMs: [900, 100, 400],
   positions: [],
   bands: [],
@@ -98,7 +97,6 @@ describe('the table', () => {
       'CLOSED',
       'ORDERS',
       'FEES + SLIPPAGE',
-      'NEXT HOUR',
       'BREACH TO FILL',
       'NOTE',
     ]);
@@ -115,7 +113,6 @@ describe('the table', () => {
         '',
         '',
         '',
-        '',
       ],
       [
         '',
@@ -127,18 +124,10 @@ describe('the table', () => {
         '25.0 %',
         '2',
         '4.50',
-        '40.00',
         'at most 2.0 s',
         'hindsight: it would have come through; closing cost 88.00',
       ],
     ]);
-  });
-
-  test('omits the next hour if one of the paths ended earlier', () => {
-    const { columns, rows } = outcomeTable(
-      record(['config', 'adverse', {}], ['config', 'bridge', { nextHour: { known: 0, unknown: 1 } }]),
-    );
-    expect(rows[0]?.[columns.findIndex(({ title }) => title === 'NEXT HOUR')]).toBe('?');
   });
 
   test('of a single path has plain figures', () => {

@@ -97,7 +97,7 @@ const audited = (changes: object = {}): EventOf<'audited'> => ({
 
 const text = (value: string): DecimalString => value as DecimalString;
 
-/** Sold above the mark at which its rule fired, at an unknown fee; the price came back. */
+/** Sold above the mark at which its rule fired, at an unknown fee. */
 const COST: ActionCost = {
   id: 'bw.1@1',
   clientOrderId: 'bw.1',
@@ -112,7 +112,6 @@ const COST: ActionCost = {
   fee: null,
   liquidationPrice: null,
 };
-const NEXT_HOUR = { markPrice: text('60100'), passedLiquidation: false };
 
 /**
  * At least one event of each kind; the types enforce this. The log must cover each kind, and none may break a scrape.
@@ -154,7 +153,7 @@ const EVENTS: { readonly [K in DaemonEvent['kind']]: readonly [EventOf<K>, ...Ev
     // A cancel action has no intent.
     audited({ kind: 'intentEnded', reason: 'failed:attempts' }),
     audited({ kind: 'priced', reason: 'filled', cost: COST }),
-    audited({ kind: 'priced', reason: 'hourLater', cost: { ...COST, nextHour: NEXT_HOUR } }),
+    audited({ kind: 'priced', reason: 'orderHistory', cost: COST }),
   ],
   notice: [{ kind: 'notice', notice: { ...message(), kind: 'firing' } }],
   laneDispatched: [{ kind: 'laneDispatched', lanes: [{ accountId: 'desk-1', market: null }] }],
@@ -295,7 +294,6 @@ describe('events', () => {
       'breakwater_audit_events_total{kind="intentEnded",reason="failed:attempts"}': 2,
       'breakwater_alarms_total{kind="intentEnded"}': 1,
       'breakwater_protection_money_total{money="USDT",part="slippage",sign="gained"}': 5,
-      'breakwater_protection_money_total{money="USDT",part="nextHour",sign="givenUp"}': 50,
       'breakwater_protection_unknown_total{money="USDT",part="fee"}': 1,
       'breakwater_notices_total{kind="firing",severity="critical"}': 1,
       'breakwater_lane_runs_total{end="idle"}': 1,

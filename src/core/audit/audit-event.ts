@@ -144,7 +144,7 @@ const AUDIT_KINDS = [
   'cancelAccepted',
   'cancelRejected',
   'filled',
-  /** Cost of an order that closed something, and later what it kept. */
+  /** Cost of an order that closed something. */
   'priced',
   'ambiguousMove',
   'coverTriggered',

@@ -3,8 +3,8 @@ import type { DecimalString } from '../quantities/decimal.ts';
 import { decimal, named, type OutputOf } from '../schema/parts.ts';
 
 /**
- * Facts about one of our orders that closed something; `costFigures` computes from them. Plain JSON. The audit has up
- * to three records with the same `id`, each with everything known by then; the last one counts.
+ * Facts about one of our orders that closed something; `costFigures` computes from them. Plain JSON. The audit may have
+ * several records with the same `id`, each with everything known by then; the last one counts.
  */
 export const actionCostSchema = named('ActionCost', () => ({
   id: z.string(),
@@ -40,44 +40,28 @@ export const actionCostSchema = named('ActionCost', () => ({
   liquidationPrice: decimal()
     .nullable()
     .describe('Of the position in the last read before the fill; null: none, or unknown.'),
-  nextHour: z
-    .strictObject({
-      markPrice: decimal().nullable().describe('One hour after the fill; null: no read showed it.'),
-      passedLiquidation: z
-        .boolean()
-        .nullable()
-        .describe(
-          'Whether a mark within the hour passed the liquidation price of before the fill; null: unknown.',
-        ),
-    })
-    .exactOptional()
-    .describe('What the market did in the following hour; absent: it is not over.'),
 }));
 export type ActionCost = OutputOf<typeof actionCostSchema>;
 export type FillPrice = NonNullable<ActionCost['fill']>;
 
-/** Kept by the lane until the hour after the fill is over. */
-export interface PendingCost {
+/** Kept by the lane for an hour: notices and the order history still need it. */
+export interface RecentCost {
   readonly cost: ActionCost;
   readonly positionId: string;
   readonly key: string;
   readonly ruleId: string;
   /** Whether it closed the whole position. Absent: written by an older version. */
   readonly closed?: boolean;
-  /** A mark past the liquidation price of before the fill was seen. */
-  readonly passedLiquidation: boolean;
 }
 
-/** In money currency; null: unknown, which is never zero. In the first three a positive figure is a loss. */
+/** In money currency; null: unknown, which is never zero. A positive figure is a loss. */
 export function costFigures(cost: ActionCost) {
   const { direction, fill, fee } = cost;
   const sign = direction === 'long' ? 1 : -1;
   const amount = Number(cost.amountBase);
   const decided = cost.decidedPrice === null ? null : Number(cost.decidedPrice);
-  const lost = (price: DecimalString | null | undefined): number | null =>
-    decided === null || price === null || price === undefined
-      ? null
-      : sign * (decided - Number(price)) * amount;
+  const lost = (price: DecimalString | undefined): number | null =>
+    decided === null || price === undefined ? null : sign * (decided - Number(price)) * amount;
   const price = fill === null ? decided : Number(fill.price);
   return {
     /** How much worse the average fill was than the price of the decision. */
@@ -92,8 +76,6 @@ export function costFigures(cost: ActionCost) {
           : price === null
             ? null
             : fee.rate * amount * price,
-    /** What the closed part would have lost within the next hour (kept) or gained (negative: given up). */
-    kept: lost(cost.nextHour?.markPrice),
   };
 }
 

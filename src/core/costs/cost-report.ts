@@ -25,10 +25,8 @@ export const costTotalSchema = named('CostTotal', () => ({
   orders: z.number().int(),
   slippage: knownSumSchema,
   fees: knownSumSchema,
-  kept: knownSumSchema.describe('By what the price went on within the hour after; negative: it came back.'),
   /** Known fills, else limit prices. */
   slippageAtMost: knownSumSchema,
-  averted: z.number().int().describe('Orders after which the price passed the liquidation price.'),
 }));
 export type CostTotal = OutputOf<typeof costTotalSchema>;
 type Sums = Omit<CostTotal, 'money'>;
@@ -107,8 +105,6 @@ export function totalsOfRows(rows: readonly CostRow[]): readonly CostTotal[] {
     slippage: add(group, ({ slippage }) => slippage),
     slippageAtMost: add(group, ({ slippageAtMost }) => slippageAtMost),
     fees: add(group, ({ fees }) => fees),
-    kept: add(group, ({ kept }) => kept),
-    averted: group.reduce((sum, { averted }) => sum + averted, 0),
   }));
 }
 
@@ -128,7 +124,5 @@ function sumOf<T>(actions: readonly PricedAction[], group: T): T & Sums {
     slippage: sum(({ slippage }) => slippage),
     slippageAtMost: sum(({ slippageAtMost }) => slippageAtMost),
     fees: sum(({ fee }) => fee),
-    kept: sum(({ kept }) => kept),
-    averted: actions.filter(({ cost }) => cost.nextHour?.passedLiquidation === true).length,
   };
 }

@@ -11,23 +11,13 @@ export function costWords(cost: ActionCost): string {
     figures.fee === null
       ? 'fee not known'
       : `fee ${moneyText(figures.fee, money)} (${fee?.from === 'config' ? 'configured rate' : 'charged'})`;
-  const parts = [`closed ${amountBase} ${at}${decided}`, slippageWords(figures, money), feeWords];
-  if (cost.nextHour !== undefined) parts.push(keptWords(figures, money));
-  if (cost.nextHour?.passedLiquidation === true)
-    parts.push('the price passed what was the liquidation price');
-  return parts.join(', ');
+  return `closed ${amountBase} ${at}${decided}, ${slippageWords(figures, money)}, ${feeWords}`;
 }
 
 function slippageWords({ slippage, slippageAtMost }: ActionFigures, money: string): string {
   if (slippage !== null) return `slippage ${moneyText(slippage, money)}`;
   if (slippageAtMost === null) return 'slippage not known';
   return `slippage not known, at most ${moneyText(slippageAtMost, money)}`;
-}
-
-function keptWords({ kept }: ActionFigures, money: string): string {
-  if (kept === null) return 'price an hour later not known';
-  const amount = moneyText(Math.abs(kept), money);
-  return kept < 0 ? `an hour later it had given up ${amount}` : `an hour later it had kept ${amount}`;
 }
 
 const DIGITS = 4;

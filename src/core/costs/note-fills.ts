@@ -13,11 +13,11 @@ import {
 } from '../orders/outstanding.ts';
 import { type Decimal, formatDecimal, minDecimal, toDecimal, toNumber, ZERO } from '../quantities/decimal.ts';
 import { moneyOf } from '../quantities/units.ts';
-import type { FillPrice, PendingCost } from './action-cost.ts';
+import type { FillPrice, RecentCost } from './action-cost.ts';
 import { costWords } from './cost-words.ts';
 
-/** Most pending costs of a lane; beyond it the oldest are dropped and keep their last record. */
-const MOST_PENDING = 20;
+/** Beyond it the oldest are dropped and keep their last record. */
+const MOST_RECENT = 20;
 
 /**
  * Prices our fills from two consecutive reads: a position fell while our orders stood. A position that is gone without
@@ -32,7 +32,7 @@ export function noteFills(before: LaneState, after: LaneState, scene: LaneScene)
     const words = costWords(cost);
     scene.audit.emit({ kind: 'priced', reason: 'filled', key, ruleId, positionId, words, cost });
   }
-  return { ...after, costs: [...(after.costs ?? []), ...added].slice(-MOST_PENDING) };
+  return { ...after, costs: [...(after.costs ?? []), ...added].slice(-MOST_RECENT) };
 }
 
 /** Absent positions, as last seen; those that are still held are skipped. */
@@ -45,7 +45,7 @@ function costsOf(
   before: LaneState,
   after: LaneState,
   scene: LaneScene,
-): readonly PendingCost[] {
+): readonly RecentCost[] {
   const { positionId, direction } = position;
   const now = after.read?.positions.find((other) => other.positionId === positionId);
   const isHeld =
@@ -69,7 +69,6 @@ function costsOf(
     positionId,
     key: order.key,
     ruleId: order.ruleId,
-    passedLiquidation: false,
     closed: now === undefined,
     cost: {
       id: `${order.request.clientOrderId}@${after.read?.sentAtMs ?? scene.nowMs}`,

@@ -193,20 +193,10 @@ function sentWords(
   ];
 }
 
-/** `2 orders closed something: slippage 12.3 USDT (1 not known), fees 4.1 USDT, 120 USDT kept an hour later`. */
-function costTotalWords({ orders, money, slippage, fees, kept, averted }: CostTotal): string {
-  const later = sumText({ ...kept, known: Math.abs(kept.known) }, orders, money);
-  const keptWords =
-    kept.unknown === orders
-      ? 'the hour after it not known yet'
-      : `${later} ${kept.known < 0 ? 'given up' : 'kept'} an hour later`;
-  const parts = [
-    `slippage ${sumText(slippage, orders, money)}`,
-    `fees ${sumText(fees, orders, money)}`,
-    keptWords,
-    ...(averted === 0 ? [] : [`the price passed the liquidation price after ${averted}`]),
-  ];
-  return `${counted(orders, 'order')} closed something: ${parts.join(', ')}`;
+/** `2 orders closed something: slippage 12.3 USDT (1 not known), fees 4.1 USDT`. */
+function costTotalWords({ orders, money, slippage, fees }: CostTotal): string {
+  const [lost, paid] = [sumText(slippage, orders, money), sumText(fees, orders, money)];
+  return `${counted(orders, 'order')} closed something: slippage ${lost}, fees ${paid}`;
 }
 
 function sumText({ known, unknown }: KnownSum, orders: number, money: string): string {

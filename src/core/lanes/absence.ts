@@ -1,5 +1,5 @@
 import type { Recorder } from '../audit/audit-event.ts';
-import type { PendingCost } from '../costs/action-cost.ts';
+import type { RecentCost } from '../costs/action-cost.ts';
 import { isOpen } from '../intents/intent.ts';
 import { marketOf } from '../orders/market-steps.ts';
 import { coverOrders, mayHaveFilled, outstandingBase } from '../orders/outstanding.ts';
@@ -288,7 +288,7 @@ export function explainedClosures(
 }
 
 /** Whether the position was not reopened since: one reopened under its id was not closed by this order. */
-function isNewestClosing(lane: LaneState, { positionId, cost }: PendingCost, nowMs: number): boolean {
+function isNewestClosing(lane: LaneState, { positionId, cost }: RecentCost, nowMs: number): boolean {
   const sinceMs = absenceOf(lane, positionId)?.sinceMs ?? 0;
   const isShown = findPosition(lane.read, positionId) !== undefined;
   return !isShown && sinceMs <= cost.filledMs && nowMs - cost.filledMs <= CLOSING_KNOWN_MS;

@@ -7,7 +7,7 @@ import type {
   RemovalReason,
   WaitReason,
 } from '../audit/audit-event.ts';
-import type { PendingCost } from '../costs/action-cost.ts';
+import type { RecentCost } from '../costs/action-cost.ts';
 import type { Brake, UnclosedOrder } from '../intents/brake-count.ts';
 import type { FiringBasis, JointLimit, KnownMargin } from '../intents/targets.ts';
 import type { CancelAllRequest, OrderType, PositionSide, ReduceOnlyStopRequest } from '../ports/exchange.ts';
@@ -94,8 +94,8 @@ export interface LaneState {
   readonly priorOrdersPossible: boolean;
   /** When the lane's times were last moved because the clock had been set ahead. Absent: never. */
   readonly rebasedMs?: number;
-  /** Our orders that closed something within the last hour; the price after them is followed. Absent: none. */
-  readonly costs?: readonly PendingCost[];
+  /** Our orders that closed something within the last hour. Absent: none. */
+  readonly costs?: readonly RecentCost[];
   /** What was sent since a read last showed a change. Absent: nothing. */
   readonly brake?: Brake;
   /** Reductions not shown as closed, whatever was answered, of positions with intents; oldest first. Absent: none. */

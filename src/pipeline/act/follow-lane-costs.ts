@@ -1,26 +1,19 @@
 import { followCosts } from '../../core/costs/follow-costs.ts';
-import type { PositionRecord } from '../../core/ports/exchange.ts';
-import { type DecimalString, decimalFromNumber, formatDecimal } from '../../core/quantities/decimal.ts';
-import { PositionQuantities, type PositionReading } from '../../core/quantities/position.ts';
 import type { Snapshot } from '../../core/quantities/snapshot.ts';
 import type { ActingInputs } from './lane-at-rest.ts';
 import type { Acted } from './route-decisions.ts';
 
-/** The mark of an older read does not count as the current price. */
-export const MARK_FRESH_MS = 60_000;
+const FRESH_MS = 60_000;
 
-/** Adds what orders of the last hour have cost and kept, as far as this poll shows it; usually nothing. */
+/** Adds what the order history of this poll says of fills of the last hour; usually nothing. */
 export function withCosts(acted: Acted, inputs: ActingInputs, snapshot: Snapshot): Acted {
   const { stored, account, moment } = inputs;
+  const { spotOrders } = snapshot.sources;
+  const orders = spotOrders?.kind === 'read' && spotOrders.ageMs <= FRESH_MS ? spotOrders.value.records : [];
   const changes = [...stored.lanes].flatMap(([market, before]) => {
     const lane = acted.lanes.get(market) ?? before;
     if (lane.costs === undefined || lane.epoch !== stored.epoch.id) return [];
-    const change = followCosts(lane, {
-      accountId: account.id,
-      nowMs: moment.nowMs,
-      markOf: (name) => markIn(name, inputs, snapshot),
-      orders: freshOf(snapshot.sources.spotOrders)?.records ?? [],
-    });
+    const change = followCosts(lane, { accountId: account.id, nowMs: moment.nowMs, orders });
     return change === undefined ? [] : [change];
   });
   if (changes.length === 0) return acted;
@@ -33,39 +26,4 @@ export function withCosts(acted: Acted, inputs: ActingInputs, snapshot: Snapshot
     audit: [...acted.audit, ...events.map((event) => ({ kind: 'action' as const, event }))],
     events: [...acted.events, ...events],
   };
-}
-
-/** Takes the mark from this account's positions, else from other accounts that this process reads. */
-function markIn(
-  market: string,
-  { account, markElsewhere }: ActingInputs,
-  { sources }: Snapshot,
-): DecimalString | undefined {
-  const records = freshOf(sources.positions)?.records ?? [];
-  return markOf(market, records, account.rules.settings) ?? markElsewhere?.(market);
-}
-
-export function markOf(
-  market: string,
-  records: readonly PositionRecord[],
-  settings: PositionReading,
-): DecimalString | undefined {
-  for (const record of records) {
-    if (record.market !== market) continue;
-    const { markPrice } = new PositionQuantities(record, settings);
-    if (markPrice.kind === 'value')
-      return formatDecimal(decimalFromNumber(Number(markPrice.value.toPrecision(MARK_DIGITS))));
-  }
-  return undefined;
-}
-
-const MARK_DIGITS = 12;
-
-function freshOf<T>(
-  reading:
-    | { readonly kind: 'read'; readonly value: T; readonly ageMs: number }
-    | { readonly kind: 'notRead'; readonly ageMs: number }
-    | undefined,
-): T | undefined {
-  return reading?.kind === 'read' && reading.ageMs <= MARK_FRESH_MS ? reading.value : undefined;
 }

@@ -8,7 +8,7 @@ import { marketRead, type ReadObservation } from '../../core/lanes/market-read.t
 import type { OwnOrder } from '../../core/lanes/own-order.ts';
 import { routeRequests } from '../../core/lanes/route-requests.ts';
 import type { AccountDocuments, StoredAccount, StoredRequests } from '../../core/ports/state-store.ts';
-import { type DecimalString, toDecimal } from '../../core/quantities/decimal.ts';
+import { toDecimal } from '../../core/quantities/decimal.ts';
 import type { Instant, Snapshot } from '../../core/quantities/snapshot.ts';
 import type { Evaluation } from '../../core/rules/evaluate.ts';
 import { unaskedMode } from '../../core/rules/rule.ts';
@@ -26,8 +26,6 @@ export interface ActingInputs {
   readonly now: Instant;
   /** On the lanes' clock. */
   readonly moment: LaneMoment;
-  /** Mark of a market from the positions of other accounts; absent: there are none to ask. */
-  readonly markElsewhere?: (market: string) => DecimalString | undefined;
   /** The account that acts instead of this one because both are the same exchange account; absent: none. */
   readonly sharedWith?: string;
   /** Delivery states of approval notices, by notice id; absent: no notice is awaited. */

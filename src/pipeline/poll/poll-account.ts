@@ -1,10 +1,7 @@
 import type { Controls } from '../../core/controls/controls.ts';
 import type { Timers } from '../../core/ports/clock.ts';
-import type { PositionList } from '../../core/ports/exchange.ts';
 import type { SeenAccount } from '../../core/ports/lane-dispatcher.ts';
 import type { AccountLoad, StoredAccount } from '../../core/ports/state-store.ts';
-import type { DecimalString } from '../../core/quantities/decimal.ts';
-import { MARK_FRESH_MS, markOf } from '../act/follow-lane-costs.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
 import { pass } from '../points.ts';
 import type { BatchedCommits } from './batched-commits.ts';
@@ -268,7 +265,6 @@ async function commitDecision(
       ...(sharedWith === undefined ? {} : { sharedWith }),
       ...(found.deliveries === undefined ? {} : { deliveries: found.deliveries }),
     };
-    const markElsewhere = (market: string) => markInReads(context, market);
     const inputs = {
       account,
       ...loaded,
@@ -278,7 +274,6 @@ async function commitDecision(
       reminderMs,
       escalation,
       withHistory,
-      markElsewhere,
       ...shared,
     };
     const decided = decide(inputs);
@@ -328,19 +323,4 @@ function without(decided: Decided, leftOut: ReadonlySet<string>): Decided {
     lanes: decided.lanes.filter(({ market }) => market === null || !leftOut.has(market)),
     events: decided.events.filter(({ market }) => market === undefined || !leftOut.has(market)),
   };
-}
-
-/** The mark of a market by the newest reads of this process, from any account. */
-function markInReads(
-  { memory, accounts, clock }: PipelineContext,
-  market: string,
-): DecimalString | undefined {
-  for (const [accountId, { at, reading }] of memory.positions()) {
-    if (reading.kind !== 'read' || clock.monotonicMs() - at.monotonicMs > MARK_FRESH_MS) continue;
-    const settings = accounts.get(accountId)?.rules.settings;
-    if (settings === undefined) continue;
-    const mark = markOf(market, (reading.value as PositionList).records, settings);
-    if (mark !== undefined) return mark;
-  }
-  return undefined;
 }

@@ -74,12 +74,6 @@ export class ReadMemory {
     account.recent = [...account.recent.filter(({ at }) => at.monotonicMs >= sinceMs), kept];
   }
 
-  /** The last reading of each account's positions. */
-  *positions(): Generator<readonly [accountId: string, kept: KeptReading]> {
-    for (const [accountId, { kept }] of this.#accounts)
-      if (kept.positions !== undefined) yield [accountId, kept.positions];
-  }
-
   /** Notes that the read sent at `startedMs` failed, unless a later one has arrived. */
   fail(accountId: string, startedMs: number, failure: ReadFailure): void {
     const account = this.#of(accountId);

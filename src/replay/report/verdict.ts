@@ -57,16 +57,8 @@ function fate(account: AccountRecord, variant: string): string {
     breachToFillMs.length === 0
       ? ''
       : `, the first fill ${span(Math.min(...breachToFillMs))} after the breach`;
-  const cost = `${money(fees)} ${account.money} in fees and ${money(slippage)} ${account.money} in slippage${nextHourWords(account)}`;
+  const cost = `${money(fees)} ${account.money} in fees and ${money(slippage)} ${account.money} in slippage`;
   return `${opening} it came through: ${counted(orders, 'order')} closed ${percent(closedFraction)} of what it held${fastest}, for ${cost}; ${end}`;
-}
-
-/** How the price went on after the closing; empty if the run ended too early to tell. */
-function nextHourWords({ nextHour, money: currency }: AccountRecord): string {
-  const { known, unknown } = nextHour;
-  if (unknown > 0 || known === 0) return '';
-  const what = known > 0 ? 'lost' : 'gained';
-  return ` (within an hour of it, what was closed would have ${what} ${money(Math.abs(known))} ${currency})`;
 }
 
 function left({ equityStart, equityEnd, money: currency }: AccountRecord): string {

@@ -1,7 +1,5 @@
 import type { CompiledAccount } from '../../config/compiled-config.ts';
-import type { KnownSum } from '../../core/costs/cost-report.ts';
 import { known } from '../../core/quantities/quantity.ts';
-import { MS_PER_HOUR } from '../../core/quantities/units.ts';
 import { compileRules } from '../../core/rules/compiled-rules.ts';
 import { actionsOf } from '../../core/rules/rule-parts.ts';
 import { marksOf } from '../../core/view/marks.ts';
@@ -10,7 +8,7 @@ import type { LedgerEntry } from '../../simulator/model/ledger-entry.ts';
 import { openWorld, type World } from '../../world/open-world.ts';
 import { REFERENCE } from '../exposure.ts';
 import type { StartingAccount } from '../positions/starting-account.ts';
-import { type AccountRecord, type RunRecord, type Track, valueAt } from '../record.ts';
+import { type AccountRecord, type RunRecord, valueAt } from '../record.ts';
 import { AccountTracks, barriersOf } from './account-tracks.ts';
 import { DaemonWatch } from './daemon-watch.ts';
 import { type LedgerContext, ledgerEvents } from './ledger-events.ts';
@@ -204,7 +202,6 @@ class RunWatcher {
       orders: entries.filter(({ kind }) => kind === 'order_placed').length,
       fees: fills.reduce((sum, { fee = '0' }) => sum + Number(fee), 0),
       slippage: fills.reduce((sum, fill) => sum + this.#slippage(fill), 0),
-      nextHour: nextHourOf(fills, this.#tape.prices, this.#nowMs()),
       breachToFillMs,
       positions: tracks.positions,
       bands: this.#watch.bands(id, this.#nowMs()),
@@ -222,21 +219,6 @@ class RunWatcher {
 }
 
 const HARM: ReadonlySet<LedgerEntry['kind']> = new Set(['liquidation', 'loan_liquidation']);
-
-/** Price move of the closed part within an hour; unknown where the run ends earlier. */
-function nextHourOf(
-  fills: readonly LedgerEntry[],
-  prices: Readonly<Record<string, Track>>,
-  endMs: number,
-): KnownSum {
-  const values = fills.map(({ market = '', atMs, side, price, amount }) => {
-    const after = atMs + MS_PER_HOUR > endMs ? null : valueAt(prices[market] ?? [], atMs + MS_PER_HOUR);
-    if (after === null || price === undefined || amount === undefined) return null;
-    return (side === 'sell' ? Number(price) - after : after - Number(price)) * Number(amount);
-  });
-  const known = values.filter((value) => value !== null);
-  return { known: known.reduce((sum, value) => sum + value, 0), unknown: values.length - known.length };
-}
 
 function closedShare(
   fills: readonly LedgerEntry[],

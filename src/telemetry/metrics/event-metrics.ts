@@ -49,7 +49,7 @@ export const EVENT_GROUPS = {
     }),
     ...counters(['money', 'part', 'sign'], {
       protection_money_total:
-        'What orders that closed something cost and kept: slippage and fee (lost, or gained), and by what the price went on within the next hour (kept, or given up), in money currency.',
+        'What orders that closed something cost, as known at the fill: slippage and fee (lost, or gained), in money currency.',
     }),
     ...counters(['money', 'part'], {
       protection_unknown_total: 'The same, where the figure is not known.',

@@ -10,7 +10,7 @@ import { named, timeMs } from '../../core/schema/parts.ts';
 import { byAccount, requireAccount } from './read-routes.ts';
 import { type ApiContext, type ApiRoute, route } from './route.ts';
 
-// What protection cost and kept, with the same sums as `breakwater report`; see docs/protection-cost.md.
+// What protection cost, with the same sums as `breakwater report`; see docs/protection-cost.md.
 
 export const costsReply = named('Costs', () => ({
   fromMs: timeMs(),
@@ -25,7 +25,7 @@ const MOST_PAGES = 8;
 const getCosts = route({
   id: 'getCosts',
   path: '/api/v1/accounts/:id/costs',
-  summary: 'What the orders that closed something have cost, and what they kept, by money currency.',
+  summary: 'What the orders that closed something have cost, by money currency.',
   params: byAccount,
   query: z.strictObject({ days: z.coerce.number().int().min(1).max(366).default(30) }),
   reply: costsReply,

@@ -51,20 +51,13 @@ export function startedWords({ doubts }) {
   return `Just started: orders in ${listed(markets)} are not confirmed yet; they are cleared before the first action there.`;
 }
 
-/** `USDT: 2 orders cost 50.00 by slippage and 29.95 in fees; within the hour 500.00 was kept.` @param {CostTotal} total */
-export function costWords({ money: currency, orders, slippage, fees, kept, averted }) {
-  const hour = kept.known < 0 ? 'given up' : 'kept';
-  const said = (/** @type {CostTotal['kept']} */ { known, unknown }) =>
+/** `USDT: 2 orders cost 50.00 by slippage and 29.95 in fees.` @param {CostTotal} total */
+export function costWords({ money: currency, orders, slippage, fees }) {
+  const said = (/** @type {CostTotal['fees']} */ { known, unknown }) =>
     unknown === orders ? 'an unknown amount' : money(known);
-  const partly = [slippage, fees, kept]
+  const partly = [slippage, fees]
     .map(({ unknown }) => unknown)
     .filter((count) => count > 0 && count < orders);
   const aside = partly.length === 0 ? '' : ` Not all is known of ${counted(Math.max(...partly), 'order')}.`;
-  const saved =
-    averted === 0 ? '' : ` After ${counted(averted, 'order')} the price passed the liquidation price.`;
-  const after =
-    kept.unknown === orders
-      ? 'what it kept within the hour after is not known yet'
-      : `within the hour after, ${money(Math.abs(kept.known))} was ${hour}`;
-  return `${ofCurrency(currency, (name) => `${name}: `)}${counted(orders, 'order')} cost ${said(slippage)} by slippage and ${said(fees)} in fees; ${after}.${saved}${aside}`;
+  return `${ofCurrency(currency, (name) => `${name}: `)}${counted(orders, 'order')} cost ${said(slippage)} by slippage and ${said(fees)} in fees.${aside}`;
 }

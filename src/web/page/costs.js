@@ -4,7 +4,7 @@ import { heading } from './layout.js';
 import { html, nothing } from './lit-html/lit-html.js';
 import { Resource } from './resource.js';
 
-/** What protection cost and kept lately, by money currency. */
+/** What protection cost lately, by money currency. */
 
 /** @import { CostsReply } from './contract.d.ts' */
 

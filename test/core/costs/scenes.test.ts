@@ -3,7 +3,7 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { recorder } from '../../../src/core/audit/audit-event.ts';
 import type { AuditRecord } from '../../../src/core/audit/audit-record.ts';
-import { type ActionCost, costFigures, type PendingCost } from '../../../src/core/costs/action-cost.ts';
+import { type ActionCost, costFigures, type RecentCost } from '../../../src/core/costs/action-cost.ts';
 import { closingsOf, closingsWords } from '../../../src/core/costs/closing-words.ts';
 import { costRows, costTotals, pricedActions, totalsOfRows } from '../../../src/core/costs/cost-report.ts';
 import { costWords } from '../../../src/core/costs/cost-words.ts';
@@ -48,20 +48,12 @@ function costOf(dice: Dice, index: number): ActionCost {
     ),
     fee: dice.of(null, { from: 'config', rate: 0.001 }, { from: 'orderHistory', paid: text('12.345678') }),
     liquidationPrice: dice.of(text('58000'), text('62000'), null),
-    ...(dice.hits(0.3)
-      ? {
-          nextHour: {
-            markPrice: dice.of(text('59000'), text('61000'), null),
-            passedLiquidation: dice.of(true, false, null),
-          },
-        }
-      : {}),
   };
 }
 
-function pendingOf(dice: Dice, index: number): PendingCost {
-  const { nextHour: _nextHour, ...cost } = costOf(dice, index);
-  return { cost, positionId: '41', key: `rule-${index}`, ruleId: 'near', passedLiquidation: dice.hits(0.2) };
+function recentOf(dice: Dice, index: number): RecentCost {
+  const cost = costOf(dice, index);
+  return { cost, positionId: '41', key: `rule-${index}`, ruleId: 'near' };
 }
 
 const some = <T>(
@@ -82,19 +74,17 @@ function recordOf(dice: Dice, index: number): SpotOrderRecord {
   } as SpotOrderRecord;
 }
 
-/** What a lane records over the next hour, poll by poll. */
+/** What a lane records of recent fills, poll by poll. */
 function followed(dice: Dice): readonly string[] {
   const { state } = sceneOf(dice);
-  let lane: LaneState = { ...state, costs: some(dice, [1, 1, 2, 3], (index) => pendingOf(dice, index)) };
+  let lane: LaneState = { ...state, costs: some(dice, [1, 1, 2, 3], (index) => recentOf(dice, index)) };
   const lines: string[] = [];
   let nowMs = NOW_MS;
   for (let poll = 0; poll < 8; poll += 1) {
     nowMs += dice.of(0, 1_000, 60_000, HOUR_MS - 1_000, HOUR_MS, 120_000);
-    const mark = dice.of(undefined, '60000', '58000', '57999', '62000', '62001');
     const result = followCosts(lane, {
       accountId: 'desk',
       nowMs,
-      markOf: () => (mark === undefined ? undefined : text(mark)),
       orders: dice.hits(0.3) ? some(dice, [1, 2, 3], (index) => recordOf(dice, index)) : [],
     });
     if (result === undefined) continue;
@@ -264,11 +254,10 @@ test('what is not known is never taken for nothing', () => {
   const dice = new Dice(12);
   for (let index = 0; index < 500; index += 1) {
     const cost = costOf(dice, index);
-    const { slippage, slippageAtMost, fee, kept } = costFigures(cost);
+    const { slippage, slippageAtMost, fee } = costFigures(cost);
     expect(slippage === null).toBe(cost.fill === null || cost.decidedPrice === null);
     expect(slippageAtMost === null).toBe(cost.decidedPrice === null);
     if (cost.fee === null) expect(fee).toBeNull();
-    expect(kept === null).toBe(cost.decidedPrice === null || (cost.nextHour?.markPrice ?? null) === null);
     if (slippage !== null) expect(slippageAtMost).toBe(slippage);
   }
 });

@@ -34,7 +34,7 @@ describe('a digest in words', () => {
       '- desk-1: near (critical) twice, fires still: BTC_PERP, ETH_PERP',
       '- desk-2: early (warning, observed only) once, fires still: BTC_PERP',
       'Done:',
-      '- desk-1: near in BTC_PERP: 1 order closed something: slippage 25 USDT, fees 14.97 USDT, 525 USDT kept an hour later, the price passed the liquidation price after 1',
+      '- desk-1: near in BTC_PERP: 1 order closed something: slippage 25 USDT, fees 14.97 USDT',
       '- desk-1: 1 order placed, 1 order refused',
       'Only observed; in enforce mode there would have been:',
       '- desk-2: early in BTC_PERP: 2 orders, 1 cancel; the largest: sell 0.5 BTC_PERP once the price is 59000 or less, limit 58700',

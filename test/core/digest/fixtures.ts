@@ -96,11 +96,7 @@ const DESK_1 = {
     event({ kind: 'placing', atMs: hour(2), order: ORDER }),
     event({ kind: 'accepted', atMs: hour(2) + 40, order: ORDER }),
     event({ kind: 'priced', atMs: hour(3), cost: COST }),
-    event({
-      kind: 'priced',
-      atMs: hour(4),
-      cost: { ...COST, nextHour: { markPrice: d('57900'), passedLiquidation: true } },
-    }),
+    event({ kind: 'priced', atMs: hour(4), cost: COST }),
     transition({ atMs: hour(5), from: 'firing', to: 'inactive' }),
     transition({ atMs: hour(6), subject: 'position:43', episode: 2 }),
     event({

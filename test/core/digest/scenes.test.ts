@@ -66,14 +66,6 @@ function eventOf(dice: Dice): AuditEvent {
     filledMs,
     fill: dice.of(null, COST.fill),
     fee: dice.of(null, COST.fee),
-    ...(dice.hits(0.5)
-      ? {
-          nextHour: {
-            markPrice: dice.of(d('57900'), d('61000'), null),
-            passedLiquidation: dice.of(true, false),
-          },
-        }
-      : {}),
   };
   const isCancel =
     kind.startsWith('cancel') || kind === 'wouldCancel' || (kind === 'unknown' && dice.hits(0.3));

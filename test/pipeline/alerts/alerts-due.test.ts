@@ -218,7 +218,7 @@ describe('how an episode ended', () => {
       fill: { price: '59900', from: 'realizedPnl' },
       fee: null,
     };
-    const costs = [{ positionId: '42', key: 'k', ruleId: 'near', passedLiquidation: false, cost }];
+    const costs = [{ positionId: '42', key: 'k', ruleId: 'near', cost }];
     return [{ market: 'BTC_PERP', costs }] as unknown as AlertScene['lanes'];
   };
 

@@ -148,7 +148,6 @@ function play(prices: Track, { id, collateral, below }: Play): AccountRecord {
     orders,
     fees,
     slippage,
-    nextHour: { known: 0, unknown: orders },
     breachToFillMs: events.filter(({ kind }) => kind === 'fill').map(() => 900),
     positions: [
       {

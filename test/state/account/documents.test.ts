@@ -138,6 +138,9 @@ test('a lane of the first version is read in the words of the current one', () =
   const read = (stored: object) => readDocument(LANE_CODEC, JSON.stringify(stored), 'lane:BTC_PERP', 'desk');
   expect(read(first)).toEqual(lane);
   expect(read({ ...first, doubt: null })).toEqual({ ...lane, doubt: null });
+  // An older version followed the price after each fill.
+  const followed = { ...lane, costs: [{ passedLiquidation: true }] };
+  expect(read(followed)).toEqual(followed);
   expect(read({ ...first, doubt: { ...lane.doubt, why: 'processDied' } })).toMatchObject({
     doubt: { why: 'processDied' },
   });
