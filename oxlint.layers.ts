@@ -197,15 +197,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'would-have',
   ],
   digest: ['account-digest', 'digest', 'digest-words', 'sighting'],
-  controls: [
-    'acknowledge',
-    'controls',
-    'daemon-sign',
-    'open-orders',
-    'operator-schemas',
-    'order-plan',
-    'signed-link',
-  ],
+  controls: ['acknowledge', 'controls', 'daemon-sign', 'open-orders', 'operator-schemas', 'order-plan'],
   lines: ['account-row', 'exchange-link', 'position-words', 'process-troubles'],
   view: [
     'account-view',

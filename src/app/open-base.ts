@@ -4,7 +4,6 @@ import type { CompiledConfig } from '../config/compiled-config.ts';
 import { openRedisLevel } from '../config/warnings/exposure.ts';
 import { sha256Hex } from '../core/audit/sha256.ts';
 import { companyFault, type DaemonSign, FOREIGN } from '../core/controls/daemon-sign.ts';
-import type { LinkSigner } from '../core/controls/signed-link.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
 import { systemTimers } from '../exchange/system-clock.ts';
 import { ReadMemory } from '../pipeline/poll/read-memory.ts';
@@ -15,7 +14,6 @@ import { examineRedis } from '../queues/redis-sanity.ts';
 import { createOperatorTrust, keyMarkOf } from '../state/controls/operator-seal.ts';
 import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
 import { createRedisRateLimitStore } from '../state/limits/limiter-redis.ts';
-import { createLinkSigner } from '../state/links/link-signer.ts';
 import { createRedisNonceStore, type RedisNonceStore } from '../state/nonce/nonce-redis.ts';
 import { createMemoryReceiptStore } from '../state/receipts/receipts-memory.ts';
 import { createRedisReceiptStore } from '../state/receipts/receipts-redis.ts';
@@ -48,8 +46,8 @@ export interface Base extends Surroundings, Omit<AloneParts, 'mirror'>, Omit<Sho
   readonly maxSlippage: number;
   readonly target: RedisTarget;
   readonly receipts: StandbyReceipts;
-  /** Absent: `operators.key` is not set. */
-  readonly links: LinkSigner | undefined;
+  /** Whether `operators.key` was set at the start. */
+  readonly hasOperatorsKey: boolean;
   readonly nonces: RedisNonceStore;
   readonly accounts: ConfiguredAccounts;
   readonly queues: Queues;
@@ -157,7 +155,7 @@ function trustOf({ operators }: CompiledConfig, isGuarded: () => boolean) {
       maxSlippage,
     }),
     maxSlippage,
-    links: key === undefined ? undefined : createLinkSigner(key),
+    hasOperatorsKey: key !== undefined,
   };
 }
 

@@ -1,5 +1,4 @@
 import type { CompiledConfig } from '../config/compiled-config.ts';
-import type { LinkSigner } from '../core/controls/signed-link.ts';
 import {
   type Deliverer,
   LOG_CHANNEL,
@@ -18,8 +17,6 @@ import type { Standby } from './standby.ts';
 
 export interface DelivererParts extends Omit<DelivererOptions, 'opened' | 'groupWaitMs'> {
   readonly log: WriteLog;
-  /** Signs links with which people act; absent: there is no key. */
-  readonly links?: LinkSigner | undefined;
 }
 
 /** A deliverer for the config's channels. Their secrets are in the clear only inside it. */
@@ -28,11 +25,9 @@ export async function delivererOf(config: CompiledConfig, parts: DelivererParts)
     import('../notify/channels.ts'),
     import('../notify/deliverer.ts'),
   ]);
-  const { log, links: signer, ...rest } = parts;
-  const { publicUrl } = config.web;
-  const actions = signer === undefined || publicUrl === undefined ? undefined : { signer, publicUrl };
+  const { log, ...rest } = parts;
   const { links, groupWaitMs } = config.notify;
-  const opened = openChannels(channelOptions(config), { clock: rest.clock, links, log, actions });
+  const opened = openChannels(channelOptions(config), { clock: rest.clock, links, log });
   return createDeliverer({ ...rest, opened, groupWaitMs });
 }
 

@@ -10,7 +10,7 @@ export const operatorsSchema = section(
     key: secretRef()
       .exactOptional()
       .describe(
-        'A secret of at least 32 characters, the same for every daemon and command: orders, pauses and silences bear a seal made with it, audit records are chained with it, and links in messages are signed with a key derived from it. What lacks the seal is not obeyed. Without it orders by hand are taken only from a Redis with a password.',
+        'A secret of at least 32 characters, the same for every daemon and command: orders, pauses and silences bear a seal made with it, and audit records are chained with it. What lacks the seal is not obeyed. Without it orders by hand are taken only from a Redis with a password.',
       ),
     maxSlippage: slippage().describe(
       'Orders by hand (`reduce`, `flatten`) with a larger slippage are refused, sealed or not.',

@@ -39,7 +39,7 @@ export const webSchema = section(
     publicUrl: baseUrl('https:', 'http:')
       .exactOptional()
       .describe(
-        'Address under which people reach it; notifications then link to the page of what they are about and, with `operators.key`, have a link to acknowledge it.',
+        'Address under which people reach it; notifications then link to the page of what they are about.',
       ),
     users: z
       .record(

@@ -20,7 +20,6 @@ export interface Outgoing {
   readonly receipts: Receipts;
   /** Channels that could not be reached, and why; this channel stands in for them. */
   readonly insteadOf: readonly { readonly channel: string; readonly words: string }[];
-  readonly actions: readonly { readonly title: string; readonly url: string }[];
   /** The beginning of the episode was never delivered on this channel. */
   readonly beginningUntold: boolean;
 }

@@ -1,5 +1,4 @@
 import type { Clock } from '../core/ports/clock.ts';
-import { type ActionLinkParts, actionLinksOf } from './action-links.ts';
 import { createAlertmanager } from './alertmanager.ts';
 import type { Channel, ChannelLimits } from './channel.ts';
 import { createDiscord } from './discord.ts';
@@ -47,10 +46,9 @@ export function openChannels(
     readonly clock: Clock;
     readonly links: readonly LinkTemplate[];
     readonly log: WriteLog;
-    readonly actions?: ActionLinkParts | undefined;
   },
 ): readonly OpenChannel[] {
-  const { clock, links, log, actions } = surroundings;
+  const { clock, links, log } = surroundings;
   const opened = configured.map((options): OpenChannel => {
     const { name, timeoutMs, giveUpAfterMs, proxy } = options;
     const nowMs = (): number => clock.nowMs();
@@ -60,11 +58,9 @@ export function openChannels(
       channel,
       limits: { timeoutMs, giveUpAfterMs },
       pace: createPace(clock, intervalOf(options)),
-      actionsOf: (outgoing) => (actions === undefined ? [] : actionLinksOf(outgoing, channel, actions)),
     };
   });
-  const last = { channel: createLogChannel(log), limits: LOG_LIMITS, pace: createPace(clock, 0) };
-  return [...opened, { ...last, actionsOf: () => [] }];
+  return [...opened, { channel: createLogChannel(log), limits: LOG_LIMITS, pace: createPace(clock, 0) }];
 }
 
 function openChannel(options: ChannelOptions, parts: ChannelParts): Channel {

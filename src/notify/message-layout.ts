@@ -46,9 +46,9 @@ export function wordingOf(outgoing: Outgoing, templates: readonly LinkTemplate[]
   if (outgoing.along.length > 0) return groupWording(outgoing, templates);
   return {
     title: titleOf(message),
-    lines: [...linesOf(outgoing), ...commandLines(outgoing, templates)],
+    lines: [...linesOf(outgoing), ...commandLines(message, templates)],
     facts: factsOf(message),
-    links: withActions(linksOf(message, templates), outgoing.actions),
+    links: linksOf(message, templates),
   };
 }
 
@@ -77,10 +77,7 @@ function stateWords({ kind, approval, ending }: Message): string {
 }
 
 /** Wording for many accounts in one state with one cause; one line per account. */
-function groupWording(
-  { message, along, insteadOf, actions }: Outgoing,
-  templates: readonly LinkTemplate[],
-): Wording {
+function groupWording({ message, along, insteadOf }: Outgoing, templates: readonly LinkTemplate[]): Wording {
   const all = [message, ...along].toSorted((a, b) => a.accountId.localeCompare(b.accountId));
   const count = `${new Set(all.map(({ accountId }) => accountId)).size} accounts`;
   const severity = message.kind === 'resolved' ? '' : `${message.severity.toUpperCase()} `;
@@ -95,9 +92,7 @@ function groupWording(
     ...shown,
     ...(all.length > shown.length ? [`And ${all.length - shown.length} more.`] : []),
     ...standInLines(insteadOf),
-    ...(message.kind === 'resolved' || actions.length > 0
-      ? []
-      : [`To acknowledge: ${acknowledgeCommand(message.ruleId)}`]),
+    ...(message.kind === 'resolved' ? [] : [`To acknowledge: ${acknowledgeCommand(message.ruleId)}`]),
     ...(templates.some(({ url }) => url.includes('{page}')) ? [] : ['To see them: breakwater status']),
   ];
   const same: Message = { ...message, accountId: '', subject: '', labels: {} };
@@ -106,22 +101,11 @@ function groupWording(
     lines,
     facts: factsOf(same),
     // `{page}` becomes the page of all accounts; custom links that name an account do not apply.
-    links: withActions(
-      linksOf(
-        { ...same, kind: 'test' },
-        templates.filter(({ url }) => !/\{(?!page|rule|severity)\w+\}/.test(url)),
-      ),
-      actions,
+    links: linksOf(
+      { ...same, kind: 'test' },
+      templates.filter(({ url }) => !/\{(?!page|rule|severity)\w+\}/.test(url)),
     ),
   };
-}
-
-/** Inserts the actions after the first link: a tap on the message opens that one, so it must only show. */
-function withActions(
-  [first, ...rest]: readonly LinkTemplate[],
-  actions: Outgoing['actions'],
-): readonly LinkTemplate[] {
-  return first === undefined ? actions : [first, ...actions, ...rest];
 }
 
 /** Limited by Telegram's 4,096 characters. */
@@ -257,16 +241,14 @@ function doingLines({ doing }: Message): readonly string[] {
 
 const MOST_ORDERS = 3;
 
-/** Returns the commands for which the message has no link. */
-function commandLines({ message, actions }: Outgoing, templates: readonly LinkTemplate[]): readonly string[] {
+/** Returns the commands that a person may type; a link to the status page replaces the one that shows. */
+function commandLines(message: Message, templates: readonly LinkTemplate[]): readonly string[] {
   const commands = commandsOf(message);
   if (commands === undefined || message.doing === undefined) return [];
   const hasPage = templates.some(({ url }) => url.includes('{page}'));
   return [
     ...(commands.pause === undefined ? [] : [`To stop it: ${commands.pause}`]),
-    ...(commands.acknowledge === undefined || actions.length > 0
-      ? []
-      : [`To acknowledge: ${commands.acknowledge}`]),
+    ...(commands.acknowledge === undefined ? [] : [`To acknowledge: ${commands.acknowledge}`]),
     ...(hasPage ? [] : [`To see it: ${commands.status}`]),
   ];
 }

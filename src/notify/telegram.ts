@@ -1,5 +1,4 @@
 import { escapeHtml } from '../core/text/escape-html.ts';
-import { actionTargets } from './action-links.ts';
 import { type Channel, type DeliveryAttempt, firstReference, type Outgoing } from './channel.ts';
 import { wholeParts } from './fitting.ts';
 import { isSuccess } from './http-channel.ts';
@@ -13,7 +12,7 @@ import {
   safeWords,
 } from './http-sender.ts';
 import { cut, isCalm, type LinkTemplate, wordingOf } from './message-layout.ts';
-import { buttonData } from './telegram-buttons.ts';
+import { buttonData, buttonTargets } from './telegram-buttons.ts';
 
 export interface TelegramOptions {
   /** Telegram's Bot API or a local Bot API server, without a trailing slash. */
@@ -88,7 +87,7 @@ export function telegramPayload(outgoing: Outgoing, place: Place): JsonObject {
 }
 
 function buttonsOf({ message, along }: Outgoing): readonly object[] {
-  return actionTargets(message, along).flatMap(({ title, target }) => {
+  return buttonTargets(message, along).flatMap(({ title, target }) => {
     const data = buttonData(target);
     return data === undefined ? [] : [{ text: title, callback_data: data }];
   });

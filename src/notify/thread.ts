@@ -14,7 +14,6 @@ export interface OpenChannel {
   readonly channel: Channel;
   readonly limits: ChannelLimits;
   readonly pace: Pace;
-  readonly actionsOf: (outgoing: Pick<Outgoing, 'message' | 'along'>) => Outgoing['actions'];
 }
 
 /** What one delivery on one channel goes by. */
@@ -143,7 +142,7 @@ async function sendHeld(held: readonly Held[], context: ThreadContext): Promise<
   let attempt: DeliveryAttempt;
   try {
     const own = { message, along, receipts, insteadOf, beginningUntold };
-    attempt = await channel.send({ ...own, actions: open.actionsOf(own) }, signal);
+    attempt = await channel.send(own, signal);
   } catch (error) {
     await letGo(held, context).catch(() => undefined);
     throw error;

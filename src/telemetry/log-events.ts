@@ -319,8 +319,7 @@ const HANDED_BACK = {
 
 const REFUSALS = {
   wrongToken: 'its token is not known',
-  wrongLink: 'its link is not valid, or has expired',
-  slowedDown: 'it has sent too many wrong tokens or links, and has to wait',
+  slowedDown: 'it has sent too many wrong tokens, and has to wait',
   connections: 'it has too many connections',
   scrapes: 'too many ask for metrics at the same time',
 } as const;

@@ -15,9 +15,8 @@ export const SCOPES = ['read', 'control', 'operate'] as const;
 export type Scope = (typeof SCOPES)[number];
 
 /**
- * Who may use a route. `open`: everybody, because it shows nothing of the accounts (the page's files, health) or needs
- * a signed link instead of a token. A scope: callers with this scope. Except for open reads and for navigation,
- * requests from pages of other sites are refused.
+ * Who may use a route. `open`: everybody, because it shows nothing of the accounts (the page's files, health). A scope:
+ * callers with this scope. Such requests from pages of other sites are refused, except for navigation.
  */
 export type Access = 'open' | Scope;
 
@@ -70,7 +69,7 @@ export interface AccessOptions {
   /** Header in which trusted proxies name the user. */
   readonly identityHeader?: string | undefined;
   readonly guesses: TokenGuesses;
-  readonly onRefused: (why: 'wrongToken' | 'wrongLink' | 'slowedDown', client: string) => void;
+  readonly onRefused: (why: 'wrongToken' | 'slowedDown', client: string) => void;
 }
 
 const MESSAGES = {
@@ -140,14 +139,6 @@ export class AccessControl {
     return named.length === 1 ? this.#byName.get(named[0] ?? '') : undefined;
   }
 
-  /** Judges a signed link; invalid links are counted and slowed down like wrong tokens. */
-  judgeLink({ caller: { address } }: FastifyRequest, isValid: boolean): 'right' | 'wrong' | 'slowedDown' {
-    const client = clientOf(address);
-    const verdict = this.#options.guesses.judge(client, isValid ? 'a signed link' : undefined);
-    if (verdict !== 'right') this.#options.onRefused(verdict === 'wrong' ? 'wrongLink' : verdict, client);
-    return verdict;
-  }
-
   mayRead({ identity }: Asker): boolean {
     return this.isReadOpen || identity !== undefined;
   }
@@ -159,12 +150,11 @@ export class AccessControl {
     isSlowedDown: boolean,
     ownOrigin: string | undefined,
   ): ApiError | undefined {
-    if (access === 'open' && (request.method === 'GET' || request.method === 'HEAD')) return undefined;
+    if (access === 'open') return undefined;
     const isNavigation = request.headers['sec-fetch-mode'] === 'navigate' && request.method === 'GET';
     if (!isNavigation && !isFromHere(request, ownOrigin)) {
       return new ApiError(403, 'originRefused', MESSAGES.origin);
     }
-    if (access === 'open') return undefined;
     const { caller } = request;
     if (access === 'read' && this.mayRead(caller)) return undefined;
     const { identity } = caller;

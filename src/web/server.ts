@@ -29,7 +29,6 @@ import { registerEvents } from './events/register.ts';
 import { TokenGuesses } from './guesses.ts';
 import { SECURITY_HEADERS } from './headers.ts';
 import { readinessInTime } from './health.ts';
-import { type LinkDesk, registerLinks } from './links.ts';
 import { listenError, WebServerError } from './listen-error.ts';
 import { createOverview } from './overview.ts';
 import { registerPage } from './page.ts';
@@ -55,8 +54,6 @@ export interface WebOptions
   readonly readiness: () => Promise<Readiness>;
   /** Data of the API; without it there is no API and no event stream. */
   readonly sources?: WebSources;
-  /** Serves links in messages; absent: there are none. */
-  readonly links?: LinkDesk | undefined;
   readonly page?: string;
   /** Shown under `/queues/`. */
   readonly queues?: readonly Queue[];
@@ -68,7 +65,7 @@ export interface WebOptions
   readonly isLocal?: boolean;
 }
 
-export type WebRefusal = 'wrongToken' | 'wrongLink' | 'slowedDown' | 'connections' | 'scrapes';
+export type WebRefusal = 'wrongToken' | 'slowedDown' | 'connections' | 'scrapes';
 
 export interface WebServer {
   /** Of no meaning where it listens nowhere. */
@@ -284,9 +281,8 @@ async function registerAll(
   options: WebOptions,
   control: AccessControl,
 ): Promise<() => void> {
-  const { sources, page, links, onError } = options;
+  const { sources, page, onError } = options;
   registerHealth(app, options, control);
-  if (links !== undefined) registerLinks(app, links, { control, onError });
   if (page !== undefined) await registerPage(app, page);
   if (sources === undefined) return () => undefined;
   const can = (scope: Scope): boolean => control.can(scope);

@@ -4,12 +4,11 @@ import { closeAfterTest } from '../contract/support/world.ts';
 import { startReceiver } from '../notify/receiver.ts';
 import { runCommandLine } from '../support/cli.ts';
 import { inTurn, sliceOf } from '../support/slice.ts';
-import { ask } from '../web/fixture.ts';
 import { toldThenEscalated } from './config.ts';
 import { drift, hasFilled, openScene, ours, polls, sizeOf } from './scene.ts';
 import { type DaemonWorld, eventually, openDaemonWorld, troubles } from './world.ts';
 
-const plays = inTurn(['a link', 'a shell'], 2, 'places to acknowledge at');
+const plays = inTurn(['two people', 'a shell'], 2, 'ways to acknowledge');
 
 /** Notices and the exchange's ledger, before and after somebody acknowledges. */
 
@@ -18,7 +17,6 @@ interface Told {
   readonly account: string;
   readonly rule: string;
   readonly stage: number;
-  readonly links: readonly { readonly title: string; readonly url: string }[];
 }
 
 const RULES = `  - id: halve
@@ -37,7 +35,6 @@ async function openWorld(escalateAfter = '1h') {
   const world = await openDaemonWorld(simulator, {
     accounts: { long: { rules: ['halve'] } },
     rules: RULES.replace('ESCALATE', escalateAfter),
-    web: '{ port: 0, publicUrl: "http://127.0.0.1:1" }',
     more: `notify: { remindEvery: 1s }\nchannels:\n  hook: { type: webhook, url: ${receiver.url}/hook }\n`,
   });
   const told = (): readonly Told[] => receiver.received.map(({ json }) => json as unknown as Told);
@@ -61,53 +58,35 @@ async function quiet(world: DaemonWorld, told: () => readonly Told[]): Promise<r
   return told().slice(before);
 }
 
-const portOf = (url: string | undefined) => ({ port: Number(new URL(url ?? '').port) });
-const linkIn = (told: Told | undefined): string => {
-  const { url } = told?.links.find(({ title }) => title === 'Acknowledge') ?? expect.fail('no link');
-  return new URL(url).pathname;
-};
-
-const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
-
-test.runIf(plays('a link'))(
-  'a link in a notice: previews change nothing, two people at once count as one, and the rule keeps acting',
+test.runIf(plays('two people'))(
+  'two people at once count as one, the rule keeps acting, and a restart changes nothing',
   async () => {
     const { simulator, world, told, until } = await openWorld();
     const daemon = await world.start();
     await until((all) => reminders(all) > 0, 'a reminder');
-    const typo = ['ack', '--rule', 'half', '--config', world.configFile];
-    expect(await runCommandLine(typo, { env: world.env })).toMatchObject({
+    const cli = (...args: readonly string[]) =>
+      runCommandLine([...args, '--config', world.configFile], { env: world.env });
+    expect(await cli('ack', '--rule', 'half')).toMatchObject({
       exitCode: 2,
       stderr: expect.stringContaining('Rules with something open: halve.'),
     });
-    const web = portOf(daemon.webUrl());
-    const link = linkIn(told()[0]);
-    // Chat and mail services fetch links for previews.
-    for (let times = 0; times < 3; times += 1) expect((await ask(web, link)).status).toBe(200);
-    expect(await daemon.state.controls.list()).toEqual([]);
-    const press = (name: string) => ask(web, link, { method: 'POST', headers: FORM, body: `author=${name}` });
-    const pressed = await Promise.all(['ann', 'bob'].map(press));
-    expect(pressed.map(({ status }) => status)).toEqual([200, 200]);
+    const acknowledge = (author: string) => cli('ack', '--account', 'long', '--author', author);
+    const done = await Promise.all(['ann', 'bob'].map(acknowledge));
+    expect(done.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
     const [control, ...others] = await daemon.state.controls.list();
     expect(others).toEqual([]);
     expect(control).toMatchObject({ kind: 'acknowledgement', accountId: 'long', ruleId: 'halve', stage: 0 });
-    expect(control?.author).toMatch(/^(ann|bob), by a link sent to hook \(127\.0\.0\.1\)$/);
+    expect(control?.author).toMatch(/^(ann|bob) \(this machine\)$/);
     expect(await quiet(world, told)).toEqual([]);
     // The rule goes on: its stop stands, and fills when the price falls.
     expect(ours(simulator, 'long').length).toBeGreaterThan(0);
     await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.3), 'the reduction', world);
     expect(sizeOf(simulator, 'long')).toBeGreaterThan(0);
-    // After a restart another process still has the acknowledgement, and the link names its author.
+    // After a restart another process still has the acknowledgement, and names its author.
     await daemon.stop('restart', 30_000);
     const next = await world.start();
     expect(await quiet(world, told)).toEqual([]);
-    const replayed = await ask(portOf(next.webUrl()), link, {
-      method: 'POST',
-      headers: FORM,
-      body: 'author=cem',
-    });
-    expect(replayed.body).toContain('This link has been used');
-    expect(replayed.body).toContain(control?.author ?? 'nobody');
+    expect((await acknowledge('cem')).stdout).toContain(`by ${control?.author} at `);
     const trail = await next.state.audit.tail('long', 500);
     const records = trail.filter(({ record }) => record.content.kind === 'control');
     expect(records.map(({ record }) => record.content)).toMatchObject([

@@ -14,7 +14,6 @@ interface Told {
   readonly kind: string;
   readonly title: string;
   readonly text: string;
-  readonly links: readonly { readonly title: string; readonly url: string }[];
 }
 
 async function openAsking(within: string) {
@@ -31,7 +30,7 @@ async function openAsking(within: string) {
     mode: 'approve',
     accounts: { long: { rules: ['halve'] } },
     rules,
-    web: '{ port: 0, controlToken: { env: CONTROL }, publicUrl: "https://bw.example" }',
+    web: '{ port: 0, controlToken: { env: CONTROL } }',
     more: `approval: { within: ${within} }
 channels:
   hook: { type: webhook, url: ${receiver.url}/hook, secret: { env: OPERATORS_KEY } }
@@ -122,34 +121,6 @@ test('vetoed over HTTP it sends nothing, even past its deadline and after a rest
   );
   expect(ours(world.simulator, 'long')).toEqual([]);
   expect(sizeOf(world.simulator, 'long')).toBe(0.5);
-});
-
-test('a link in a message shows what it would do; its button approves once, and a replay approves nothing', async () => {
-  const { world, told } = await openAsking('20s');
-  const daemon = await world.start();
-  await asked(world);
-  const notice = told().find(({ kind }) => kind === 'approval') ?? expect.fail('no notice');
-  const { url } = notice.links.find(({ title }) => title === 'Approve') ?? expect.fail('no link');
-  const own = `${daemon.webUrl()}${new URL(url).pathname}`;
-  const shown = await (await fetch(own)).text();
-  expect(shown).toContain('It would send: sell 0.25 BTC_PERP');
-  expect(shown).toContain('<button>Approve</button>');
-  expect(ours(world.simulator, 'long')).toEqual([]);
-  const press = async () => {
-    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-    const body = new URLSearchParams({ author: 'ann' }).toString();
-    return await (await fetch(own, { method: 'POST', headers, body })).text();
-  };
-  expect(await press()).toContain('Approved');
-  await eventually(
-    () => ours(world.simulator, 'long').length > 0,
-    'an order',
-    () => troubles(world.events),
-  );
-  expect(await press()).toContain('This link has been used');
-  const veto = notice.links.find(({ title }) => title === 'Veto') ?? expect.fail('no link');
-  const late = await (await fetch(`${daemon.webUrl()}${new URL(veto.url).pathname}`)).text();
-  expect(late).toContain('It is not waited for any longer');
 });
 
 test('with too little time for an answer it acts at once, and says that nobody was asked', async () => {

@@ -4,6 +4,7 @@ import { decimal } from '../../src/core/quantities/decimal.ts';
 import type { PageOverview } from '../../src/web/page/contract.d.ts';
 import { closeAfterTest, holding } from '../contract/support/world.ts';
 import { type Receiver, startReceiver } from '../notify/receiver.ts';
+import { runCommandLine } from '../support/cli.ts';
 import { hasRedisServer, startRedisServer } from '../support/redis.ts';
 import { ask } from '../web/fixture.ts';
 import { move, openScene, polls } from './scene.ts';
@@ -59,13 +60,10 @@ describe.runIf(hasRedisServer())('without a rule, people are notified', () => {
     const [text = ''] = textsOf(chat);
     expect(text).toContain('CRITICAL firing: 20 accounts blind: the exchange answers with errors');
     for (const id of ids) expect(text).toContain(`${id}: `);
-    // One link covers all accounts of the message.
-    const [, link = ''] = /(\/links\/[\w.-]+)\|Acknowledge>/.exec(text) ?? [];
-    const web = { port: Number(new URL(daemon.webUrl() ?? '').port) };
-    expect((await ask(web, link)).body).toContain('20 accounts');
-    expect(await daemon.state.controls.list()).toEqual([]);
-    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-    await ask(web, link, { method: 'POST', headers, body: 'author=ann' });
+    // One command covers all accounts of the message.
+    expect(text).toContain("To acknowledge: breakwater acknowledge --rule 'built-in/blind'");
+    const args = ['acknowledge', '--rule', 'built-in/blind', '--config', world.configFile];
+    expect(await runCommandLine(args, { env: world.env })).toMatchObject({ exitCode: 0 });
     const acknowledged = (await daemon.state.controls.list()).map(({ accountId }) => accountId);
     expect(new Set(acknowledged)).toEqual(new Set(ids));
     simulator.clearFaults(fault);

@@ -5,7 +5,7 @@ import { RECEIVERS } from './receivers.ts';
 import { REDIS, SCRIPTS } from './redis.ts';
 import { POSITIONS, PRICES } from './replay-files.ts';
 import { REPLIES } from './replies.ts';
-import { BOARD, CONTROL, HEALTH, LINKS, WEB } from './servers.ts';
+import { BOARD, CONTROL, HEALTH, WEB } from './servers.ts';
 import type { Boundary } from './target.ts';
 import { HEARTBEAT, SMTP } from './wires.ts';
 
@@ -19,7 +19,6 @@ export const BOUNDARIES: readonly Boundary[] = [
   SCRIPTS,
   MIRROR,
   WEB,
-  LINKS,
   BOARD,
   HEALTH,
   CONTROL,

@@ -6,10 +6,7 @@ import type { Boundary } from './target.ts';
 export interface Operation {
   readonly method: string;
   readonly path: (draw: Draw) => string;
-  /** JSON, or a text of the type below as it is. */
   readonly body?: ((draw: Draw) => unknown) | undefined;
-  /** Default: JSON. */
-  readonly type?: string;
 }
 
 /** A server that is started for a while. */
@@ -29,6 +26,7 @@ interface Request {
   readonly body: string;
 }
 
+const JSON_TYPE = 'application/json';
 const PATH = 'abcxyz0129-_.~%/?&=:+ ';
 const HEADER_NAMES = [
   'accept',
@@ -43,11 +41,12 @@ const HEADER_NAMES = [
 
 function requestOf(draw: Draw, { operations, token }: Pick<Served, 'operations' | 'token'>): Request {
   const operation = oneOf(draw, operations);
-  const { method, type = 'application/json' } = operation;
+  const { method } = operation;
   const [path, body] = [operation.path(draw), operation.body?.(draw)];
   const headers: Record<string, string> = {};
   if (token !== undefined && draw() < 0.8) headers['authorization'] = `Bearer ${token}`;
-  if (draw() < 0.9) headers['content-type'] = oneOf(draw, [type, type, 'text/plain', 'x/y; charset=utf-16']);
+  if (draw() < 0.9)
+    headers['content-type'] = oneOf(draw, [JSON_TYPE, JSON_TYPE, 'text/plain', 'x/y; charset=utf-16']);
   if (draw() < 0.3)
     headers[oneOf(draw, HEADER_NAMES)] = visible(mutatedText(draw, 'text/html', 'abc,;=*/"() ')).slice(
       0,
@@ -56,15 +55,13 @@ function requestOf(draw: Draw, { operations, token }: Pick<Served, 'operations' 
   const changedPath = draw() < 0.75 ? path : mutatedText(draw, path, PATH);
   const kind = draw();
   const text =
-    typeof body === 'string'
-      ? body
-      : body === undefined && draw() < 0.7
-        ? ''
-        : kind < 0.2
-          ? JSON.stringify(body ?? {})
-          : kind < 0.8
-            ? mutatedJson(draw, body ?? {})
-            : mutatedText(draw, JSON.stringify(body ?? {}), '{}[]":,0123456789eE+-. ');
+    body === undefined && draw() < 0.7
+      ? ''
+      : kind < 0.2
+        ? JSON.stringify(body ?? {})
+        : kind < 0.8
+          ? mutatedJson(draw, body ?? {})
+          : mutatedText(draw, JSON.stringify(body ?? {}), '{}[]":,0123456789eE+-. ');
   const changedMethod =
     draw() < 0.9 ? method : oneOf(draw, ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS']);
   return {

@@ -88,7 +88,6 @@ export const OUTGOING: Outgoing = {
   along: [],
   receipts: {},
   insteadOf: [],
-  actions: [],
   beginningUntold: false,
 };
 

@@ -7,7 +7,6 @@ import { createRedisUpdateCursors } from '../../src/state/bot/update-cursor.ts';
 import { createOperatorTrust } from '../../src/state/controls/operator-seal.ts';
 import { createRedisDigestClaims } from '../../src/state/digest/digest-claims.ts';
 import { createRedisRateLimitStore } from '../../src/state/limits/limiter-redis.ts';
-import { createRedisLinkUses } from '../../src/state/links/link-uses.ts';
 import { createRedisNonceStore } from '../../src/state/nonce/nonce-redis.ts';
 import { createRedisReceiptStore } from '../../src/state/receipts/receipts-redis.ts';
 import { createRedisState, type State } from '../../src/state/state.ts';
@@ -174,7 +173,6 @@ export function openStores(redis: Redis, prefix: string) {
     digests: createRedisDigestClaims({ redis, prefix }),
     cursors: createRedisUpdateCursors({ redis, prefix }),
     claim: (onTaken: (holder: string) => void) => claimOf(redis, prefix, onTaken),
-    links: createRedisLinkUses({ redis, prefix, nowMs: () => systemClock.nowMs() }),
   };
 }
 
@@ -197,7 +195,6 @@ export const SCOPE = 'office/orders';
 export const THREAD = 'ops desk/near/position:1/1';
 export const DIGEST = '2026-01-31T08:00';
 export const BOT = 'b0';
-export const LINK = '0123456789abcdef';
 export const SENT_DIGEST = '2026-01-30T08:00';
 export const BUDGET = { scope: SCOPE, limit: 100, periodMs: 10_000, share: 1, count: 3 } as const;
 
@@ -206,10 +203,7 @@ const RUN = { atMs: 1, durationMs: 2, outcome: 'complete', words: '' } as const;
 
 /** Fills a Redis with every kind of key that it may hold. */
 export async function seedRedis(redis: Redis, prefix: string): Promise<void> {
-  const { state, nonces, limits, receipts, stress, digests, cursors, links, claim } = openStores(
-    redis,
-    prefix,
-  );
+  const { state, nonces, limits, receipts, stress, digests, cursors, claim } = openStores(redis, prefix);
   await writeAccount(state);
   await writeOperators(state);
   await state.store.leases.acquire(ACCOUNT, MARKET, 'somebody', 3_000);
@@ -244,7 +238,6 @@ export async function seedRedis(redis: Redis, prefix: string): Promise<void> {
   await digests.finish(SENT_DIGEST);
   await cursors.take(BOT, 'me', 60_000);
   await cursors.advance(BOT, 'me', { offset: 7, caughtUpMs: 1 });
-  await links.finish(LINK, { author: 'ann', atMs: 1 }, Date.now() + 60_000);
   state.close();
   await nonces.close();
 }

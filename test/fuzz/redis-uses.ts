@@ -9,7 +9,6 @@ import {
   BOT,
   BUDGET,
   DIGEST,
-  LINK,
   MARKET,
   NONCES,
   QUESTION,
@@ -112,14 +111,6 @@ export const USES: Readonly<Record<string, Use>> = {
       partsOf(question);
       for (const { targets } of question.asked) for (const { targetBase } of targets) toDecimal(targetBase);
     }
-  },
-  async links({ links }) {
-    for (const use of [await links.find(LINK), await links.take(LINK, { author: 'bob', atMs: 1 })]) {
-      if (use === undefined) continue;
-      within('atMs', use.atMs, 0, 8.64e15);
-      worded(use.author);
-    }
-    await links.release(LINK);
   },
   async claim({ claim }) {
     const holding = claim(worded);

@@ -1,19 +1,13 @@
 import { type Queue, Worker } from 'bullmq';
-import { createLinkDesk } from '../../src/app/web/link-desk.ts';
-import type { LinkTarget } from '../../src/core/controls/signed-link.ts';
-import { systemClock } from '../../src/exchange/system-clock.ts';
 import { type RedisTarget, workerConnection } from '../../src/queues/connection.ts';
 import { openQueues } from '../../src/queues/producers.ts';
 import { startSimulatedExchange } from '../../src/simulator/start-simulated-exchange.ts';
-import { createLinkSigner } from '../../src/state/links/link-signer.ts';
-import { createMemoryLinkUses } from '../../src/state/links/link-uses.ts';
-import { createMemoryState } from '../../src/state/state.ts';
 import { startHealthServer } from '../../src/web/health.ts';
 import { startPrivateRedis, targetOf } from '../support/redis.ts';
-import { accountView, CONTROL_TOKEN, type Fixture, startFixture } from '../web/fixture.ts';
+import { CONTROL_TOKEN, type Fixture, startFixture } from '../web/fixture.ts';
 import { type JsonSchema, type Known, valueOf } from './from-schema.ts';
 import { httpBoundary, type Operation, type Served } from './http.ts';
-import { type Draw, mutatedJson, mutatedText, oneOf } from './mutate.ts';
+import { type Draw, oneOf } from './mutate.ts';
 
 /** Names that exist in the servers below. */
 const PARAMETERS: Known = {
@@ -175,53 +169,5 @@ export const CONTROL = httpBoundary('control', async () => {
     })),
     nextError: () => simulator.internalErrors[0],
     close: () => simulator.close(),
-  };
-});
-
-const SIGNER = createLinkSigner('an-operators-key-of-the-fuzzer-00000');
-const OF_RULE = { ruleId: 'near', subject: 'position:42' } as const;
-const TARGETS: readonly LinkTarget[] = [
-  { kind: 'acknowledge', accountId: 'desk-1', ...OF_RULE, episode: 1, stage: 0 },
-  { kind: 'acknowledgeAll', ...OF_RULE, saidAtMs: 8e12 },
-  { kind: 'answer', accountId: 'desk-1', decision: 'approve', questionId: 'asked1', revision: 2 },
-];
-
-/** A valid link, one with changed contents sealed by somebody with the key, or random letters. */
-function linkIn(draw: Draw): string {
-  const link = { target: oneOf(draw, TARGETS), sentTo: 'ops', expiresAtMs: Date.now() + 60_000 };
-  const kind = draw();
-  const said = kind < 0.2 ? link : (JSON.parse(mutatedJson(draw, link)) as typeof link);
-  const token = SIGNER.token(said);
-  return `/links/${kind < 0.8 ? token : mutatedText(draw, token, 'abcXYZ019-_.=%')}`;
-}
-
-/**
- * Links in messages, with the desk behind them: a valid signature does not imply that this version wrote the contents.
- */
-export const LINKS = httpBoundary('links', async () => {
-  const state = createMemoryState({ clock: systemClock });
-  const notice = { ...OF_RULE, market: 'BTC_PERP', severity: 'critical', episode: 1, stage: 0 } as const;
-  const told = { ...notice, sinceMs: 1, toldAtMs: 1, acknowledged: null } as const;
-  const accounts = ['desk-1', 'desk-2'].map((id) => accountView(id, { notices: [told] }));
-  const links = createLinkDesk({
-    signer: SIGNER,
-    uses: createMemoryLinkUses(),
-    redact: (text) => text,
-    controls: state.controls,
-    views: async (ids) => accounts.filter(({ accountId }) => ids?.includes(accountId) ?? true),
-    clock: systemClock,
-  });
-  const fixture = await startFixture({ web: { links } });
-  const form = (draw: Draw): string =>
-    `author=${oneOf(draw, ['ann', '%00%0a', 'x'.repeat(5_000), '%E0%A4%A', ''])}`;
-  return {
-    ...served(fixture, [
-      { method: 'GET', path: linkIn },
-      { method: 'POST', path: linkIn, body: form, type: 'application/x-www-form-urlencoded' },
-    ]),
-    async close() {
-      await fixture.close();
-      state.close();
-    },
   };
 });

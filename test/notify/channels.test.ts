@@ -3,18 +3,18 @@ import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { digestNotice } from '../../src/app/digest/digest-notice.ts';
-import type { SignedLink } from '../../src/core/controls/signed-link.ts';
 import { digestAccount } from '../../src/core/digest/account-digest.ts';
 import { digestOf } from '../../src/core/digest/digest.ts';
+import type { Message } from '../../src/core/ports/delivery.ts';
 import { createRedactor } from '../../src/core/redaction/redactor.ts';
 import { escapeHtml } from '../../src/core/text/escape-html.ts';
-import { actionLinksOf } from '../../src/notify/action-links.ts';
-import type { Channel, DeliveryAttempt, Outgoing } from '../../src/notify/channel.ts';
+import type { Channel, DeliveryAttempt } from '../../src/notify/channel.ts';
 import type { ChannelOptions } from '../../src/notify/channels.ts';
 import { createLogChannel } from '../../src/notify/log-channel.ts';
 import { plainText, wordingOf } from '../../src/notify/message-layout.ts';
 import { escapeSlack } from '../../src/notify/slack.ts';
 import { telegramPayload } from '../../src/notify/telegram.ts';
+import { buttonTargets } from '../../src/notify/telegram-buttons.ts';
 import { notifyJobSchema, readPayload } from '../../src/queues/payloads.ts';
 import { DAY, sighting } from '../core/digest/fixtures.ts';
 import { CURES, closeOpened, LINKS, open, outgoing } from './opened.ts';
@@ -42,12 +42,15 @@ const TEAMS_SIGNATURE = 'SECRET.signature';
 const TEAMS_PATH = `/workflows/a1.SECRET/triggers/manual/paths/invoke?api-version=1&sig=${TEAMS_SIGNATURE}`;
 const GENIE_KEY = 'secret.of.genie';
 const ROUTING_KEY = 'secret.of.routing';
-const open4: Readonly<Record<Kind, (timeoutMs?: number) => Channel>> = {
-  webhook: (ms) => open({ type: 'webhook', url: `${receiver.url}/hook/${SECRET}`, secret: SECRET }, ms),
-  slack: (ms) => open({ type: 'slack', url: `${receiver.url}${SLACK_PATH}` }, ms),
-  telegram: (ms) => open({ type: 'telegram', apiUrl: receiver.url, token: TOKEN, chat: '-1001' }, ms),
-  ntfy: (ms) => open({ type: 'ntfy', serverUrl: receiver.url, topic: TOPIC, token: SECRET }, ms),
-  alertmanager: (ms) =>
+const open4: Readonly<Record<Kind, (timeoutMs?: number, links?: typeof LINKS) => Channel>> = {
+  webhook: (ms, links) =>
+    open({ type: 'webhook', url: `${receiver.url}/hook/${SECRET}`, secret: SECRET }, ms, links),
+  slack: (ms, links) => open({ type: 'slack', url: `${receiver.url}${SLACK_PATH}` }, ms, links),
+  telegram: (ms, links) =>
+    open({ type: 'telegram', apiUrl: receiver.url, token: TOKEN, chat: '-1001' }, ms, links),
+  ntfy: (ms, links) =>
+    open({ type: 'ntfy', serverUrl: receiver.url, topic: TOPIC, token: SECRET }, ms, links),
+  alertmanager: (ms, links) =>
     open(
       {
         type: 'alertmanager',
@@ -56,11 +59,13 @@ const open4: Readonly<Record<Kind, (timeoutMs?: number) => Channel>> = {
         expireAfterMs: 90_000,
       },
       ms,
+      links,
     ),
-  discord: (ms) => open({ type: 'discord', url: `${receiver.url}${DISCORD_PATH}` }, ms),
-  teams: (ms) => open({ type: 'teams', url: `${receiver.url}${TEAMS_PATH}` }, ms),
-  pagerduty: (ms) => open({ type: 'pagerduty', apiUrl: receiver.url, routingKey: ROUTING_KEY }, ms),
-  opsgenie: (ms) => open({ type: 'opsgenie', apiUrl: receiver.url, apiKey: GENIE_KEY }, ms),
+  discord: (ms, links) => open({ type: 'discord', url: `${receiver.url}${DISCORD_PATH}` }, ms, links),
+  teams: (ms, links) => open({ type: 'teams', url: `${receiver.url}${TEAMS_PATH}` }, ms, links),
+  pagerduty: (ms, links) =>
+    open({ type: 'pagerduty', apiUrl: receiver.url, routingKey: ROUTING_KEY }, ms, links),
+  opsgenie: (ms, links) => open({ type: 'opsgenie', apiUrl: receiver.url, apiKey: GENIE_KEY }, ms, links),
 };
 const KINDS = Object.keys(open4) as Kind[];
 const FINE: Readonly<Record<Kind, string>> = {
@@ -691,16 +696,15 @@ describe('text from outside', () => {
   });
 });
 
-describe('action links', () => {
-  const ACTION = {
-    title: 'Acknowledge',
-    url: `https://bw.example/links/${'x'.repeat(400)}.${'y'.repeat(43)}`,
-  };
+describe('links of the config', () => {
+  const LONG = [{ title: 'Status page', url: `https://bw.example/${'x'.repeat(450)}{page}` }];
 
   test.each(KINDS)('%s: gets the link whole', async (kind) => {
     receiver.answer({ status: 200, body: FINE[kind] });
-    await open4[kind]().send(outgoing({ actions: [ACTION] }));
-    expect(JSON.stringify(receiver.received[0]?.json)).toContain(ACTION.url);
+    await open4[kind](undefined, LONG).send(outgoing());
+    expect(JSON.stringify(receiver.received[0]?.json)).toContain(
+      `${'x'.repeat(450)}/accounts/desk-1/positions/42`,
+    );
   });
 
   test.each(KINDS)('%s: the link of a notice about many accounts is not cut', async (kind) => {
@@ -708,60 +712,47 @@ describe('action links', () => {
     const along = Array.from({ length: 60 }, (_, index) =>
       message({ accountId: `desk-${index}`, words: 'nothing could be read, '.repeat(8) }),
     );
-    await open4[kind]().send(outgoing({ along, actions: [ACTION] }));
-    expect(JSON.stringify(receiver.received[0]?.json)).toContain(ACTION.url);
+    await open4[kind](undefined, LONG).send(outgoing({ along }));
+    expect(JSON.stringify(receiver.received[0]?.json)).toMatch(/x{450}\/(?!accounts)/);
   });
 
-  test('replace the command to type, and never come before the link that only shows', () => {
+  test('a message says the command that acknowledges it', () => {
     const doing = { state: 'calm', cause: 'nothing', words: 'calm', orders: [], next: 'nothing' };
-    const told = message({ doing });
-    const typed = wordingOf(outgoing({ message: told }), LINKS).lines;
-    expect(typed).toContain(
+    expect(wordingOf(outgoing({ message: message({ doing }) }), LINKS).lines).toContain(
       'To acknowledge: breakwater acknowledge --rule near-liquidation --account desk-1',
     );
-    const { lines, links } = wordingOf(outgoing({ message: told, actions: [ACTION] }), LINKS);
-    expect(lines.filter((line) => line.startsWith('To acknowledge'))).toEqual([]);
-    expect(links.map(({ title }) => title)).toEqual(['Run & book', 'Acknowledge']);
   });
+});
 
-  const signer = { token: (link: SignedLink) => Buffer.from(JSON.stringify(link)).toString('base64url') };
-  const parts = { signer, publicUrl: 'https://bw.example' };
-  const targets = (changes: Partial<Outgoing>, kind: Kind = 'slack') =>
-    actionLinksOf(outgoing(changes), open4[kind](), parts).map(
-      ({ url }) =>
-        JSON.parse(Buffer.from(url.split('/links/')[1] ?? '', 'base64url').toString()) as SignedLink,
-    );
+describe('buttons', () => {
+  const targets = (changes: Partial<Message>, along: readonly Message[] = []) =>
+    buttonTargets(message(changes), along).map(({ target }) => target);
 
-  test('name the episode and stage of the notice, its channel, and an end; a repeated notice has the same links', () => {
-    const [link] = targets({});
-    expect(link).toEqual({
-      target: {
-        kind: 'acknowledge',
-        accountId: 'desk-1',
-        ruleId: 'near-liquidation',
-        subject: 'position:42',
-        episode: 7,
-        stage: 0,
-      },
-      sentTo: 'ops',
-      expiresAtMs: AT + 86_400_000,
-    });
-    expect(targets({})).toEqual([link]);
-    const own = message({ kind: 'reminder', ruleId: 'built-in/blind', subject: 'account', episode: 0 });
-    expect(targets({ message: own })[0]?.target).toMatchObject({ episode: AT - 65_000 });
-    const along = [message({ accountId: 'desk-2', atMs: AT + 5 })];
-    expect(targets({ along }).map(({ target }) => target)).toMatchObject([
+  test('name the episode and stage of the notice; a repeated notice has the same', () => {
+    const { accountId, ruleId, subject } = message();
+    const [target] = targets({});
+    expect(target).toEqual({ kind: 'acknowledge', accountId, ruleId, subject, episode: 7, stage: 0 });
+    const own = { kind: 'reminder', ruleId: 'built-in/blind', subject: 'account', episode: 0 } as const;
+    expect(targets(own)[0]).toMatchObject({ episode: AT - 65_000 });
+    expect(targets({}, [message({ accountId: 'desk-2', atMs: AT + 5 })])).toMatchObject([
       { kind: 'acknowledgeAll', ruleId: 'near-liquidation', saidAtMs: AT + 5 },
     ]);
   });
 
-  test('are in open notices only, and not in channels that everybody can read', () => {
-    for (const kind of ['resolved', 'alarm', 'test', 'digest'] as const) {
-      expect(targets({ message: message({ kind }) })).toEqual([]);
-    }
-    expect(targets({ message: message({ accountId: '' }) })).toEqual([]);
-    expect(targets({}, 'alertmanager')).toEqual([]);
-    expect(targets({}, 'webhook')).toHaveLength(1);
+  test('are under open notices and questions only, and under none without a seal', () => {
+    const reference = '4c604367-1';
+    const approval = { reference, untilMs: AT, withoutAnswer: 'hold', orders: [] } as const;
+    expect(targets({ kind: 'approval', approval })).toMatchObject([
+      { kind: 'answer', accountId: 'desk-1', decision: 'approve', questionId: '4c604367', revision: 1 },
+      { kind: 'answer', accountId: 'desk-1', decision: 'veto', questionId: '4c604367', revision: 1 },
+    ]);
+    expect(targets({ kind: 'approval' })).toEqual([]);
+    for (const kind of ['resolved', 'alarm', 'test', 'digest'] as const)
+      expect(targets({ kind })).toEqual([]);
+    expect(targets({ accountId: '' })).toEqual([]);
+    expect(targets({ isUnproven: true })).toEqual([]);
+    expect(targets({ kind: 'approval', approval, isUnproven: true })).toEqual([]);
+    expect(targets({}, [message({ accountId: 'desk-2', isUnproven: true })])).toEqual([]);
   });
 });
 

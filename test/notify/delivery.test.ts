@@ -353,7 +353,7 @@ function scripted(
 
 function laneOf(channel: Channel): OpenChannel {
   const limits = { timeoutMs: 60_000, giveUpAfterMs: 60_000 };
-  return { channel, limits, pace: createPace(hurried, 0), actionsOf: () => [] };
+  return { channel, limits, pace: createPace(hurried, 0) };
 }
 
 test('a reminder of an acknowledged episode goes only to receivers that end unrepeated alerts, and to no stand-in', async () => {

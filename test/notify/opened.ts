@@ -45,7 +45,6 @@ export function outgoing(changes: Partial<Outgoing> = {}): Outgoing {
     along: [],
     receipts: {},
     insteadOf: [],
-    actions: [],
     beginningUntold: false,
     ...changes,
   };

@@ -5,7 +5,6 @@ import { openQueues, type Queues } from '../../src/queues/producers.ts';
 import { API_ROUTES } from '../../src/web/api/openapi.ts';
 import { errorReply } from '../../src/web/api/schemas.ts';
 import type { JobChange } from '../../src/web/board.ts';
-import type { LinkDesk } from '../../src/web/links.ts';
 import type { ServedRoute } from '../../src/web/server.ts';
 import { type PrivateRedis, startPrivateRedis, targetOf } from '../support/redis.ts';
 import { FULL, sliceAt } from '../support/slice.ts';
@@ -38,12 +37,7 @@ beforeAll(async () => {
     onError: () => undefined,
   });
   await Promise.all(queues.all.map((queue) => queue.waitUntilReady()));
-  const links: LinkDesk = {
-    read: () => ({ kind: 'wrong' }),
-    look: () => Promise.reject(new Error('nothing to see')),
-    use: () => Promise.reject(new Error('nothing to do')),
-  };
-  const web = { links, queues: queues.all, onJobChanged: (change: JobChange) => changes.push(change) };
+  const web = { queues: queues.all, onJobChanged: (change: JobChange) => changes.push(change) };
   guarded = await startFixture({ web: { ...web, token: READ_TOKEN, names: ['breakwater.internal'] } });
   local = await startFixture({ web });
   readOnly = await startFixture({ web: { ...web, controlToken: undefined } });
@@ -157,7 +151,6 @@ describe('the routes', () => {
         '/assets/uplot.js',
         '/glossary',
         '/healthz',
-        '/links/*',
         '/readyz',
       ].map((url) => `GET ${url}`),
     );
@@ -183,8 +176,7 @@ describe('the routes', () => {
       ({ method, access }) =>
         method !== 'GET' && method !== 'HEAD' && access !== 'control' && access !== 'operate',
     );
-    // It requires a signed link instead of a token; see test/web/links.test.ts.
-    expect(unsafe.map(({ method, url }) => `${method} ${url}`)).toEqual(['POST /links/*']);
+    expect(unsafe.map(({ method, url }) => `${method} ${url}`)).toEqual([]);
     expect(routes.length).toBeGreaterThan(60);
   });
 });

@@ -2,7 +2,6 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import { LINK_PATH } from '../../src/core/controls/signed-link.ts';
 import { startHealthServer } from '../../src/web/health.ts';
 import { ask, type Fixture, type FixtureOptions, startFixture } from '../web/fixture.ts';
 
@@ -18,12 +17,6 @@ async function start(web: NonNullable<FixtureOptions['web']> = {}): Promise<Fixt
   closers.push(() => fixture.close());
   return fixture;
 }
-
-const NO_LINKS = {
-  read: () => ({ kind: 'wrong' }) as const,
-  look: () => Promise.reject(new Error('no link')),
-  use: () => Promise.reject(new Error('no link')),
-};
 
 /** Less than the backlog of a listening socket: beyond it the kernel accepts connections that no server sees. */
 const AT_ONCE = 100;
@@ -157,18 +150,16 @@ describe('1,100 stalled posts from 12 addresses locked the page out', () => {
   const stalled = (url: string, more = ''): string =>
     `POST ${url} HTTP/1.1\r\nHost: localhost\r\n${more}Content-Length: 50\r\n\r\n`;
   const json = 'Content-Type: application/json\r\n';
-  const form = 'Content-Type: application/x-www-form-urlencoded\r\n';
   const right = `${json}Authorization: Bearer a-control-token-of-some-length\r\n`;
 
   test.each([
     ['no route', stalled('/api/v1/nothing', json), '127.0.0.1'],
-    ['no link', stalled(`${LINK_PATH}nothing`, form), '127.0.0.1'],
     ['no token', stalled('/api/v1/pauses', json), '127.0.0.1'],
     ['another origin', stalled('/api/v1/pauses', `${right}Origin: https://evil.example\r\n`), '127.0.0.1'],
     // What may be waited for is bounded: others are in another subnet.
     ['a right token', stalled('/api/v1/pauses', right), '127.0.1.1'],
   ])('with %s', async (_what, said, from) => {
-    const { server } = await start({ links: NO_LINKS });
+    const { server } = await start();
     for (let client = 2; client < 14; client += 1) await crowd(server.port, 92, `127.0.0.${client}`, said);
     expect(await health(server.port, from)).toBe('HTTP/1.1 200 OK');
   });

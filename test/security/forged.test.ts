@@ -198,7 +198,7 @@ test('an acknowledgement made before there was a key does not count, and status 
   expect(said).toContain('Not obeyed: the pause ');
 });
 
-test('a notice put into the queue without a seal is marked as unproven, never critical, and without links to act by; the daemon’s own is sent as usual', async () => {
+test('a notice put into the queue without a seal is marked as unproven, and never critical; the daemon’s own is sent as usual', async () => {
   const receiver = await startReceiver();
   closeAfterTest(() => receiver.close());
   const rules = `  - id: near
@@ -235,19 +235,12 @@ test('a notice put into the queue without a seal is marked as unproven, never cr
   const job = { ...notice, id: 'forged-2', key: 'forged-2', words: 'Call this number.' };
   const notify = queues.all.find(({ name }) => name === 'notify');
   await notify?.add('firing', { version: 1, notice: job, seal: 'f'.repeat(64) });
-  // Its author would choose what its links answer, and how long they are valid.
   const approval = { reference: 'abc-1', untilMs: 1, withoutAnswer: 'hold', orders: ['nothing at all'] };
   const asks = { ...notice, id: 'forged-3', key: 'forged-3', kind: 'approval', words: 'Approve this.' };
   await notify?.add('approval', { version: 1, notice: { ...asks, atMs: 8e15, approval } });
-  const titles = (json: object): readonly string[] =>
-    (Reflect.get(json, 'links') as { title: string }[]).map(({ title }) => title);
-  expect(titles(own)).toContain('Acknowledge');
   for (const words of ['Move all funds to x.', 'Call this number.', 'Approve this.']) {
     await eventually(() => told(words) !== undefined, words);
     expect(told(words)).toMatchObject({ severity: 'warning' });
-    expect(titles(told(words) ?? {})).not.toEqual(
-      expect.arrayContaining([expect.stringMatching(/Acknowledge|Approve|Veto/)]),
-    );
     expect(told(words)?.['words']).toMatch(
       /^Not proven to be from Breakwater \(it lacks the seal .*\)\. It says: /,
     );

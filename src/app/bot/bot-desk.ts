@@ -1,12 +1,17 @@
 import { parseDuration } from '../../config/shape/units.ts';
-import { acknowledgeAll } from '../../core/controls/acknowledge.ts';
-import { ControlError } from '../../core/ports/operator-controls.ts';
+import { acknowledgeAll, isMeant, type OpenEpisode } from '../../core/controls/acknowledge.ts';
+import type { Clock } from '../../core/ports/clock.ts';
+import { ControlError, type OperatorControls } from '../../core/ports/operator-controls.ts';
 import { timeWords } from '../../core/text/time-words.ts';
+import type { AccountView } from '../../core/view/account-view.ts';
 import { headlineOf, worseFirst } from '../../core/view/state-line.ts';
-import { readButton } from '../../notify/telegram-buttons.ts';
-import { type LinkParts, linkActions, openIn } from '../web/link-actions.ts';
+import { type ButtonTarget, readButton } from '../../notify/telegram-buttons.ts';
 
-export interface BotDeskParts extends Omit<LinkParts, 'reason'> {
+export interface BotDeskParts {
+  readonly controls: Pick<OperatorControls, 'put' | 'answer'>;
+  /** Accounts by id, without unknown ones; all accounts if `ids` is absent. */
+  readonly views: (ids?: readonly string[]) => Promise<readonly AccountView[]>;
+  readonly clock: Pick<Clock, 'nowMs'>;
   readonly accountIds: () => readonly string[];
   /** Failures of this process, in words. */
   readonly troubles: () => readonly string[];
@@ -135,6 +140,12 @@ async function acknowledge(
   return { outcome: 'done', text: lines.map(cutLine).join('\n') };
 }
 
+type Open = OpenEpisode & { readonly accountId: string; readonly sinceMs: number };
+
+function openIn({ accountId, notices }: AccountView): readonly Open[] {
+  return notices.map((notice) => ({ ...notice, accountId }));
+}
+
 const GONE: BotReply = { outcome: 'nothing', text: 'It is over: there is nothing to do.' };
 
 async function press(parts: BotDeskParts, data: string, speaker: Speaker): Promise<BotReply> {
@@ -143,7 +154,67 @@ async function press(parts: BotDeskParts, data: string, speaker: Speaker): Promi
   const target = readButton(data, { accountIds: parts.accountIds(), open });
   if (target === undefined) return { outcome: 'refused', text: 'This button is not known.' };
   if (target === 'gone') return GONE;
-  const action = linkActions({ ...parts, reason: 'by Telegram' })(target);
-  const { changed, title, lines } = await action.use(target, speaker.author);
-  return { outcome: changed ? 'done' : 'nothing', text: [title, ...lines].join('. ') };
+  if (target.kind === 'answer') return await answer(parts, target, speaker);
+  // The read of all accounts may be older than another press.
+  const now = target.kind === 'acknowledge' ? (await parts.views([target.accountId])).flatMap(openIn) : open;
+  const covered = now.filter((one) => isCovered(one, target));
+  return await acknowledgeThese(parts, covered, speaker);
 }
+
+/** Of one account the episode alone, up to the stage of its message: a higher stage has its own message. */
+function isCovered(open: Open, target: Exclude<ButtonTarget, { readonly kind: 'answer' }>): boolean {
+  if (!isMeant(open, target)) return false;
+  if (target.kind === 'acknowledgeAll') return open.sinceMs <= target.saidAtMs;
+  const { accountId, episode, stage } = target;
+  return open.accountId === accountId && open.episode === episode && open.stage <= stage;
+}
+
+async function acknowledgeThese(
+  { controls, clock }: BotDeskParts,
+  open: readonly Open[],
+  { author }: Speaker,
+): Promise<BotReply> {
+  if (open.length === 0) {
+    const over = 'It is over, or it has got worse since this message: a newer one has a newer button.';
+    return { outcome: 'nothing', text: `There is nothing to acknowledge. ${over}` };
+  }
+  const by = { author, reason: 'acknowledged' };
+  const done = await acknowledgeAll(controls, open, { by, nowMs: clock.nowMs() });
+  const others = done
+    .filter(({ isOlder }) => isOlder)
+    .map(({ acknowledgement: { author: who, atMs } }) => `Acknowledged by ${who} at ${timeWords(atMs)}.`);
+  const seen = [...new Set(others)].slice(0, MOST_ACCOUNTS);
+  return done.every(({ isOlder }) => isOlder)
+    ? { outcome: 'nothing', text: ['Somebody has acknowledged it before.', ...seen].join(' ') }
+    : { outcome: 'done', text: ['Acknowledged.', ...seen, MEANING].join(' ') };
+}
+
+const MEANING =
+  'It is not told again, and to nobody else, until it is over or gets worse. Breakwater goes on acting by its rules.';
+
+type Answer = Extract<ButtonTarget, { readonly kind: 'answer' }>;
+
+const ANSWERED: Readonly<Record<Answer['decision'], string>> = {
+  approve: 'Approved. The target is approved, not the prices: it is priced anew when it is sent.',
+  veto: 'Vetoed. It does not act then. A later stage, or liquidation clearly nearer, asks again; a margin call acts.',
+};
+
+async function answer(
+  { controls }: BotDeskParts,
+  { accountId, decision, questionId, revision }: Answer,
+  { author }: Speaker,
+): Promise<BotReply> {
+  const draft = { decision, questionId, revision, author, reason: 'by Telegram' };
+  const reply = await controls.answer(accountId, draft);
+  if (reply.kind === 'taken') return { outcome: 'done', text: ANSWERED[decision] };
+  if (reply.kind !== 'answered') return NOT_WAITED_FOR;
+  const did = reply.decision === 'approve' ? 'approved' : 'vetoed';
+  return { outcome: 'nothing', text: `It was ${did} before. By ${reply.author}.` };
+}
+
+const NOT_WAITED_FOR: BotReply = {
+  outcome: 'nothing',
+  text:
+    'It is not waited for any longer. It was answered, it acts already, or something else is asked now: a newer ' +
+    'message has newer buttons.',
+};

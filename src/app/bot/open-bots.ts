@@ -21,7 +21,7 @@ export function startBots(base: Base, config: () => CompiledConfig, signal: Abor
       const over = new AbortController();
       const either = AbortSignal.any([signal, over.signal]);
       // Commands need `operators.key`. A key added by a reload takes effect at the next start, and so do commands.
-      const bots = base.links === undefined ? [] : botsOf(current);
+      const bots = base.hasOperatorsKey ? botsOf(current) : [];
       const running = startThem(base, bots, { desk, cursors }, either);
       while (!signal.aborted && config() === current) {
         await base.clock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined);

@@ -8,7 +8,7 @@ import { revealed } from '../revealed.ts';
 /** What the server shows; the other options are settings. */
 export type WebContent = Pick<
   WebOptions,
-  'metrics' | 'readiness' | 'onError' | 'onJobChanged' | 'onRefused' | 'sources' | 'page' | 'queues' | 'links'
+  'metrics' | 'readiness' | 'onError' | 'onJobChanged' | 'onRefused' | 'sources' | 'page' | 'queues'
 >;
 
 export interface WebListenerOptions {

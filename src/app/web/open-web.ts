@@ -2,19 +2,15 @@ import type { RequestListener } from 'node:http';
 import type { CompiledConfig } from '../../config/compiled-config.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import { within } from '../../core/ports/within.ts';
-import { currentConcealer } from '../../core/redaction/conceal.ts';
 import { systemTimers } from '../../exchange/system-clock.ts';
-import { createMemoryLinkUses, createRedisLinkUses } from '../../state/links/link-uses.ts';
 import type { QueueFigures } from '../../telemetry/record.ts';
-import type { LinkDesk } from '../../web/links.ts';
 import { pageDirectory } from '../../web/page.ts';
-import type { QueueLine, ViewSource } from '../../web/sources.ts';
+import type { QueueLine } from '../../web/sources.ts';
 import { type DoorSocket, openDoorSocket } from '../door/door-socket.ts';
 import type { Base } from '../open-base.ts';
 import { readVersion } from '../read-version.ts';
 import type { StressSchedule } from '../scheduled-stress/stress-schedule.ts';
 import { createDepositDesk } from './deposit-desk.ts';
-import { createLinkDesk, usesOrAlone } from './link-desk.ts';
 import { type WebContent, WebListener } from './listener.ts';
 import { readinessIn } from './readiness.ts';
 import { lostSeries, readQueues, readSharedFigures } from './shared-figures.ts';
@@ -85,7 +81,6 @@ function webContent(base: Base, stress: StressSchedule | undefined): WebContent 
     onError: (error) => telemetry.emit({ kind: 'webError', error }),
     onJobChanged: (change) => telemetry.emit({ kind: 'jobChanged', ...change }),
     onRefused: (why, client) => telemetry.emit({ kind: 'webRefused', why, client }),
-    links: linkDeskOf(base, views, isAlone),
     page: pageDirectory(),
     queues: queues.all,
     sources: {
@@ -121,23 +116,6 @@ function webContent(base: Base, stress: StressSchedule | undefined): WebContent 
       }),
     },
   };
-}
-
-function linkDeskOf(
-  { links: signer, state, clock, redis, prefix, process }: Base,
-  views: ViewSource,
-  isAlone: () => boolean,
-): LinkDesk | undefined {
-  if (signer === undefined) return undefined;
-  const shared = createRedisLinkUses({ redis, prefix, nowMs: () => clock.nowMs() });
-  return createLinkDesk({
-    signer,
-    uses: usesOrAlone(shared, createMemoryLinkUses(), isAlone),
-    redact: currentConcealer(() => process.secrets.current),
-    controls: state.controls,
-    views: async (ids) => (await views.read(ids)).map(({ view }) => view),
-    clock,
-  });
 }
 
 function queueLine(queue: string, { jobs, oldestAgeMs, isPaused }: QueueFigures, clock: Clock): QueueLine {

@@ -138,7 +138,7 @@ export interface Escalation {
   readonly channels: readonly string[];
 }
 
-/** Marks a notice that may be forged: it says so first, is never critical (wakes nobody) and gets no signed links. */
+/** Marks a notice that may be forged: it says so first, is never critical (wakes nobody) and gets no buttons. */
 export function asUnproven(notice: Notice, fault: string): Notice {
   const severity = notice.severity === 'critical' ? 'warning' : notice.severity;
   return {

@@ -127,7 +127,7 @@ interface ProcessFields {
   listening: { url: string; probesOnly?: boolean };
   /** The web server rejected a client; `client` is an address, or a network. */
   webRefused: {
-    why: 'wrongToken' | 'wrongLink' | 'slowedDown' | 'connections' | 'scrapes';
+    why: 'wrongToken' | 'slowedDown' | 'connections' | 'scrapes';
     client: string;
   };
   webError: { error: unknown };

@@ -155,7 +155,7 @@ export const EVENT_GROUPS = {
     }),
     ...counters(['reason'], {
       web_refused_total:
-        'Requests and connections that the web server turned away: wrongToken, wrongLink (a link of a message that is not valid or has expired), slowedDown (a client that sent too many of these), connections, scrapes.',
+        'Requests and connections that the web server turned away: wrongToken, slowedDown (a client that sent too many of these), connections, scrapes.',
     }),
     ...gauges(['version', 'node_version'], { build_info: 'Version of Breakwater and of Node.js; always 1.' }),
   },
