@@ -12,7 +12,6 @@ COPY scripts ./scripts
 COPY src ./src
 COPY workers ./workers
 COPY config ./config
-COPY docs/glossary.md ./docs/glossary.md
 RUN npm run build \
   && npm prune --omit=dev --no-audit --no-fund --loglevel=error \
   && rm -rf node_modules/node-linux-* node_modules/node-bin-* node_modules/.bin

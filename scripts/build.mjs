@@ -1,4 +1,4 @@
-import { chmodSync, copyFileSync, cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, cpSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
@@ -28,8 +28,6 @@ if (exitCode === 0) {
   // Files that the program reads keep the same path relative to dist/src as to src.
   copyFileSync(path.join(ROOT, 'package.json'), path.join(dist, 'package.json'));
   cpSync(path.join(ROOT, 'config'), path.join(dist, 'config'), { recursive: true });
-  mkdirSync(path.join(dist, 'docs'));
-  copyFileSync(path.join(ROOT, 'docs', 'glossary.md'), path.join(dist, 'docs', 'glossary.md'));
   // The page is served to browsers unchanged.
   cpSync(path.join(ROOT, 'src', 'web', 'page'), path.join(dist, 'src', 'web', 'page'), {
     recursive: true,

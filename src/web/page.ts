@@ -8,7 +8,6 @@ import { PAGE_POLICY } from './headers.ts';
 /** Paths of the page; it chooses the view by the path itself. */
 const PAGE_PATHS = [
   '/',
-  '/glossary',
   '/accounts/:id',
   '/accounts/:id/positions/:positionId',
   '/accounts/:id/credit-lines/:subject',
@@ -32,9 +31,6 @@ const LIBRARY_FILES: Readonly<
   '/assets/lit-html/directives/guard.js': ['lit-html', 'directives/guard.js', SCRIPT],
   '/assets/lit-html/directives/repeat.js': ['lit-html', 'directives/repeat.js', SCRIPT],
 };
-
-/** The relative path holds in the sources and in the built program. */
-const GLOSSARY = new URL('../../docs/glossary.md', import.meta.url);
 
 const TYPES: Readonly<Record<string, string>> = {
   '.css': STYLE,
@@ -84,13 +80,12 @@ export async function registerPage(app: FastifyInstance, directory: string): Pro
       send(request, reply, request.params['*']),
     );
     for (const url of PAGE_PATHS) scope.get(url, (request, reply) => send(request, reply, 'index.html'));
-    const serve = (url: string, file: string, type: string) =>
+    for (const [url, [name, file, type]] of Object.entries(LIBRARY_FILES)) {
+      const place = path.join(packageDirectory(name), file);
       scope.get(url, async (request, reply) =>
-        answer(request, reply, { content: await readFile(file), type }),
+        answer(request, reply, { content: await readFile(place), type }),
       );
-    serve('/assets/glossary.md', fileURLToPath(GLOSSARY), 'text/markdown; charset=utf-8');
-    for (const [url, [name, file, type]] of Object.entries(LIBRARY_FILES))
-      serve(url, path.join(packageDirectory(name), file), type);
+    }
   });
 }
 

@@ -169,8 +169,7 @@ function page(pathname: string, response: ServerResponse): void {
   const vendored = { 'uplot.js': 'uPlot.esm.js', 'uplot.css': 'uPlot.min.css' }[name];
   const library = name.startsWith('lit-html/') ? name : `uplot/dist/${vendored}`;
   const isOwn = vendored === undefined && !name.startsWith('lit-html/');
-  const own = path.join(name === 'glossary.md' ? path.join(ROOT, 'docs') : PAGE, name);
-  const file = isOwn ? own : path.join(PACKAGES, library);
+  const file = isOwn ? path.join(PAGE, name) : path.join(PACKAGES, library);
   try {
     const text = readFileSync(file);
     response.writeHead(200, {

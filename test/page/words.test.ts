@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { accountRow } from '../../src/core/lines/account-row.ts';
@@ -9,7 +8,6 @@ import { levelOfAccount, levelOfExchangeState, verdictOf } from '../../src/web/p
 import { doingLines } from '../../src/web/page/doing-words.js';
 import { EventParser, type ServerEvent } from '../../src/web/page/event-stream.js';
 import * as format from '../../src/web/page/format.js';
-import { chaptersOf } from '../../src/web/page/glossary-text.js';
 import { EMPTY, withActions, withAsked, withEvent } from '../../src/web/page/page-state.js';
 import { accountPath, routeOf, subjectPath } from '../../src/web/page/route.js';
 import { groupedRows, type ListChoice, labelNames, listedRows } from '../../src/web/page/row-order.js';
@@ -366,22 +364,6 @@ describe('the sentence', () => {
     };
     expect(level('short')).toBe('ok');
     expect(level(null)).toBe('warning');
-  });
-});
-
-describe('the glossary', () => {
-  it('is read from the documents, every word of it', () => {
-    const text = readFileSync(new URL('../../docs/glossary.md', import.meta.url), 'utf8');
-    const chapters = chaptersOf(text);
-    const words = chapters.flatMap(({ entries }) => entries.map(({ word }) => word));
-    expect(words).toHaveLength(
-      text.split('\n').filter((line) => line.startsWith('| ')).length - chapters.length,
-    );
-    expect(words).toContain('waiting for its trigger');
-    for (const { title, entries } of chapters) {
-      expect(title).not.toBe('');
-      for (const { word, meaning } of entries) expect([word, meaning].join()).toMatch(/^[^|`[]+,[^|`[]+$/);
-    }
   });
 });
 

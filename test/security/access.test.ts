@@ -140,7 +140,6 @@ describe('the routes', () => {
         '/accounts/:id/credit-lines/:subject',
         '/accounts/:id/positions/:positionId',
         '/assets/*',
-        '/assets/glossary.md',
         '/assets/lit-html/directive-helpers.js',
         '/assets/lit-html/directive.js',
         '/assets/lit-html/directives/guard.js',
@@ -149,7 +148,6 @@ describe('the routes', () => {
         '/assets/uplot.css',
         '/assets/uplot.iife.js',
         '/assets/uplot.js',
-        '/glossary',
         '/healthz',
         '/readyz',
       ].map((url) => `GET ${url}`),
@@ -405,7 +403,6 @@ describe('the page', () => {
     { url: '/', type: 'text/html; charset=utf-8' },
     { url: '/assets/page.js', type: 'text/javascript; charset=utf-8' },
     { url: '/assets/uplot.css', type: 'text/css; charset=utf-8' },
-    { url: '/assets/glossary.md', type: 'text/markdown; charset=utf-8' },
   ])('$url is sent once to a browser that caches it', async ({ url, type }) => {
     const first = await ask(guarded.server, url);
     expect([first.status, first.headers['content-type'], first.headers['cache-control']]).toEqual([

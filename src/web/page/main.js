@@ -3,7 +3,6 @@ import { ApiError, get, wordsOf } from './api.js';
 import { nowMs, setServerTime } from './clock.js';
 import { openForm } from './dialog.js';
 import { textField, textOf } from './form-fields.js';
-import { glossaryView } from './glossary-view.js';
 import { header, showFavicon } from './header.js';
 import { ListState, ListView } from './list-view.js';
 import { html, render } from './lit-html/lit-html.js';
@@ -25,8 +24,6 @@ const KEPT = 'Kept until this tab is closed';
 /** Before this nobody waits for the stream to bring the list. */
 const LIST_AFTER_MS = 1_500;
 
-const FOOTER = html`<footer class="page-footer"><a href="/glossary">What the words mean</a></footer>`;
-
 const root = /** @type {HTMLElement} */ (document.querySelector('#page'));
 const listState = new ListState();
 let isAsking = false;
@@ -35,7 +32,7 @@ let focusContent = false;
 
 const store = new Store((state) => {
   const focused = document.activeElement;
-  render(html`${header(state, deeds)}${view.template(state)}${FOOTER}`, root);
+  render(html`${header(state, deeds)}${view.template(state)}`, root);
   keepFocus(focused);
   showFavicon(state);
   document.title = titleOf(state);
@@ -173,7 +170,6 @@ function viewOf(path) {
   const to = routeOf(path);
   const { changed } = deeds;
   if (to.kind === 'list') return new ListView(listState, { changed, watch });
-  if (to.kind === 'glossary') return glossaryView(changed);
   if (to.kind === 'nowhere') return nowhere('There is no such page here.');
   void readAccount(to.accountId);
   return to.kind === 'account' ? accountView(to.accountId, changed) : subjectView(to, changed);

@@ -1,7 +1,7 @@
 /** The page's own addresses. Pure. */
 
 /**
- * @typedef {{ kind: 'list' } | { kind: 'glossary' } | { kind: 'account', accountId: string }
+ * @typedef {{ kind: 'list' } | { kind: 'account', accountId: string }
  *   | { kind: 'position', accountId: string, subject: string }
  *   | { kind: 'creditLine', accountId: string, subject: string } | { kind: 'nowhere' }} Route
  */
@@ -14,7 +14,6 @@ export function routeOf(path) {
   if (parts.at(-1) === '') parts.pop();
   const [first, accountId, third, last] = parts.map(decoded);
   if (parts.length === 0) return { kind: 'list' };
-  if (parts.length === 1 && first === 'glossary') return { kind: 'glossary' };
   if (first !== 'accounts' || accountId === undefined || accountId === '') return { kind: 'nowhere' };
   if (parts.length === 2) return { kind: 'account', accountId };
   if (parts.length !== 4 || last === undefined || last === '') return { kind: 'nowhere' };
