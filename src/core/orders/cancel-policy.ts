@@ -3,7 +3,7 @@ import type { LaneState, ReadPosition } from '../lanes/lane-state.ts';
 import { findPosition, roundTripOf } from '../lanes/market-read.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import type { OrderType } from '../ports/exchange.ts';
-import { toDecimal, toNumber, ZERO } from '../quantities/decimal.ts';
+import { toNumber, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { orderTypesOf } from './order-request.ts';
 import { isSentFor, offsetFromActivation, standsUnreached } from './outstanding.ts';
@@ -196,20 +196,8 @@ function mayStandInTheWay(order: OwnOrder, position: ReadPosition): boolean {
   const isOther = order.positionId !== position.positionId || !isSentFor(order, position);
   if (isOther || trial === true || request.inFavour === true) return false;
   if (presumedFilled || ambiguous || mayHaveVanished === true) return false;
-  if (hasHadNoRoom(order, position)) return false;
   const isUnreached = activatedMs === null && reachedMs === null;
   return isUnreached && offsetFromActivation(order, position)?.gt(ZERO) === true;
-}
-
-/**
- * Whether the question about an order in doubt shows that it does not exist: sent again it would have fitted beside
- * itself, and there was no room.
- */
-function hasHadNoRoom(order: OwnOrder, { sizeBase }: ReadPosition): boolean {
-  const { status, behindCancel, amount, refusedQuestion } = order;
-  if (status !== 'unsure' || behindCancel === true || refusedQuestion?.why !== 'noRoom') return false;
-  const twice = toDecimal(amount).plus(toDecimal(amount));
-  return twice.lte(toDecimal(sizeBase));
 }
 
 /** How far the market is from an activation, a fraction of the mark. */

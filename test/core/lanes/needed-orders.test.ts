@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import type { ActionSpec } from '../../../src/core/rules/rule.ts';
 import { at, Driver } from './driver.ts';
 import { action, all, half, protect } from './fixtures.ts';
 
@@ -42,29 +41,6 @@ describe('in a race to liquidation no cancel goes', () => {
     expect(nextAfterSecond(0)).toBe('cancelAll');
     expect(nextAfterSecond(5)).not.toBe('cancelAll');
   });
-});
-
-test('a reduction that never existed, as its question shows, kept room from being made until the market had passed it', () => {
-  /** The mark at the first cancel. The order activates at 978.9; its reply was lost, and each question finds no room. */
-  const cancelledAt = (spec: ActionSpec): number | undefined => {
-    const driver = new Driver().read(at({}));
-    driver.later(990).read(at({ mark: '998' }));
-    driver.state = { ...driver.state, roundTripMs: 9_000 };
-    driver.ask(action(spec)).lose('place');
-    for (let mark = 996; mark > 970; mark -= 2) {
-      const { kind } = driver
-        .later(990)
-        .read(at({ mark: String(mark) }))
-        .next();
-      if (kind === 'cancelAll') return mark;
-      if (kind === 'place')
-        driver.refuse({ ...NO_ROOM, message: 'Open reduce-only orders cover the position' });
-    }
-    return undefined;
-  };
-  expect(cancelledAt(half)).toBe(988);
-  // Its own order may be what leaves no room.
-  expect(cancelledAt(all)).toBeLessThan(978);
 });
 
 test('beside the order of a rule whose condition has cleared, another was placed and cancelled in the next step', () => {
