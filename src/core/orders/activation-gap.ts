@@ -102,11 +102,15 @@ function afterPriceRefusal(state: LaneState, market: MarketSettings, isGivenUp: 
 
 type Priced = ReadPosition & { readonly markPrice: NonNullable<ReadPosition['markPrice']> };
 
-/** The same distance towards an activation, without the mark's error, which every gap covers. */
-function shownBeyond({ markPrice, markError }: Priced, towards: Direction, state: Taught): number {
-  // A price on the wrong side is worse than one that is a little farther away.
+/** The same distance towards an activation. A price on the wrong side is worse than one a little farther away. */
+function shownTowards(towards: Direction, state: Taught): number {
   const basis = shownBasis(state) || shownBasis(state, SOON_MS);
-  return (towards === 'long' ? basis : -basis) - markError / Number(markPrice);
+  return towards === 'long' ? basis : -basis;
+}
+
+/** The same, without the mark's error, which every gap covers. */
+function shownBeyond({ markPrice, markError }: Priced, towards: Direction, state: Taught): number {
+  return shownTowards(towards, state) - markError / Number(markPrice);
 }
 
 /** Part of the distance to liquidation that a gap may take; more where a wider basis is only suspected. */
@@ -152,7 +156,7 @@ export function isPassedOnArrival(order: OwnOrder, position: ReadPosition, scene
 function runOnArrival(position: Priced, towards: Direction, scene: SetScene): Decimal {
   const speed = speedTowards(towards, scene.state);
   const run = runOf(position, travelMs(scene), speed);
-  const beyond = shownBeyond(position, towards, scene.state);
+  const beyond = shownTowards(towards, scene.state);
   return speed > 0 && beyond > 0 ? run.plus(runOf(position, 1, beyond)) : run;
 }
 

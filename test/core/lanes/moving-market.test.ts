@@ -531,17 +531,19 @@ describe('a standing stop', () => {
   });
 
   test('in doubt was sent again while the market passed it, and took the room of the reduction', () => {
-    const nextAfter = (mark: string, last: string, spec: ActionSpec = protect): string => {
+    const nextAfter = (mark: string, last: string, spec: ActionSpec = protect, markError = 0): string => {
       const driver = new Driver().read(at({})).ask(action(spec));
       driver.lose('place');
       driver.later(8_000).read(at({ mark: '985' }));
-      readBeside(driver.later(990), at({ mark }), { last, sentBeforeMs: 500 });
+      readBeside(driver.later(990), { ...at({ mark }), markError }, { last, sentBeforeMs: 500 });
       const step = driver.next();
       return step.kind === 'place' && step.isResend ? 'resend' : step.kind;
     };
     expect(nextAfter('985', '972')).toBe('resend');
     expect(nextAfter('980', '978')).toBe('resend');
     expect(nextAfter('980', '972')).toBe('place');
+    // However exact the mark is.
+    expect(nextAfter('980', '972', protect, 9)).toBe('place');
     const ladder: ActionSpec = {
       kind: 'protect',
       at: 0.6,
