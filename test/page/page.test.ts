@@ -660,8 +660,6 @@ describe.skipIf(!hasBrowser())('the page', () => {
     await sees(page, 'There is no account other.');
     await page.goto(`${server.url}/nowhere/at/all`);
     await sees(page, 'There is no such page here.');
-    await page.getByRole('link', { name: 'What the words mean' }).click();
-    await sees(page, 'an accepted order waits for its price');
     await page.getByRole('main').getByRole('link', { name: 'All accounts' }).click();
     await sees(page, 'calm: 15.25 % from liquidation');
   });
