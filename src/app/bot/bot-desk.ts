@@ -161,7 +161,7 @@ async function press(parts: BotDeskParts, data: string, speaker: Speaker): Promi
   return await acknowledgeThese(parts, covered, speaker);
 }
 
-/** Of one account the episode alone, up to the stage of its message: a higher stage has its own message. */
+/** A button of one account covers that episode up to the stage of its message; a higher stage has its own message. */
 function isCovered(open: Open, target: Exclude<ButtonTarget, { readonly kind: 'answer' }>): boolean {
   if (!isMeant(open, target)) return false;
   if (target.kind === 'acknowledgeAll') return open.sinceMs <= target.saidAtMs;

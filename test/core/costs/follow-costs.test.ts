@@ -66,7 +66,7 @@ test('a short has the opposite signs', () => {
   expect(costFigures({ ...short, fill: null })).toMatchObject({ slippage: null, slippageAtMost: 300 });
 });
 
-test('a fill is forgotten after an hour, also as an older version stored it, and nothing more is said of it', () => {
+test('a fill is forgotten after an hour without another record, even one that an older version stored', () => {
   const lane = laneWith();
   const stored = lane.costs?.map((recent) => ({ ...recent, passedLiquidation: true })) ?? [];
   for (const before of [lane, { ...lane, costs: stored }]) {
