@@ -24,6 +24,10 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   'src/exchange': coreOnly('src/exchange'),
   'src/state': coreOnly('src/state', REAL_TIME),
+  'src/owner': {
+    imports: ['core/', 'state/'],
+    rule: 'src/owner keeps the state of one process: it works on the core, the state and the ports it is handed.',
+  },
   'src/queues': coreOnly('src/queues', REAL_TIME),
   'src/notify': coreOnly('src/notify'),
   'src/telemetry': coreOnly('src/telemetry'),

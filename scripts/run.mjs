@@ -20,7 +20,7 @@ const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const TASKS = {
   breakwater: { script: 'src/cli/main.ts' },
   start: { script: 'src/cli/main.ts', args: ['run'] },
-  demo: { script: 'src/cli/main.ts', args: ['demo'], redis: true },
+  demo: { script: 'src/cli/main.ts', args: ['demo'] },
   test: { script: 'node_modules/vitest/vitest.mjs', args: ['run'], redis: true, tools: true },
   bench: { script: 'test/bench/main.ts' },
   baseline: { script: 'test/baseline/main.ts' },

@@ -19,7 +19,7 @@ export const initialised = z.strictObject({
   mode: z.literal('observe'),
   exchange: z.strictObject({ baseUrls: texts, nonce: z.string() }),
   account: z.strictObject({ id: z.string(), apiKey: reference, apiSecret: reference, rules: texts }),
-  redis: z.string(),
+  redis: z.string().nullable(),
   operators: z.strictObject({ key: reference }),
   web: z.strictObject({ controlToken: reference }),
   leverage: z.number().describe('The most at which the account is to run.'),

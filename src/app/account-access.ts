@@ -13,7 +13,8 @@ export interface ConfiguredAccess
   readonly nonceMode: ExchangeClientOptions['nonce']['mode'];
   readonly nonceStart?: number;
   readonly limiter: Pick<ExchangeClientOptions['limiter'], 'egress' | 'limits'>;
-  readonly redis: RedisSettings;
+  /** Absent: nonces are counted in this process alone. */
+  readonly redis?: RedisSettings;
 }
 
 /** @throws an Error with a `cure`: `config-refused`, `account-unknown` or `secret-missing` */
@@ -42,7 +43,7 @@ export function accountAccess(
     nonceMode: settings.nonceMode,
     ...(nonceStart === undefined ? {} : { nonceStart }),
     limiter: { egress: account.egress, limits: limitsFor(account, config) },
-    redis: config.redis,
+    ...(config.redis === undefined ? {} : { redis: config.redis }),
   };
 }
 

@@ -1,15 +1,14 @@
 import type { ConfigChange } from '../config/compare-configs.ts';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { Deliverer } from '../core/ports/delivery.ts';
-import type { Notifier } from '../core/ports/notifier.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import { within } from '../core/ports/within.ts';
 import { currentConcealer } from '../core/redaction/conceal.ts';
 import { systemClock, systemTimers } from '../exchange/system-clock.ts';
+import type { DirectLanes } from '../pipeline/act/direct-lanes.ts';
 import type { LaneTime } from '../pipeline/shared-time.ts';
 import type { RunningWorker } from '../queues/worker.ts';
-import { createRedisStressStore } from '../state/stress/stress-store.ts';
 import { auditConfig } from './audit-config.ts';
 import { AuditHeads } from './audit-heads.ts';
 import { ConfigWatch, loadOrThrow, markOf, problemWords, type ReloadResult } from './config-watch.ts';
@@ -17,12 +16,14 @@ import { lostBy, untilSilent } from './connect-redis.ts';
 import type { DigestSchedule } from './digest/digest-schedule.ts';
 import { openDigest } from './digest/open-digest.ts';
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
-import { type Base, openBase, type Surroundings } from './open-base.ts';
-import { delivererOf, noticeDelivery, notifierOf } from './open-deliverer.ts';
+import { type Base, openBase } from './open-base.ts';
+import { delivererOf, notifierOf } from './open-deliverer.ts';
 import { openStandby, openTicks } from './open-standby.ts';
-import { makeChangedDue, openPipeline, type Pipeline, type PipelineParts, schedulesOf } from './pipeline.ts';
+import { makeChangedDue, openPipeline, type Pipeline, schedulesOf } from './pipeline.ts';
+import { directLanes, pipelineParts } from './pipeline-parts.ts';
 import type { PollTicks } from './poll-ticks.ts';
 import { noticeScene, ProcessNotices } from './process-notices.ts';
+import type { Surroundings } from './process-place.ts';
 import { type LogOutput, openTelemetry } from './process-telemetry.ts';
 import { Replaceable } from './replaceable.ts';
 import { StressSchedule } from './scheduled-stress/stress-schedule.ts';
@@ -54,7 +55,7 @@ export interface DaemonOptions
   readonly healthPort?: number;
 }
 
-export interface Daemon extends Pick<Base, 'instance' | 'state' | 'accounts' | 'queues' | 'redis'> {
+export interface Daemon extends Pick<Base, 'instance' | 'state' | 'accounts' | 'shared'> {
   /** The clock that all processes share through the store. */
   readonly time: LaneTime;
   /** URL of its web server; undefined without the role `web`. */
@@ -92,7 +93,6 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const observers = [...(options.telemetry ?? []), notices, heads];
   const process = openTelemetry(config, { clock, log: options.log, observers });
   const { telemetry } = process;
-  const [stateDirectory = ''] = options.env['STATE_DIRECTORY']?.split(':') ?? [];
   const base = await openBase(config, {
     clock,
     random,
@@ -101,7 +101,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     strictRedis,
     process,
     roles,
-    ...(stateDirectory === '' ? {} : { stateDirectory }),
+    env: options.env,
   });
   const closers = [() => base.close()];
   try {
@@ -155,34 +155,13 @@ function openStress(base: Base, { configFile }: DaemonOptions): StressSchedule {
   const { state, accounts, clock } = base;
   return new StressSchedule({
     ...base,
-    store: createRedisStressStore(base),
+    store: base.stressStore,
     async book() {
       const { readHeldBook } = await import('./scheduled-stress/held-book.ts');
       return await readHeldBook({ store: state.store, accounts: accounts.all(), nowMs: clock.nowMs() });
     },
     configFile,
   });
-}
-
-function pipelineParts(
-  base: Base,
-  standby: Standby | undefined,
-  notifier: Notifier,
-  channels: () => readonly string[],
-): Omit<PipelineParts, 'attemptTimeoutMs' | 'notify'> {
-  const { state, queues, instance } = base;
-  return {
-    instance,
-    queue: standby?.over(queues.lanes) ?? queues.lanes,
-    turns: standby?.turns,
-    work: {
-      ...base,
-      store: state.store,
-      timers: systemTimers,
-      notifier,
-      delivery: noticeDelivery(base.receipts, channels),
-    },
-  };
 }
 
 /** What takes longer is left to the watchdog. */
@@ -203,7 +182,7 @@ interface Parts {
 
 async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
   const { base, options, roles, web, health } = parts;
-  const { telemetry, redis, queues, accounts, state, instance } = base;
+  const { telemetry, shared, accounts, state, instance } = base;
   const deliverer = new Replaceable<Deliverer>(await openDeliverer(base, config));
   // A process that polls sets up the schedules of its config.
   const schedules: WantedSchedules | undefined = roles.includes('poll')
@@ -234,9 +213,10 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
   parts.notices.start(instance, notifier, scene, (error) =>
     telemetry.emit({ kind: 'workerError', queue: 'notify', error }),
   );
+  const direct = directLanes(base, () => pipeline);
   const pipeline: Pipeline = openPipeline(
     {
-      ...pipelineParts(base, standby, notifier, scene.channels),
+      ...pipelineParts(base, standby, notifier, { channels: scene.channels, direct }),
       notify: () => watch.config.notify,
       attemptTimeoutMs: () => watch.config.exchange.attemptTimeoutMs,
     },
@@ -247,26 +227,30 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     { base, pipeline, deliverer, roles, ticks, config: () => watch.config },
     over.signal,
   );
-  // If Redis is lost, the watchdog does it when Redis is back.
-  if (state.standby?.isAlone !== true) {
-    await within(systemTimers, SET_UP_MS, setUpSchedules(base, schedules, 'start')).catch((error: unknown) =>
-      telemetry.emit({ kind: 'workerError', queue: 'poll', error }),
-    );
-  }
+  await setUpFirst(base, schedules);
   const watchdog = startWatchdog({ ...base, audit: state.audit, watch, schedules, heads: parts.heads });
   if (standby === undefined) ticks?.start();
-  else standby.start(pipeline.context, base.lost);
+  else standby.start(pipeline.context, shared?.lost);
   await digest?.adopt(config.digest);
   const conceal = currentConcealer(() => base.process.secrets.current);
   const heartbeat = heartbeatOf(parts, () => watch.config.heartbeat, conceal);
-  const running: Running = { ...adopting, pipeline, workers, watchdog, watch, over, standby, heartbeat };
+  const running: Running = {
+    ...adopting,
+    pipeline,
+    workers,
+    watchdog,
+    watch,
+    over,
+    standby,
+    direct,
+    heartbeat,
+  };
   let stopping: Promise<boolean> | undefined;
   return {
     instance,
     state,
     accounts,
-    queues,
-    redis,
+    shared,
     time: base.time,
     webUrl: () => web.url,
     healthUrl: () => health.url,
@@ -275,6 +259,14 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     reload: () => watch.reload(),
     stop: (why, withinMs) => (stopping ??= stop(running, why, withinMs)),
   };
+}
+
+/** If Redis is lost, the watchdog does it when Redis is back. */
+async function setUpFirst(base: Base, schedules: WantedSchedules | undefined): Promise<void> {
+  if (base.state.standby?.isAlone === true) return;
+  await within(systemTimers, SET_UP_MS, setUpSchedules(base, schedules, 'start')).catch((error: unknown) =>
+    base.telemetry.emit({ kind: 'workerError', queue: 'poll', error }),
+  );
 }
 
 function heartbeatOf(
@@ -343,6 +335,7 @@ interface Running extends Adopting {
   readonly watch: ConfigWatch;
   readonly over: AbortController;
   readonly standby: Standby | undefined;
+  readonly direct: DirectLanes;
   readonly heartbeat: Heartbeat | undefined;
 }
 
@@ -352,12 +345,16 @@ async function stop(running: Running, why: string, withinMs: number): Promise<bo
   telemetry.emit({ kind: 'stopping', why });
   const giveUp = new AbortController();
   let hasEnded = false;
-  void untilSilent(running.base, Math.min(SILENT_MS, withinMs / 2), () => hasEnded).then(() => {
-    if (hasEnded) return;
-    giveUp.abort();
-    running.base.redis.disconnect();
-    running.base.queues.drop();
-  });
+  const { shared } = running.base;
+  if (shared !== undefined) {
+    const asked = { ...shared, clock };
+    void untilSilent(asked, Math.min(SILENT_MS, withinMs / 2), () => hasEnded).then(() => {
+      if (hasEnded) return;
+      giveUp.abort();
+      shared.redis.disconnect();
+      shared.queues.drop();
+    });
+  }
   const ended = end(running, giveUp.signal).then(() => true);
   const inTime = await within(systemTimers, withinMs, ended, () => false);
   hasEnded = true;
@@ -384,6 +381,7 @@ async function end(running: Running, giveUp: AbortSignal): Promise<void> {
   // Readiness probes fail from here on.
   await Promise.all([closed, ticked, ...workers.map((worker) => worker.close(giveUp))]);
   await pipeline.near?.settled();
+  await running.direct.close();
   base.memory.abortAll();
   await base.memory.settled();
   if (!giveUp.aborted) await running.heads.noteAll(false).catch(() => undefined);

@@ -5,7 +5,7 @@ import {
   type NoticeDelivery,
   type ReceiptStore,
 } from '../core/ports/delivery.ts';
-import type { Notifier } from '../core/ports/notifier.ts';
+import type { Notice, Notifier } from '../core/ports/notifier.ts';
 import type { ChannelOptions } from '../notify/channels.ts';
 import type { DelivererOptions } from '../notify/deliverer.ts';
 import type { WriteLog } from '../notify/log-channel.ts';
@@ -50,18 +50,25 @@ export interface NotifierParts {
 
 /** Hands notices to the queue, or to this process's deliverer while there is no queue. */
 export function notifierOf(
-  { queues, telemetry }: Base,
+  { shared, outbox, telemetry }: Pick<Base, 'shared' | 'outbox' | 'telemetry'>,
   { standby, deliverer, over }: NotifierParts,
 ): Notifier {
+  // Not awaited: the deliverer itself retries and reports.
+  const deliver = async (notice: Notice): Promise<void> => {
+    try {
+      await deliverer.current.deliver(notice, over);
+      await outbox?.delivered(notice);
+    } catch (error) {
+      if (!over.aborted) telemetry.emit({ kind: 'workerError', queue: 'notify', error });
+    }
+  };
+  for (const notice of outbox?.left() ?? []) void deliver(notice);
   return {
     hand: async (notices) => {
-      if (standby?.isAlone !== true) return await queues.notifier.hand(notices);
-      // Not awaited: the deliverer itself retries and reports.
-      for (const notice of notices) {
-        deliverer.current.deliver(notice, over).catch((error: unknown) => {
-          if (!over.aborted) telemetry.emit({ kind: 'workerError', queue: 'notify', error });
-        });
-      }
+      if (shared !== undefined && standby?.isAlone !== true)
+        return await shared.queues.notifier.hand(notices);
+      await outbox?.keep(notices);
+      for (const notice of notices) void deliver(notice);
     },
   };
 }

@@ -1,17 +1,17 @@
 import path from 'node:path';
 import type { Clock } from '../core/ports/clock.ts';
+import type { Disk } from '../core/ports/disk.ts';
 import type { OperatorTrust } from '../core/ports/operator-trust.ts';
 import { MS_PER_MINUTE } from '../core/quantities/units.ts';
 import type { SharedTime } from '../pipeline/shared-time.ts';
 import { Mirror } from '../state/mirror/mirror.ts';
-import type { MirrorPlace } from '../state/mirror/mirror-place.ts';
 import { isAccountFile, PROCESS_FILE } from '../state/mirror/mirror-text.ts';
 import { type MirrorFault, type ReadMirror, readMirror } from '../state/mirror/read-mirror.ts';
 import type { StandbyParts } from './standby.ts';
 
 export interface MirrorSettings {
   /** Absent: there is no mirror. */
-  readonly place?: MirrorPlace & { readonly where: string };
+  readonly place?: Disk & { readonly where: string };
   readonly prefix: string;
   readonly ordinal: number;
   readonly operators: OperatorTrust;
@@ -33,7 +33,7 @@ export async function openMirror(
   const { place, prefix, ordinal, operators: trust } = settings;
   const { backend, clock, timers, time, telemetry } = parts;
   if (place === undefined) {
-    beginAlone(parts, 'there is no mirror (redis.mirror)');
+    beginAlone(parts, 'there is no mirror (stateDir)');
     return undefined;
   }
   const owner = { prefix, ordinal, trust };

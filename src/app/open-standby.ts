@@ -1,6 +1,7 @@
 import { systemTimers } from '../exchange/system-clock.ts';
 import { probeRedis } from './connect-redis.ts';
-import { type Base, canGoAlone } from './open-base.ts';
+import type { Base } from './open-base.ts';
+import { canGoAlone } from './open-redis-place.ts';
 import { type Pipeline, schedulesOf } from './pipeline.ts';
 import { PollTicks } from './poll-ticks.ts';
 import { Standby } from './standby.ts';
@@ -14,23 +15,30 @@ export interface StandbyUse {
 }
 
 export function openTicks(
-  { roles, clock, telemetry, accounts, state: { standby } }: Base,
+  { roles, clock, telemetry, accounts, shared, state }: Base,
   pipeline: () => Pipeline,
 ): PollTicks | undefined {
   if (!roles.includes('poll')) return undefined;
   const context = () => pipeline().context;
   const schedules = () => schedulesOf(accounts);
+  const standby = shared === undefined ? WITHOUT_QUEUE : state.standby;
   return new PollTicks({ clock, timers: systemTimers, telemetry, context, schedules, standby });
 }
 
+/** Every tick is its own. */
+const WITHOUT_QUEUE = { isAlone: true, hasCompany: false };
+
 /** Only a process that polls and acts can go on alone. */
 export function openStandby(base: Base, { ticks, pipeline, noteConfig }: StandbyUse): Standby | undefined {
-  const { roles, state, redis, prefix, receipts } = base;
+  const { roles, state, shared } = base;
   const { standby: backend, store } = state;
-  if (backend === undefined || ticks === undefined || !canGoAlone(roles)) return undefined;
+  if (backend === undefined || shared === undefined) return undefined;
+  if (ticks === undefined || !canGoAlone(roles)) return undefined;
+  const { redis, prefix, receipts, join } = shared;
   let wasAlone = backend.isAlone;
   return new Standby({
     ...base,
+    join,
     backend,
     store,
     timers: systemTimers,

@@ -18,8 +18,10 @@ import { createRedisState, type State } from '../state/state.ts';
 import { readSigns } from './daemon-signs.ts';
 import type { Door } from './door/open-door.ts';
 import { connectRedisOnce } from './first-contact.ts';
+import { readOwnDirectory } from './own-directory.ts';
 import { type PlaceConfig, problem, readConfig, readForUrl, readPlaceConfig } from './place-config.ts';
 import { prefixOf, redisTarget } from './redis-target.ts';
+import { stateDirectoryOf } from './state-directory.ts';
 
 /** Where the shared state is: a config file, a Redis server, or both, in which case the server wins. */
 export interface OperationsPlace {
@@ -40,18 +42,11 @@ export async function openOperations(place: OperationsPlace) {
   const needsRedis = place.redisUrl === undefined;
   const found = place.config === undefined ? undefined : readPlaceConfig(place.config, place.env, needsRedis);
   const { config, redis: server, operators: { key: ownKey } = {}, fault } = found ?? {};
-  const url = place.redisUrl === undefined ? server?.url : new Secret(place.redisUrl);
-  if (url === undefined || url.reveal() === '') {
-    throw problem('redis-unknown', 'the address of Redis is not known here', 'Name it with --redis.');
-  }
-  const written = place.redisPrefix ?? server?.prefix ?? DEFAULT_PREFIX;
-  const prefix = prefixOf({ url, prefix: written });
-  const redis = await connectRedisOnce(redisTarget({ ...server, url, prefix }));
-  // Text that an operator types must not carry a secret into the audit.
-  const secrets = found?.secrets ?? [];
   const key = ownKey?.reveal();
-  const operators = createOperatorTrust({ key: () => key, isGuarded: false });
-  const state = createRedisState({ redis, prefix, clock: systemClock, secrets: () => secrets, operators });
+  const { state, ...stored } =
+    found?.isWithoutRedis === true && place.redisUrl === undefined
+      ? await openOwn(place, found.stateDir, key)
+      : await openShared(place, server, key);
   return {
     /** In the order of the config; absent without one, or if it has a mistake. */
     accounts: config?.accounts.map(knownAccount),
@@ -59,16 +54,12 @@ export async function openOperations(place: OperationsPlace) {
     accountIds: found && idsOf(found),
     /** Why the config as a whole is unusable, for people. */
     fault,
-    prefix,
     audit: state.audit as Omit<AuditReader, 'prune'>,
     controls: state.controls as Pick<OperatorControls, 'list'>,
     history: state.history,
     /** All accounts over a period; absent without a config. */
     digest: config === undefined ? undefined : gatherer(config, state),
-    /** Queues that somebody has paused as a whole: their jobs stand still. */
-    pausedQueues: (): Promise<readonly string[]> => pausedQueues(redis, prefix),
-    /** Number of running daemons that poll. */
-    watchers: async () => (await readSigns(redis, prefix)).filter(({ takesOrders }) => takesOrders).length,
+    ...stored,
     /** Failures that a daemon reports: none says so here. */
     troubles: async (): Promise<readonly string[]> => [],
     /** One account as everybody sees it; of an account that is not in the config, only what is stored. */
@@ -79,10 +70,61 @@ export async function openOperations(place: OperationsPlace) {
       const { load } = await state.store.read(accountId);
       return load.kind === 'refused' || load.account.version > 0;
     },
+  };
+}
+
+/** What is stored, as a command without a daemon reads it. */
+interface Stored {
+  readonly state: State;
+  /** First part of the keys in Redis; absent: it is in no Redis. */
+  readonly prefix?: string;
+  /** Queues that somebody has paused as a whole: their jobs stand still. */
+  pausedQueues(): Promise<readonly string[]>;
+  /** Number of running daemons that poll. */
+  watchers(): Promise<number>;
+  close(): Promise<void>;
+}
+
+async function openShared(
+  place: OperationsPlace,
+  server: PlaceConfig['redis'],
+  key: string | undefined,
+): Promise<Stored> {
+  const url = place.redisUrl === undefined ? server?.url : new Secret(place.redisUrl);
+  if (url === undefined || url.reveal() === '') {
+    throw problem('redis-unknown', 'the address of Redis is not known here', 'Name it with --redis.');
+  }
+  const written = place.redisPrefix ?? server?.prefix ?? DEFAULT_PREFIX;
+  const prefix = prefixOf({ url, prefix: written });
+  const redis = await connectRedisOnce(redisTarget({ ...server, url, prefix }));
+  const operators = createOperatorTrust({ key: () => key, isGuarded: false });
+  const state = createRedisState({ redis, prefix, clock: systemClock, operators });
+  return {
+    state,
+    prefix,
+    pausedQueues: () => pausedQueues(redis, prefix),
+    watchers: async () => (await readSigns(redis, prefix)).filter(({ takesOrders }) => takesOrders).length,
     async close() {
       state.close();
       redis.disconnect();
     },
+  };
+}
+
+async function openOwn(
+  { config = '', env }: OperationsPlace,
+  stateDir: string | undefined,
+  key: string | undefined,
+): Promise<Stored> {
+  const { state, isHeld } = await readOwnDirectory(
+    stateDirectoryOf({ configFile: config, stateDir, env }),
+    key,
+  );
+  return {
+    state,
+    pausedQueues: async () => [],
+    watchers: async () => (isHeld ? 1 : 0),
+    close: async () => undefined,
   };
 }
 

@@ -32,11 +32,12 @@ export function readPlaceConfig(file: string, env: Env, needsRedis: boolean): Pl
   if (result.kind === 'usable') {
     const { config } = result;
     const accountIds = config.accounts.map(({ id }) => id);
-    return { ...config, accountIds, secrets: secretValues(config), config };
+    const isWithoutRedis = config.redis === undefined;
+    return { ...config, isWithoutRedis, accountIds, secrets: secretValues(config), config };
   }
   const handles = loadHandles(file, surroundings);
-  if (handles === undefined || (needsRedis && handles.redis === undefined))
-    throw refusal(file, result.problems);
+  const lacksRedis = handles?.redis === undefined && handles?.isWithoutRedis !== true;
+  if (handles === undefined || (needsRedis && lacksRedis)) throw refusal(file, result.problems);
   return { ...handles, fault: faultWords(handles, firstError(file, result.problems)) };
 }
 
@@ -50,7 +51,7 @@ export function readForUrl(file: string | undefined, env: Env): PlaceConfig {
   }
 }
 
-const NO_FILE: PlaceConfig = { accountIds: [], secrets: [] };
+const NO_FILE: PlaceConfig = { isWithoutRedis: false, accountIds: [], secrets: [] };
 
 function faultWords({ operators }: ConfigHandles, problem: string): string {
   const key = operators === undefined ? ', not even operators.key' : '';

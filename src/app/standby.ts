@@ -267,5 +267,5 @@ const WORDS: Readonly<Record<HandedBack['how'], string>> = {
 export function leftBy(backend: StandbyBackend | undefined): string {
   const jobs = 'Redis did not answer: another process or the next start takes up what was under way';
   if (backend === undefined || (!backend.isAlone && backend.unattached.all.length === 0)) return jobs;
-  return `${jobs}; with a mirror (redis.mirror) the next start hands back what was done without Redis`;
+  return `${jobs}; with a mirror (stateDir) the next start hands back what was done without Redis`;
 }

@@ -30,7 +30,10 @@ export function startWorkers(
   { base, pipeline: { near }, deliverer, roles, ticks, config }: WorkersParts,
   signal: AbortSignal,
 ): readonly RunningWorker[] {
-  const { target, prefix, telemetry, operators } = base;
+  const { telemetry, operators } = base;
+  const bots = roles.includes('notify') ? [startBots(base, config, signal)] : [];
+  if (base.shared === undefined) return bots;
+  const { target, prefix } = base.shared;
   const shared = { target, prefix, telemetry };
   const settings = (role: keyof typeof CONCURRENCY) => ({ ...shared, concurrency: CONCURRENCY[role] });
   // Another one may replace it when the config changes.
@@ -39,10 +42,8 @@ export function startWorkers(
     ...(ticks === undefined ? [] : [startPollWorker(settings('poll'), base.clock, ticks)]),
     ...(near === undefined ? [] : [startActWorker(settings('act'), (lane) => near.run(lane))]),
     ...(roles.includes('notify')
-      ? [
-          startNotifyWorker(settings('notify'), { deliverer: current, operators, signal }),
-          startBots(base, config, signal),
-        ]
+      ? [startNotifyWorker(settings('notify'), { deliverer: current, operators, signal })]
       : []),
+    ...bots,
   ];
 }

@@ -1,12 +1,13 @@
 import type { AuditReader } from '../core/ports/audit-reader.ts';
-import type { QueueName } from '../core/ports/telemetry.ts';
+import type { QueueName, Telemetry } from '../core/ports/telemetry.ts';
 import { assertSchedules, removeLeftovers, repairSchedules, type Schedule } from '../queues/schedules.ts';
 import type { AuditHeads } from './audit-heads.ts';
 import type { ConfigWatch } from './config-watch.ts';
 import { followClock } from './connect-redis.ts';
 import type { Base } from './open-base.ts';
+import type { SharedPlace } from './process-place.ts';
 
-export interface WatchdogParts extends Pick<Base, 'clock' | 'telemetry' | 'redis' | 'queues' | 'time'> {
+export interface WatchdogParts extends Pick<Base, 'clock' | 'telemetry' | 'shared' | 'time'> {
   readonly watch: ConfigWatch;
   readonly audit: Pick<AuditReader, 'head'>;
   readonly heads: AuditHeads;
@@ -56,20 +57,25 @@ export function startWatchdog(parts: WatchdogParts) {
 }
 
 async function look(parts: WatchdogParts, looks: number): Promise<void> {
-  const { clock, telemetry, redis, time, watch, schedules } = parts;
+  const { telemetry, shared, watch } = parts;
   await watch.look();
   // Without Redis nothing can be repaired; the connection reports its own loss.
-  if (redis.status !== 'ready') return;
+  if (shared !== undefined && shared.redis.status !== 'ready') return;
   try {
-    if (schedules !== undefined) {
-      await resumeQueues(parts);
-      await lookAtSchedules(parts, schedules, looks);
-    }
-    if (looks % CLOCK_EVERY_LOOKS === 0) await followClock(redis, clock, time);
+    if (shared !== undefined) await lookAtShared(shared, parts, looks);
     await noteHeads(parts, looks);
   } catch (error) {
     telemetry.emit({ kind: 'workerError', queue: 'poll', error });
   }
+}
+
+async function lookAtShared(shared: SharedPlace, parts: WatchdogParts, looks: number): Promise<void> {
+  const { clock, telemetry, time, schedules } = parts;
+  if (schedules !== undefined) {
+    await resumeQueues(shared, telemetry);
+    await lookAtSchedules(shared, { ...parts, schedules }, looks);
+  }
+  if (looks % CLOCK_EVERY_LOOKS === 0) await followClock(shared.redis, clock, time);
 }
 
 async function noteHeads({ heads, watch, ...place }: WatchdogParts, looks: number): Promise<void> {
@@ -83,7 +89,7 @@ async function noteHeads({ heads, watch, ...place }: WatchdogParts, looks: numbe
 const LIMITS = ['concurrency', 'max', 'duration'];
 
 /** A paused or limited queue no longer watches, acts or notifies, even after a restart. People have pauses. */
-async function resumeQueues({ redis, queues, telemetry }: WatchdogParts): Promise<void> {
+async function resumeQueues({ redis, queues }: SharedPlace, telemetry: Telemetry): Promise<void> {
   for (const queue of queues.all) {
     const meta = queue.toKey('meta');
     const found = await redis.hmget(meta, 'paused', ...LIMITS);
@@ -95,11 +101,11 @@ async function resumeQueues({ redis, queues, telemetry }: WatchdogParts): Promis
 }
 
 async function lookAtSchedules(
-  parts: WatchdogParts,
-  schedules: WantedSchedules,
+  { redis, queues }: SharedPlace,
+  parts: WatchdogParts & { readonly schedules: WantedSchedules },
   looks: number,
 ): Promise<void> {
-  const { clock, telemetry, redis, queues } = parts;
+  const { clock, telemetry, schedules } = parts;
   if (schedules.areSetUp) {
     const wanted = schedules.wanted();
     const found = { nowMs: clock.nowMs(), before: schedules.nextTicks };
@@ -115,13 +121,14 @@ async function lookAtSchedules(
   await setUpSchedules(parts, schedules, 'reload');
 }
 
-/** Does nothing without schedules: other processes maintain them. */
+/** Does nothing without schedules or queues: other processes maintain them, or there are none. */
 export async function setUpSchedules(
-  { redis, queues, telemetry }: Pick<WatchdogParts, 'redis' | 'queues' | 'telemetry'>,
+  { shared, telemetry }: Pick<WatchdogParts, 'shared' | 'telemetry'>,
   schedules: WantedSchedules | undefined,
   why: 'start' | 'reload',
 ): Promise<void> {
-  if (schedules === undefined) return;
+  if (schedules === undefined || shared === undefined) return;
+  const { redis, queues } = shared;
   schedules.areSetUp = false;
   const wanted = schedules.wanted();
   await assertSchedules(redis, queues.poll, wanted);

@@ -11,6 +11,7 @@ import { type CliIo, paint, printJson, printLine, terminalSize } from './io.ts';
 
 interface Flags {
   readonly duration: number;
+  readonly redis?: boolean;
   readonly json?: boolean;
 }
 
@@ -23,7 +24,7 @@ export function registerDemo(program: Command, io: CliIo): void {
     .command('demo')
     .summary('watch the daemon save an account from a crash')
     .description(
-      'Starts a simulated exchange, a private Redis and the daemon on 127.0.0.1. Two equal accounts, long at 10x, ' +
+      'Starts a simulated exchange and the daemon on 127.0.0.1. Two equal accounts, long at 10x, ' +
         'go through a crash: the daemon protects one and only watches its twin. Nothing leaves this machine, and ' +
         'nothing is left over.',
     )
@@ -31,7 +32,8 @@ export function registerDemo(program: Command, io: CliIo): void {
       new Option('--duration <time>', 'how long it takes, such as 90s or 2m')
         .argParser(duration)
         .default(60_000, '60s'),
-    );
+    )
+    .option('--redis', 'keep the state of the daemon in a Redis of its own, which must be installed');
   withJson(command);
   withRemarks(command, EXPLANATION);
   withExamples(command, {
@@ -57,7 +59,12 @@ in BTC.`;
 
 async function run(io: CliIo, flags: Flags): Promise<void> {
   const { startDemo } = await import('../app.ts');
-  const demo = await startDemo({ durationMs: flags.duration, env: io.env, signal: io.signal });
+  const demo = await startDemo({
+    durationMs: flags.duration,
+    withRedis: flags.redis === true,
+    env: io.env,
+    signal: io.signal,
+  });
   try {
     const ended = AbortSignal.any([io.signal, AbortSignal.timeout(flags.duration)]);
     demo.begin();

@@ -76,8 +76,7 @@ function addChoices(command: Command): void {
     .option('--channel <type,key=value>', 'where to tell people (else only the log)')
     .option(
       '--redis <url>',
-      'the Redis of the daemon; with a password: env:NAME or file:PATH',
-      'redis://127.0.0.1:6379',
+      'a Redis that several daemons share (else one keeps everything itself); with a password: env:NAME or file:PATH',
     );
 }
 

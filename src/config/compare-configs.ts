@@ -8,6 +8,7 @@ const SECTIONS = [
   'insecure',
   'exchange',
   'redis',
+  'stateDir',
   'egress',
   'markets',
   'channels',
@@ -20,7 +21,7 @@ const SECTIONS = [
   'stress',
   'digest',
 ] as const;
-const ONLY_AT_START: ReadonlySet<string> = new Set(['redis', 'operators']);
+const ONLY_AT_START: ReadonlySet<string> = new Set(['redis', 'stateDir', 'operators']);
 
 /** Returns what a reload changes. Secrets are compared, but the result never contains them. */
 export function compareConfigs(before: CompiledConfig, after: CompiledConfig) {

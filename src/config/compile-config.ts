@@ -68,7 +68,6 @@ export function compileConfig(context: ConfigContext): UncheckedConfig | undefin
   };
   const mode = read('mode', ROOT_KEYS.mode, 'observe');
   const exchange = read('exchange', ROOT_KEYS.exchange, { baseUrls: ['https://exchange.invalid'] });
-  const redis = read('redis', ROOT_KEYS.redis);
   const egress = read('egress', ROOT_KEYS.egress, { default: {} });
   const markets = read('markets', ROOT_KEYS.markets);
   const cadence = read('cadence', ROOT_KEYS.cadence, FITTING_CADENCE);
@@ -78,6 +77,8 @@ export function compileConfig(context: ConfigContext): UncheckedConfig | undefin
   const notify = read('notify', ROOT_KEYS.notify);
   const web = read('web', ROOT_KEYS.web);
   const isWritten = (section: Section): boolean => nodeAt(document.root, [section]) !== undefined;
+  const redis = isWritten('redis') && read('redis', ROOT_KEYS.redis);
+  const stateDir = isWritten('stateDir') && read('stateDir', ROOT_KEYS.stateDir, '.');
   const depositLink = isWritten('depositLink') && read('depositLink', ROOT_KEYS.depositLink, ANY_LINK);
   const stress = isWritten('stress') && read('stress', ROOT_KEYS.stress, DAILY_STRESS);
   const digest = isWritten('digest') && read('digest', ROOT_KEYS.digest, DAILY_DIGEST);
@@ -111,7 +112,8 @@ export function compileConfig(context: ConfigContext): UncheckedConfig | undefin
     mode,
     insecure: read('insecure', ROOT_KEYS.insecure, []),
     exchange: compiledExchange,
-    redis: compileRedis(redis, context),
+    ...(redis ? { redis: compileRedis(redis, context) } : {}),
+    ...(stateDir ? { stateDir: context.surroundings.resolvePath(document.file, stateDir) } : {}),
     egress: compileEgress(egress, proxy, context),
     markets: defaults.markets,
     referencePrices: new Map(

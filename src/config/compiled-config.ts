@@ -23,7 +23,10 @@ export interface CompiledConfig {
   /** What may use plain text, or no password. */
   readonly insecure: readonly Exposure[];
   readonly exchange: ExchangeSettings;
-  readonly redis: RedisSettings;
+  /** Absent: this process keeps everything by itself. */
+  readonly redis?: RedisSettings;
+  /** Absolute path of the directory; absent: the default of the environment. */
+  readonly stateDir?: string;
   readonly egress: Readonly<Record<string, EgressSettings>>;
   /** By market or glob, as written; `AccountSettings.marketSettings` resolves them. */
   readonly markets: Readonly<Record<string, MarketSettings>>;

@@ -3,6 +3,7 @@ import type { CompiledConfig } from './compiled-config.ts';
 import { compileOperators } from './operators.ts';
 import type { Problem } from './problem.ts';
 import { compileRedis } from './redis.ts';
+import { withoutRemovedKeys } from './removed-keys.ts';
 import { ROOT_KEYS, sectionsSchema } from './root.ts';
 import { type Secret, secretValues } from './secret.ts';
 import { resolveSecret, type SecretContext } from './secrets.ts';
@@ -14,13 +15,16 @@ import { isMapping, nodeAt, type YamlDocument, type YamlNode } from './yaml/docu
 import { parseYaml } from './yaml/parse.ts';
 
 /** The settings that an operator's commands need. Absent: that section of the file has a mistake. */
-export interface ConfigHandles extends Partial<Pick<CompiledConfig, 'redis' | 'web' | 'operators'>> {
+export interface ConfigHandles
+  extends Partial<Pick<CompiledConfig, 'redis' | 'web' | 'operators' | 'stateDir'>> {
+  /** The file names no Redis server. */
+  readonly isWithoutRedis: boolean;
   readonly accountIds: readonly string[];
   /** Every available secret that the file refers to, in the clear, for redaction. */
   readonly secrets: readonly string[];
 }
 
-const SECTIONS = ['redis', 'web', 'operators', 'accounts'] as const;
+const SECTIONS = ['redis', 'stateDir', 'web', 'operators', 'accounts'] as const;
 
 /**
  * Reads the handles of a file that cannot be used as a whole: a mistake elsewhere in it must not prevent a pause.
@@ -31,15 +35,17 @@ export function loadHandles(file: string, surroundings: ConfigSurroundings): Con
   if (reading.kind === 'failed') return undefined;
   const parsed = parseYaml(reading.text, file);
   const whole = parsed.document && withMeantKeys(sectionsSchema, parsed.document, () => undefined);
-  const document = whole ?? sectionsAlone(reading.text, file);
-  if (!isMapping(document.root)) return { accountIds: [], secrets: [] };
+  const document = withoutRemovedKeys(whole ?? sectionsAlone(reading.text, file), () => undefined);
+  if (!isMapping(document.root)) return { isWithoutRedis: false, accountIds: [], secrets: [] };
   const read = <W, T>(
     section: (typeof SECTIONS)[number],
     schema: z.ZodType<W>,
     compile: (written: W, context: SecretContext) => T,
   ): T | undefined => {
-    // A missing section has its defaults, unless broken YAML may have swallowed it.
-    if (whole === undefined && nodeAt(document.root, [section]) === undefined) return undefined;
+    const isOptional = section === 'redis' || section === 'stateDir';
+    // Any other missing section has its defaults, unless broken YAML may have swallowed it.
+    if ((isOptional || whole === undefined) && nodeAt(document.root, [section]) === undefined)
+      return undefined;
     const problems = parsed.problems.filter(({ path }) => path === section || path.startsWith(`${section}.`));
     const report = (problem: Problem): void => void problems.push(problem);
     const context = { document, surroundings, missing: 'warning', report } as const;
@@ -48,11 +54,14 @@ export function loadHandles(file: string, surroundings: ConfigSurroundings): Con
     return problems.some(({ severity }) => severity === 'error') ? undefined : compiled;
   };
   const redis = read('redis', ROOT_KEYS.redis, compileRedis);
+  const stateDir = read('stateDir', ROOT_KEYS.stateDir, (written) => surroundings.resolvePath(file, written));
   const web = read('web', ROOT_KEYS.web, compileWeb);
   const operators = read('operators', ROOT_KEYS.operators, compileOperators);
   const silent: SecretContext = { document, surroundings, missing: 'warning', report: () => undefined };
   return {
+    isWithoutRedis: whole !== undefined && nodeAt(document.root, ['redis']) === undefined,
     ...(redis === undefined ? {} : { redis }),
+    ...(stateDir === undefined ? {} : { stateDir }),
     ...(web === undefined ? {} : { web }),
     ...(operators === undefined ? {} : { operators }),
     accountIds: accountIds(document),

@@ -19,11 +19,6 @@ export const redisSchema = section(
     required: flag().describe(
       '`true`: without Redis nothing is polled or sent. `false`: a process that polls and acts goes on from its own memory while Redis is lost; several take turns by their `--instance`.',
     ),
-    mirror: text({ expected: 'the path of a directory', maxLength: 1000 })
-      .exactOptional()
-      .describe(
-        'Directory, relative to this file, in which each process keeps what it must know to go on, or to be started, without Redis: pauses, targets, and what it did alone. Only its owner can read the files. Default: `STATE_DIRECTORY` of the environment, which systemd sets; without either nothing is kept.',
-      ),
     ca: pemFile('certificates')
       .exactOptional()
       .describe(
@@ -58,8 +53,6 @@ export interface RedisSettings {
   /** Prefix of all keys; in braces in a cluster. */
   readonly prefix: string;
   readonly required: boolean;
-  /** Absolute path of the directory; absent: `STATE_DIRECTORY` of the environment, if set. */
-  readonly mirror?: string;
   readonly tls: RedisTls;
   readonly sentinel: { readonly username?: string; readonly password?: Secret };
 }
@@ -68,7 +61,7 @@ const SECTION = 'redis';
 const NO_SECRET = new Secret('');
 
 export function compileRedis(
-  { ca, cert, key, sentinelUser, mirror, ...written }: z.output<typeof redisSchema>,
+  { ca, cert, key, sentinelUser, ...written }: z.output<typeof redisSchema>,
   context: SecretContext,
 ): RedisSettings {
   const found = resolved(written, [SECTION], context);
@@ -91,9 +84,6 @@ export function compileRedis(
     url,
     prefix: reading.kind === 'address' ? prefixAt(reading.address, prefix) : prefix,
     required,
-    ...(mirror === undefined
-      ? {}
-      : { mirror: context.surroundings.resolvePath(context.document.file, mirror) }),
     tls: readTls(files, context),
     sentinel: {
       ...(sentinelUser === undefined ? {} : { username: sentinelUser }),

@@ -33,7 +33,16 @@ export const ROOT_KEYS = {
       'What may go in plain text beyond this machine, or without a password, because the network is private: `exchange` (http://), `redis` (redis://, no password), `channels` (http://; also that of `heartbeat`), `web` (another `web.host` than loopback, where a proxy ends TLS). In enforce and approve mode anything else is refused.',
     ),
   exchange: exchangeSchema,
-  redis: redisSchema.prefault({}).describe('The Redis server that holds queues and state.'),
+  redis: redisSchema
+    .exactOptional()
+    .describe(
+      "The Redis server that several processes share: a second host that takes over, or the queues' board. Default: none, and one process keeps everything in `stateDir`.",
+    ),
+  stateDir: text({ expected: 'the path of a directory', maxLength: 1000 })
+    .exactOptional()
+    .describe(
+      'Directory, relative to this file, in which a process keeps what it must find again after a restart: without `redis` everything, with it what it must know to go on while Redis is lost. Only its owner can read the files. Default: `STATE_DIRECTORY` of the environment, which systemd sets; without that and without `redis`, a directory of this config in `~/.local/state/breakwater`.',
+    ),
   egress: z
     .record(name('a group name'), egressSchema)
     .prefault({ default: {} })

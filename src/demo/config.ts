@@ -6,7 +6,7 @@ export const FIRES_BELOW = 0.05;
 
 export interface DemoConfig {
   readonly baseUrls: readonly string[];
-  readonly redis: { readonly url: string; readonly prefix: string };
+  readonly redis?: { readonly url: string; readonly prefix: string };
   /** Exchange time per real time: every duration of the config is divided by it. */
   readonly speed: number;
 }
@@ -20,16 +20,13 @@ export function secretName(kind: 'KEY' | 'SECRET', accountId: string): string {
 export function demoConfigText({ baseUrls, redis, speed }: DemoConfig): string {
   const scaled = (seconds: number): string => `${Math.max(1, Math.round((seconds * 1000) / speed))}ms`;
   return `mode: enforce
-# On this machine only, and gone when the demo ends.
-insecure: [redis]
 exchange:
   baseUrls: ${JSON.stringify(baseUrls)}
   lateArrival: ${scaled(5)}
   timeouts: { attempt: ${scaled(60)}, call: ${scaled(300)} }
   limits:
 ${limitsYaml(scaled)}
-redis: { url: "${redis.url}", prefix: "${redis.prefix}" }
-cadence: { calm: ${scaled(2)}, alert: ${scaled(1)} }
+${redis === undefined ? '' : redisYaml(redis)}cadence: { calm: ${scaled(2)}, alert: ${scaled(1)} }
 acting:
   cancel: always
   fillWithin: ${scaled(3)}
@@ -54,6 +51,11 @@ rules:
     limits: { cooldown: ${scaled(10)} }
     severity: critical
 `;
+}
+
+/** It is on this machine only, and gone when the demo ends. */
+function redisYaml({ url, prefix }: NonNullable<DemoConfig['redis']>): string {
+  return `insecure: [redis]\nredis: { url: "${url}", prefix: "${prefix}" }\n`;
 }
 
 /** Request budgets are per time, too. */

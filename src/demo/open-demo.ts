@@ -17,6 +17,8 @@ import { type DemoFrame, Remarks } from './view.ts';
 export interface DemoOptions {
   /** Real time. */
   readonly durationMs: number;
+  /** The daemon keeps its state in a private Redis, not in a journal. */
+  readonly withRedis: boolean;
   /** Source of REDIS_URL, REDIS_SERVER and PATH. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
@@ -33,17 +35,18 @@ const CRASH = decimal('0.16');
 /** Noise of every tick, as a fraction of the price. */
 const NOISE = 0.001;
 const STOP_WITHIN_MS = 10_000;
+const PRIVATE = { name: 'demo', persistent: true };
 
 /**
- * Simulated exchange, private Redis and daemon on loopback, all ended by `close`; time stands still until `begin`.
+ * Simulated exchange and daemon on loopback, with a private Redis on request, all ended by `close`; time stands still until `begin`.
  * @throws SimulatorError, NoRedisServerError, and errors of the daemon's start
  */
 export async function openDemo(options: DemoOptions) {
   const closers: (() => Promise<unknown>)[] = [];
   const close = () => endAll(closers.splice(0).reverse());
   try {
-    const redis = await startPrivateRedis({ env: options.env, name: 'demo', persistent: true });
-    closers.push(() => redis.stop());
+    const redis = options.withRedis ? await startPrivateRedis({ ...options, ...PRIVATE }) : undefined;
+    if (redis !== undefined) closers.push(() => redis.stop());
     const simulator = await openExchange(options);
     closers.push(() => simulator.close());
     const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-demo-'));
@@ -53,15 +56,19 @@ export async function openDemo(options: DemoOptions) {
     const configFile = path.join(folder, 'breakwater.yaml');
     const text = demoConfigText({
       baseUrls: simulator.baseUrls,
-      redis: { url: redis.url, prefix: redis.prefix.replace(/:$/, '') },
+      ...(redis && { redis: { url: redis.url, prefix: redis.prefix.replace(/:$/, '') } }),
       speed: SPEED,
     });
     await writeFile(configFile, text, { mode: 0o600 });
     const witness = new Witness();
     const daemon = await startDaemon({
       configFile,
-      // Its door is removed with the folder.
-      env: { ...secretsOf(simulator), RUNTIME_DIRECTORY: folder },
+      // Its door and its journal are removed with the folder.
+      env: {
+        ...secretsOf(simulator),
+        RUNTIME_DIRECTORY: folder,
+        STATE_DIRECTORY: path.join(folder, 'state'),
+      },
       roles: ['poll', 'act', 'notify'],
       telemetry: [witness],
     });

@@ -1,16 +1,19 @@
 import { connectRedisOnce } from '../app/first-contact.ts';
+import { readOwnDirectory } from '../app/own-directory.ts';
 import { redisTarget } from '../app/redis-target.ts';
+import { stateDirectoryOf } from '../app/state-directory.ts';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import { checkConfig, loadWithoutSecrets } from '../config/load-config.ts';
 import { nodeSurroundings } from '../config/node-files.ts';
 import { formatProblem, type Problem } from '../config/problem.ts';
+import type { RedisSettings } from '../config/redis.ts';
 import { readRedisAddress, showRedisAddress } from '../config/redis-address.ts';
 import { openRedisLevel } from '../config/warnings/exposure.ts';
 import { StoreLostError } from '../core/ports/state-store.ts';
 import { unlessAborted } from '../core/ports/within.ts';
 import { systemClock } from '../exchange/system-clock.ts';
 import { examineRedis, pausedQueues, type RedisFinding } from '../queues/redis-sanity.ts';
-import { createRedisState } from '../state/state.ts';
+import { createRedisState, type State } from '../state/state.ts';
 import type { DoctorCheck, DoctorReport } from './doctor-report.ts';
 import { type ExaminedRedis, examineExchange } from './examine-exchange.ts';
 
@@ -31,7 +34,7 @@ export async function examineSetup(options: DoctorOptions): Promise<DoctorReport
   const checks: DoctorCheck[] = [...examineConfig(options.config, problems)];
   if (result.kind === 'usable') {
     const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.timeoutMs)]);
-    checks.push(channelsOf(result.config), ...(await examineServices(result.config, signal)));
+    checks.push(channelsOf(result.config), ...(await examineServices(result.config, options.env, signal)));
     options.signal.throwIfAborted();
   } else {
     const why = 'the config cannot be read';
@@ -73,20 +76,64 @@ function examineConfig(file: string, problems: readonly Problem[]): readonly Doc
   return checks;
 }
 
-async function examineServices(config: CompiledConfig, signal: AbortSignal): Promise<readonly DoctorCheck[]> {
-  const { redis, checks } = await openRedis(config, signal);
+async function examineServices(
+  config: CompiledConfig,
+  env: DoctorOptions['env'],
+  signal: AbortSignal,
+): Promise<readonly DoctorCheck[]> {
+  const { redis: settings } = config;
+  const found =
+    settings === undefined
+      ? [examineOwn(config, env), examineExchange(config, undefined, signal)]
+      : [examineWithRedis(config, settings, signal)];
+  return (await Promise.all(found)).flat();
+}
+
+async function examineWithRedis(
+  config: CompiledConfig,
+  settings: RedisSettings,
+  signal: AbortSignal,
+): Promise<readonly DoctorCheck[]> {
+  const { redis, checks } = await openRedis(settings, signal);
+  const { prefix } = settings;
   try {
     // Reads the exchange with nonces from the shared store, so that no daemon is disturbed.
-    const stores: ExaminedRedis | undefined = redis && { redis, prefix: config.redis.prefix };
+    const stores: ExaminedRedis | undefined = redis && { redis, prefix };
     const found = await Promise.all([
       examineServer(redis, config, signal),
-      redis === undefined ? [] : examineQueues(redis, config),
-      redis === undefined ? [] : examineState(redis, config),
+      redis === undefined ? [] : examineQueues(redis, prefix),
+      redis === undefined
+        ? []
+        : examineState(createRedisState({ redis, prefix, clock: systemClock }), config),
       examineExchange(config, stores, signal),
     ]);
     return [...checks, ...found.flat()];
   } finally {
     redis?.disconnect();
+  }
+}
+
+/** What a process without Redis keeps on the disk. */
+async function examineOwn(
+  config: CompiledConfig,
+  env: DoctorOptions['env'],
+): Promise<readonly DoctorCheck[]> {
+  const about = stateDirectoryOf({ configFile: config.file, stateDir: config.stateDir, env });
+  try {
+    const { state, faults } = await readOwnDirectory(about, config.operators.key?.reveal());
+    const damaged = faults.map(
+      ({ file, words }): DoctorCheck => ({ name: 'journal', status: 'failed', about: file, why: words }),
+    );
+    const read = { name: 'journal', status: 'passed', about, why: 'it can be read' } as const;
+    return [
+      ...(config.operators.key === undefined ? [] : [examineOperators(config)]),
+      ...(damaged.length === 0 ? [read] : damaged),
+      ...(await examineState(state, config)),
+    ];
+  } catch (error) {
+    const why = (error as Error).message;
+    const cure = 'Name another directory as `stateDir`, or give this one to the user of the daemon.';
+    return [{ name: 'journal', status: 'failed', about, why, cure }];
   }
 }
 
@@ -97,7 +144,7 @@ interface OpenedRedis {
   readonly checks: readonly DoctorCheck[];
 }
 
-async function openRedis({ redis: place }: CompiledConfig, signal: AbortSignal): Promise<OpenedRedis> {
+async function openRedis(place: RedisSettings, signal: AbortSignal): Promise<OpenedRedis> {
   const reading = readRedisAddress(place.url.reveal());
   if (reading.kind === 'none') {
     const why = 'its address is a secret that is not at hand';
@@ -137,10 +184,7 @@ function checkOf({ aspect, level, words, cure }: RedisFinding): DoctorCheck {
 }
 
 /** Whether somebody has paused a queue. */
-async function examineQueues(
-  redis: Connection,
-  { redis: { prefix } }: CompiledConfig,
-): Promise<readonly DoctorCheck[]> {
+async function examineQueues(redis: Connection, prefix: string): Promise<readonly DoctorCheck[]> {
   const paused = await pausedQueues(redis, prefix);
   if (paused.length === 0) return [{ name: 'queues', status: 'passed', why: 'none is paused' }];
   const why = `somebody paused ${paused.join(' and ')}: what goes through a paused queue stands still`;
@@ -169,8 +213,7 @@ function examineOperators({ operators }: CompiledConfig, isGuarded?: boolean): D
 }
 
 /** Whether this program can read the stored state. */
-async function examineState(redis: Connection, config: CompiledConfig): Promise<readonly DoctorCheck[]> {
-  const state = createRedisState({ redis, prefix: config.redis.prefix, clock: systemClock });
+async function examineState(state: State, config: CompiledConfig): Promise<readonly DoctorCheck[]> {
   try {
     const loads = await Promise.all(config.accounts.map(({ id }) => state.store.read(id)));
     const refused = loads.flatMap(({ load }) => (load.kind === 'refused' ? [load.problem] : []));

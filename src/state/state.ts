@@ -58,7 +58,7 @@ export interface RedisStateOptions extends StateOptions {
   readonly sharedNowMs?: () => number;
 }
 
-const HISTORY_SAMPLES = 2_880;
+export const HISTORY_SAMPLES = 2_880;
 
 /** State in Redis, shared by all processes with the same prefix. */
 export function createRedisState(options: RedisStateOptions): State {
@@ -137,6 +137,11 @@ function assemble(backend: Backend, options: StateOptions, close: () => void): S
 }
 
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789';
+
+/** Letters and digits by the system's generator. */
+export function randomText(length: number): string {
+  return textFrom()(length);
+}
 
 function textFrom(below: (bound: number) => number = randomInt): (length: number) => string {
   return (length) => Array.from({ length }, () => ALPHABET[below(ALPHABET.length)]).join('');

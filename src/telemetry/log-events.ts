@@ -259,6 +259,9 @@ const WRITERS: Writers = {
   },
   instanceTaken: ({ ordinal, holder }, { line }) =>
     line('error', `--instance ${ordinal} is used by another process too (${holder}): end one of them`),
+  journalOpened: ({ directory }, { line }) => line('info', `keeps its state in ${directory}`),
+  journalTaken: ({ directory, holder }, { line }) =>
+    line('error', `${directory} is used by another process (${holder}): this one acts no more, end it`),
   company: ({ fault }, { line }) =>
     line(fault === undefined ? 'info' : 'error', fault ?? 'the processes on this Redis fit together again'),
   exchangeStore({ store, available, accountId }, { rarely }) {

@@ -217,6 +217,7 @@ const HANDLERS: Handlers = {
   schedulesAsserted: ({ why, buckets }, { metrics }) =>
     metrics.schedules_asserted_total.inc({ why }, buckets.length),
   webRefused: ({ why }, { metrics }) => metrics.web_refused_total.inc({ reason: why }),
+  journalOpened: (_event, { metrics }) => metrics.redis_available.remove(),
   redis: ({ available }, { metrics }) => metrics.redis_available.set(available ? 1 : 0),
   standby(event, { metrics }) {
     metrics.running_alone.set(event.state === 'alone' ? 1 : 0);

@@ -1,5 +1,6 @@
 import { ConfiguredAccounts } from '../app/configured-accounts.ts';
 import { openMirror } from '../app/open-mirror.ts';
+import type { Disk } from '../core/ports/disk.ts';
 import type { NonceStore } from '../core/ports/nonce-store.ts';
 import { TRUSTING } from '../core/ports/operator-trust.ts';
 import type { RateLimitStore } from '../core/ports/rate-limit-store.ts';
@@ -11,7 +12,6 @@ import type { Backend } from '../state/account/account-backend.ts';
 import type { StandbyBackend } from '../state/account/backend-standby.ts';
 import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
 import type { Mirror } from '../state/mirror/mirror.ts';
-import type { MirrorPlace } from '../state/mirror/mirror-place.ts';
 import type { MachineProcess } from './machine.ts';
 
 /** The shared stores as one process reaches them. */
@@ -94,7 +94,7 @@ export async function lostAtStart({ probe }: Pick<LinkedStores, 'probe'>): Promi
 const WRITE_MS = 2;
 
 /** The disk of a process's machine. Its files outlive the process. */
-function diskOf({ machine, timers }: MachineProcess): MirrorPlace {
+function diskOf({ machine, timers }: MachineProcess): Disk {
   const { files } = machine;
   const written = (change: () => void): Promise<void> =>
     new Promise((resolve) => {

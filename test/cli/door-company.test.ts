@@ -158,7 +158,7 @@ test.runIf(hasRedisServer())(
     // Who does not act goes on alone neither when Redis was emptied, nor when it is lost.
     expectOk(await cli('c', 'pause'));
     await web.state.store.read('long');
-    await web.redis.flushall();
+    await web.shared!.redis.flushall();
     await web.state.store.read('long');
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     expectOk(await cli('c', 'resume'));

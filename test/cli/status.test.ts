@@ -144,7 +144,7 @@ test('says the same by a daemon as from what is stored, and says first that it i
 test('reports a paused queue while no daemon runs that would resume it', async () => {
   const world = await openOperatorWorld();
   const daemon = await world.start({ roles: ['web'] });
-  const { poll } = daemon.queues;
+  const { poll } = daemon.shared!.queues;
   await poll.pause();
   const { stdout } = await world.cli(['status']);
   expect(stdout).toMatch(/^Somebody paused poll: what goes through a paused queue stands still/m);

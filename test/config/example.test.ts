@@ -122,7 +122,7 @@ describe('the example config', () => {
     expect(minimal.accounts[0]?.settings.cadence).toEqual({ calmMs: 10_000, alertMs: 1000 });
     expect(minimal.exchange).toMatchObject({ attemptTimeoutMs: 5000, callTimeoutMs: 10_000, limits: {} });
     expect(minimal.egress).toEqual({ default: { share: 1, reservedShare: 0.2 } });
-    expect(minimal.redis.url.reveal()).toBe('redis://127.0.0.1:6379');
+    expect(minimal.redis).toBeUndefined();
     expect(minimal.mode).toBe('observe');
     expect(minimal.accounts[0]?.watch).toEqual({ sources: ['positions'], balances: [] });
   });

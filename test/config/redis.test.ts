@@ -95,7 +95,7 @@ describe('a Redis address', () => {
   });
 
   test('of a cluster puts the prefix of all keys in braces, once', () => {
-    const prefixOf = (url: string): string => loaded(config(`{ url: "${url}", prefix: bw }`)).redis.prefix;
+    const prefixOf = (url: string): string => loaded(config(`{ url: "${url}", prefix: bw }`)).redis!.prefix;
     expect(prefixOf('redis+cluster://127.0.0.1:1,127.0.0.1:2')).toBe('{bw}');
     expect(prefixOf('redis://127.0.0.1:1')).toBe('bw');
     expect(prefixAt({ isCluster: true }, '{bw}')).toBe('{bw}');
@@ -156,7 +156,7 @@ describe('a Redis address', () => {
 
 describe('certificates for Redis', () => {
   test('are read for a TLS address', () => {
-    const { redis } = loaded(config(`{ url: { env: REDIS }, ${FILES} }`), GIVEN);
+    const redis = loaded(config(`{ url: { env: REDIS }, ${FILES} }`), GIVEN).redis!;
     expect({ ...redis.tls, key: redis.tls.key?.reveal() }).toEqual({ ca: PEM, cert: PEM, key: KEY });
     expect(JSON.stringify(redis)).not.toContain('MC4C');
   });

@@ -27,6 +27,7 @@ const OF_SECTIONS: Readonly<Record<Section, string | readonly [from: string, to:
   insecure: ['insecure: [redis]', 'insecure: [redis, web]'],
   exchange: ['api.exchange', 'api2.exchange'],
   redis: 'redis: { url: redis://127.0.0.1:6380 }',
+  stateDir: 'stateDir: /var/lib/other',
   egress: 'egress: { default: { share: 50% } }',
   markets: ['priceStep: 0.1', 'priceStep: 0.2'],
   cadence: 'cadence: { calm: 7s }',

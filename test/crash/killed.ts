@@ -23,6 +23,8 @@ export interface KillCase {
   /** Which pass of the point kills the daemon. */
   readonly pass: number;
   readonly scope: 'market' | 'account';
+  /** Default: it keeps its state in Redis. */
+  readonly withoutRedis?: true;
 }
 
 /** Bound on the silence of an account after a kill, until the next read that the exchange sees. */
@@ -69,7 +71,7 @@ export function killAndRestart(cases: readonly KillCase[]): void {
 
   describe('killed', () => {
     test.each(cases)(
-      'at $point (pass $pass, $scope): restarted, it reads again in time and reaches the target, not less',
+      'at $point (pass $pass, $scope, without Redis: $withoutRedis): restarted, it reads again in time and reaches the target, not less',
       (scene) => {
         const result = played.get(scene);
         if (result?.status !== 'fulfilled') throw result?.reason ?? new Error('not played');
@@ -117,12 +119,13 @@ function spread(values: readonly number[]): string {
   return `median ${Math.round(median)}, at most ${Math.round(sorted.at(-1) ?? Number.NaN)} ms`;
 }
 
-async function play({ point, pass, scope }: KillCase): Promise<Played> {
+async function play({ point, pass, scope, withoutRedis }: KillCase): Promise<Played> {
   const simulator = await openScene();
-  const world = await openDaemonWorld(simulator, {
+  const parts = {
     accounts: { long: { rules: ['rule'] } },
     rules: RULES.replace('ACCOUNT_OR_MARKET', scope),
-  });
+  };
+  const world = await openDaemonWorld(simulator, parts, withoutRedis ? { redis: 'none' } : {});
   const killed = startChild(world, { killAt: point, killAfter: pass });
   const end = await endedWhileMarketMoves(killed, simulator);
   if (end !== 'SIGKILL') throw new Error(`ended with ${end} before the point:\n${killed.output()}`);

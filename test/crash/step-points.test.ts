@@ -22,7 +22,12 @@ const OTHERS: readonly KillCase[] = [
   { point: 'step.finished', pass: 3, scope: 'market' },
 ];
 
+const withoutRedis = (cases: readonly KillCase[]): readonly KillCase[] =>
+  cases.map((one) => ({ ...one, withoutRedis: true }));
+
 killAndRestart([
   ...sliceOf(AT_THE_REQUEST, 2, 'points around a request'),
   ...sliceOf(OTHERS, 11, 'other points of a step in a market'),
+  ...sliceOf(withoutRedis(AT_THE_REQUEST), 2, 'points around a request without Redis'),
+  ...sliceOf(withoutRedis(OTHERS), 11, 'other points of a step in a market without Redis'),
 ]);

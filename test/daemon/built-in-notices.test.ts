@@ -91,7 +91,7 @@ describe.runIf(hasRedisServer())('without a rule, people are notified', () => {
     expect(textsOf(chat)).toEqual([
       expect.stringMatching(/built-in\/config-refused.*the one before stays in force.*mode/s),
     ]);
-    await daemon.queues.poll.pause();
+    await daemon.shared!.queues.poll.pause();
     await told('had paused or limited the queue poll');
     await server.kill();
     await told('built-in/without-redis');

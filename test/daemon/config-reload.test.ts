@@ -175,12 +175,13 @@ test.runIf(hasRedisServer())(
     const daemon = await world.start();
     await polls(world, 'long', 2);
     await server.kill();
-    await eventually(() => daemon.redis.status !== 'ready', 'the loss noticed');
+    await eventually(() => daemon.shared!.redis.status !== 'ready', 'the loss noticed');
     await world.write({ ...parts, rules: rule(0.3), cadence: '{ calm: 600ms, alert: 200ms }' });
     expect((await daemon.reload()).kind).not.toBe('refused');
     expect(daemon.config().accounts[0]?.settings.cadence).toEqual({ calmMs: 600, alertMs: 200 });
     await server.start();
-    const paces = async () => (await daemon.queues.poll.getJobSchedulers()).map(({ every }) => Number(every));
+    const paces = async () =>
+      (await daemon.shared!.queues.poll.getJobSchedulers()).map(({ every }) => Number(every));
     await eventually(
       async () => (await paces().catch(() => [])).join() === '200',
       'the new pace of the ticks',

@@ -10,7 +10,7 @@ export interface RedisPart {
   /** Default: the daemon goes on without Redis. */
   readonly required?: boolean;
   /** Default: nothing is kept on disk. */
-  readonly mirror?: string;
+  readonly stateDir?: string;
 }
 
 export interface ConfigParts {
@@ -60,8 +60,10 @@ ${more}`,
   );
   const redis =
     parts.redis === undefined
-      ? ''
-      : `redis: { url: "${parts.redis.url}", prefix: "${parts.redis.prefix}", required: ${parts.redis.required === true}${parts.redis.mirror === undefined ? '' : `, mirror: "${parts.redis.mirror}"`} }\n`;
+      ? /^(redis|stateDir):/m.test(parts.more ?? '')
+        ? ''
+        : 'stateDir: state'
+      : `redis: { url: "${parts.redis.url}", prefix: "${parts.redis.prefix}", required: ${parts.redis.required === true} }\n${parts.redis.stateDir === undefined ? '' : `stateDir: "${parts.redis.stateDir}"\n`}`;
   return `mode: ${parts.mode ?? 'enforce'}
 insecure: [redis]
 exchange:

@@ -29,7 +29,7 @@ async function open() {
       // Polled at the start, and again when Redis is lost, but not in between.
       cadence: '{ calm: 1h, alert: 1h }',
     },
-    { redis: { url: server.url, prefix: 'bw', mirror: 'kept' } },
+    { redis: { url: server.url, prefix: 'bw', stateDir: 'kept' } },
   );
   const file = path.join(path.dirname(world.configFile), 'kept', 'instance-0', 'process.json');
   const breakwater = async (...args: readonly string[]) => {

@@ -81,7 +81,8 @@ test('every endpoint that the rules need is read, the slow ones less often', asy
 test('the watchdog repairs a broken chain of ticks, and no account is silent for long', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, { accounts: { long: { rules: ['rule'] } }, rules: NEVER });
-  const { queues, redis } = await world.start();
+  const { shared } = await world.start();
+  const { queues, redis } = shared!;
   await polls(world, 'long', 2);
   // The state left by a process killed between taking a tick and planning the next one.
   const breakChain = async (): Promise<boolean> => {
@@ -104,14 +105,14 @@ test('a queue that somebody paused is resumed, at the start and later, and it is
     world.events.filter((event) => event.kind === 'queueResumed' && event.queue === queue).length;
   const first = await world.start();
   await polls(world, 'long', 2);
-  await first.queues.poll.pause();
+  await first.shared!.queues.poll.pause();
   await eventually(
     () => resumed('poll') === 1,
     'a queue that is resumed',
     () => troubles(world.events),
   );
   await polls(world, 'long', 3);
-  await first.queues.poll.pause();
+  await first.shared!.queues.poll.pause();
   await first.stop('test', 30_000);
   await world.start();
   await polls(world, 'long', 3);

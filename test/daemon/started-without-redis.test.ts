@@ -34,7 +34,7 @@ async function open({ mirror = true, required = false, others = [] as readonly s
   const world = await openDaemonWorld(
     simulator,
     { accounts: Object.fromEntries(ids.map((id) => [id, { rules: ['rule'] }])), rules: HALVE },
-    { redis: { url: server.url, prefix: 'bw', required, ...(mirror ? { mirror: 'kept' } : {}) } },
+    { redis: { url: server.url, prefix: 'bw', required, ...(mirror ? { stateDir: 'kept' } : {}) } },
   );
   const folder = path.join(path.dirname(world.configFile), 'kept', 'instance-0');
   return { server, simulator, world, folder };

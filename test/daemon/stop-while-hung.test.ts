@@ -23,7 +23,7 @@ test.runIf(hasRedisServer())(
     const world = await openDaemonWorld(
       simulator,
       { accounts: { long: { rules: ['calm'] } }, rules: NO_RULE_THAT_FIRES },
-      { redis: { url: server.url, prefix: 'bw', mirror: 'kept' } },
+      { redis: { url: server.url, prefix: 'bw', stateDir: 'kept' } },
     );
     /** Returns the daemon's own measure of its stop, and its log. */
     const stopped = async (hang: (output: () => string) => Promise<void>) => {

@@ -382,7 +382,7 @@ test('no secret is in the log, the metrics or the answers, however it gets there
   expect((await daemon.reload()).kind).not.toBe('refused');
   // A line that carries all of them: an invalid job under an id that somebody chose.
   const jobId = `seen-${Object.values(PLANTED).join('-')}-seen`;
-  await daemon.queues.all.find(({ name }) => name === 'act')?.add('run', {}, { jobId });
+  await daemon.shared!.queues.all.find(({ name }) => name === 'act')?.add('run', {}, { jobId });
   await eventually(() => log.lines.some(({ event }) => event === 'jobRefused'), 'a refused job in the log');
   expect(log.lines.find(({ event }) => event === 'jobRefused')?.['job']).toMatch(/^seen-.*-seen$/);
   await server.kill();

@@ -76,11 +76,12 @@ const SLOW_MACHINE_MS = 2_000;
 describe.runIf(hasRedisServer())('an account is polled and protected', () => {
   /** Each stops all ticks, and some stand in the way of a repair. */
   const CAUSES: Readonly<Record<string, (daemon: Daemon) => Promise<unknown>>> = {
-    'the queue takes no job at a time': ({ queues, redis }) =>
-      redis.hset(queues.poll.toKey('meta'), 'concurrency', '0'),
-    'the queue takes one job in 31 years': ({ queues, redis }) =>
-      redis.hset(queues.poll.toKey('meta'), { max: '1', duration: '1000000000000' }),
-    'the next tick is an hour ahead': async ({ queues, redis }) => {
+    'the queue takes no job at a time': ({ shared }) =>
+      shared!.redis.hset(shared!.queues.poll.toKey('meta'), 'concurrency', '0'),
+    'the queue takes one job in 31 years': ({ shared }) =>
+      shared!.redis.hset(shared!.queues.poll.toKey('meta'), { max: '1', duration: '1000000000000' }),
+    'the next tick is an hour ahead': async ({ shared }) => {
+      const { queues, redis } = shared!;
       const [id = ''] = await redis.zrange(queues.poll.toKey('repeat'), '0', '-1');
       await queues.poll.removeJobScheduler(id);
       await redis.zadd(queues.poll.toKey('repeat'), Date.now() + 3_600_000, id);
@@ -104,7 +105,8 @@ describe.runIf(hasRedisServer())('an account is polled and protected', () => {
 
   test('although no worker can take a tick from the queue, and people are told when that begins and ends', async () => {
     const scene = await open();
-    const { queues, redis } = await scene.world.start();
+    const { shared } = await scene.world.start();
+    const { queues, redis } = shared!;
     await polls(scene.world, 'long', 3);
     const blindMs = await scene.longestBlind(async () => {
       await redis.set(queues.poll.toKey('wait'), 'not a list');

@@ -1,8 +1,7 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { runCommandLine } from '../support/cli.ts';
+import { openReceiver } from '../support/receiver.ts';
 import { freePort, hasRedisServer, startRedisServer } from '../support/redis.ts';
 import { inTurn } from '../support/slice.ts';
 import { drift, move, openScene, ours, polls, priceOf, sizeOf } from './scene.ts';
@@ -20,33 +19,12 @@ const HALVE = `  - id: rule
 `;
 const ACCOUNTS = { long: { rules: ['rule'] } };
 
-/** A receiver of notices. */
-async function openHook(): Promise<{ readonly url: string; readonly bodies: readonly string[] }> {
-  const bodies: string[] = [];
-  const server = createServer((request, response) => {
-    request.setEncoding('utf8');
-    let body = '';
-    request.on('data', (part: string) => (body += part));
-    request.on('end', () => {
-      bodies.push(body);
-      response.end();
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  closeAfterTest(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}/`, bodies };
-}
-
 describe.runIf(hasRedisServer())('while Redis is lost', () => {
   async function open(web?: string) {
     const server = await startRedisServer({ persistent: true, args: ['--appendfsync', 'everysec'] });
     closeAfterTest(() => server.stop());
     const simulator = await openScene();
-    const hook = await openHook();
+    const hook = await openReceiver();
     const world = await openDaemonWorld(
       simulator,
       {

@@ -28,16 +28,20 @@ export interface DaemonWorld {
 }
 
 export interface DaemonWorldOptions {
-  /** Default: the server of the test file. */
-  readonly redis?: RedisPart;
+  /** Default: the server of the test file. `none`: the daemon keeps everything in its `stateDir`. */
+  readonly redis?: RedisPart | 'none';
 }
+
+const NO_REDIS: RedisPart = { url: '', prefix: '' };
 
 export async function openDaemonWorld(
   simulator: RunningSimulator,
   parts: ConfigParts,
   options: DaemonWorldOptions = {},
 ): Promise<DaemonWorld> {
-  const redis = options.redis === undefined ? await shareRedis() : { ...options.redis, stop: async () => {} };
+  const isAlone = options.redis === 'none';
+  const given = options.redis === 'none' ? NO_REDIS : options.redis;
+  const redis = given === undefined ? await shareRedis() : { ...given, stop: async () => {} };
   closeAfterTest(() => redis.stop());
   const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-daemon-'));
   closeAfterTest(() => rm(folder, { recursive: true, force: true }));
@@ -50,7 +54,7 @@ export async function openDaemonWorld(
     const text =
       typeof next === 'string'
         ? next
-        : configText(simulator, { ...next, redis: { ...options.redis, url: redis.url, prefix } });
+        : configText(simulator, isAlone ? next : { ...next, redis: { ...given, url: redis.url, prefix } });
     await writeFile(`${configFile}.new`, text);
     await rename(`${configFile}.new`, configFile);
   };

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { serverProgram } from '../../src/redis-server/redis-server.ts';
 import { freePort } from '../support/redis.ts';
 import {
   type Background,
@@ -26,7 +25,6 @@ const PAGE = fileURLToPath(new URL('../../docs/first-hour.md', import.meta.url))
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 
 const READY: readonly (readonly [program: RegExp, ready: RegExp])[] = [
-  [/^redis-server /, /Ready to accept connections/],
   [/^breakwater simulate /, /Ctrl-C stops it/],
   [/^breakwater run/, /"event":"started"/],
   [/^node /, /listening/],
@@ -64,9 +62,8 @@ async function openShell(): Promise<Shell> {
   };
   await script('breakwater', `'${process.execPath}' '${MAIN}'`);
   await script('node', `'${process.execPath}'`);
-  await script('redis-server', `'${serverProgram() ?? ''}'`);
   const ports = new Map<string, string>();
-  for (const port of ['6379', '8080', '8081', '8082', '9642']) {
+  for (const port of ['8080', '8081', '8082', '9642']) {
     const used = String(await freePort());
     ports
       .set(`:${port}`, `:${used}`)
@@ -74,7 +71,8 @@ async function openShell(): Promise<Shell> {
       .set(`listen(${port},`, `listen(${used},`);
   }
   ports.set('breakwater run\n', `breakwater run --port ${ports.get(':9642')?.slice(1)}\n`);
-  const env = { ...process.env, PATH: `${programs}:${process.env['PATH']}`, NO_COLOR: '1' };
+  const PATH_ = `${programs}:${process.env['PATH']}`;
+  const env = { ...process.env, PATH: PATH_, XDG_STATE_HOME: folder, NO_COLOR: '1' };
   return { folder: work, env, ports };
 }
 
@@ -114,36 +112,33 @@ test('from a checkout, the commands work in an empty folder, and write no keys i
   ]);
 });
 
-test.runIf(hasTools && serverProgram() !== undefined)(
-  'every command of the first hour prints what the page shows',
-  async () => {
-    const page = await readFile(PAGE, 'utf8');
-    const shell = await openShell();
-    let printedPage = '';
-    let at = 0;
-    for (const block of blocksOf(page)) {
-      const { script, how, output } = block;
-      if (how === 'checkout') continue;
-      if (how === 'background') {
-        const ready = READY.find(([program]) => program.test(script))?.[1];
-        if (ready === undefined) throw new Error(`nothing says when this is ready: ${script}`);
-        running.push(await startBlock(block, shell, ready));
-        continue;
-      }
-      const { printed, exitCode } = await outputOf(block, shell);
-      expect({ script, printed, failed: exitCode !== 0 }).toEqual({
-        script,
-        printed,
-        failed: how === 'fails',
-      });
-      if (output === undefined) {
-        expect({ script, printed }).toEqual({ script, printed: '' });
-        continue;
-      }
-      printedPage += page.slice(at, output.start) + (isAsShown(output, printed) ? output.text : printed);
-      at = output.end;
+test.runIf(hasTools)('every command of the first hour prints what the page shows', async () => {
+  const page = await readFile(PAGE, 'utf8');
+  const shell = await openShell();
+  let printedPage = '';
+  let at = 0;
+  for (const block of blocksOf(page)) {
+    const { script, how, output } = block;
+    if (how === 'checkout') continue;
+    if (how === 'background') {
+      const ready = READY.find(([program]) => program.test(script))?.[1];
+      if (ready === undefined) throw new Error(`nothing says when this is ready: ${script}`);
+      running.push(await startBlock(block, shell, ready));
+      continue;
     }
-    expect(at).toBeGreaterThan(page.length / 2);
-    await expect(printedPage + page.slice(at)).toMatchFileSnapshot(PAGE);
-  },
-);
+    const { printed, exitCode } = await outputOf(block, shell);
+    expect({ script, printed, failed: exitCode !== 0 }).toEqual({
+      script,
+      printed,
+      failed: how === 'fails',
+    });
+    if (output === undefined) {
+      expect({ script, printed }).toEqual({ script, printed: '' });
+      continue;
+    }
+    printedPage += page.slice(at, output.start) + (isAsShown(output, printed) ? output.text : printed);
+    at = output.end;
+  }
+  expect(at).toBeGreaterThan(page.length / 2);
+  await expect(printedPage + page.slice(at)).toMatchFileSnapshot(PAGE);
+});

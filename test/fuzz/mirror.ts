@@ -12,7 +12,7 @@ import {
 } from '../../src/state/mirror/mirror-text.ts';
 import { readMirror } from '../../src/state/mirror/read-mirror.ts';
 import { createMemoryPlace, createMemoryState, createStandby } from '../../src/state/state.ts';
-import { createMemoryMirrorPlace } from '../state/support/memory-mirror.ts';
+import { createMemoryDisk } from '../state/support/memory-mirror.ts';
 import { commit, evaluation, load, note } from '../state/support/place.ts';
 import { below, type Draw, mutatedJson, mutatedText, oneOf } from './mutate.ts';
 import type { Boundary } from './target.ts';
@@ -84,7 +84,7 @@ export const MIRROR: Boundary = {
 };
 
 async function begin(files: Files, owner: MirrorOwner): Promise<void> {
-  const place = createMemoryMirrorPlace();
+  const place = createMemoryDisk();
   for (const [name, text] of files) await place.write(name, text);
   try {
     const found = await readMirror(place, owner);

@@ -64,7 +64,7 @@ export async function openEverything(): Promise<Scene> {
   await daemon.reload();
   await writeFile(configFile, text.replace('remindEvery: 1s', 'remindEvery: 2s'));
   await daemon.reload();
-  const act = daemon.queues.all.find(({ name }) => name === 'act');
+  const act = daemon.shared!.queues.all.find(({ name }) => name === 'act');
   await act?.add('run', { version: 99 });
   await forgetLives(daemon, events, prefix);
   return { simulator, daemon, events, goOn: story(simulator) };
@@ -79,8 +79,8 @@ async function forgetLives(daemon: Daemon, events: readonly DaemonEvent[], prefi
       ),
     );
   await expect.poll(() => stored().size).toBe(daemon.config().accounts.length);
-  const keys = await daemon.redis.keys(`${prefix}:*:epoch`);
-  if ((await daemon.redis.del(...keys)) === 0) throw new Error('there is no store epoch');
+  const keys = await daemon.shared!.redis.keys(`${prefix}:*:epoch`);
+  if ((await daemon.shared!.redis.del(...keys)) === 0) throw new Error('there is no store epoch');
 }
 
 function keysOf({ accounts }: RunningSimulator): Record<string, string> {

@@ -66,7 +66,8 @@ const VIA = 'proxy: { env: CHANNEL_PROXY }';
 
 function textOf({ simulator, folder, prefix, receiverUrl, mailPort, tls }: Planting): string {
   const file = (name: keyof typeof PLANTED | 'country'): string => `{ file: "${folder}/${name}" }`;
-  const more = `redis: { url: { env: REDIS }, prefix: "${prefix}", ca: "${tls.ca}", cert: "${tls.cert}", key: "${tls.key}", mirror: "${folder}/mirror" }
+  const more = `redis: { url: { env: REDIS }, prefix: "${prefix}", ca: "${tls.ca}", cert: "${tls.cert}", key: "${tls.key}" }
+stateDir: "${folder}/mirror"
 audit: { headsFile: "${folder}/heads" }
 egress:
   default: {}

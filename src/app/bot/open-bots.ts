@@ -1,7 +1,7 @@
 import type { CompiledConfig } from '../../config/compiled-config.ts';
 import { degradedWords } from '../../core/lines/process-troubles.ts';
 import type { RunningWorker } from '../../queues/worker.ts';
-import { createRedisUpdateCursors, createStandbyUpdateCursors } from '../../state/bot/update-cursor.ts';
+import { createStandbyUpdateCursors } from '../../state/bot/update-cursor.ts';
 import type { Base } from '../open-base.ts';
 import { createViewSource } from '../web/view-source.ts';
 import { type BotDesk, createBotDesk } from './bot-desk.ts';
@@ -12,16 +12,16 @@ const LOOK_EVERY_MS = 1_000;
 /** Listens to the bots of the current config until `signal`. */
 export function startBots(base: Base, config: () => CompiledConfig, signal: AbortSignal): RunningWorker {
   const desk = deskOf(base);
-  const { redis, prefix, state, ordinal } = base;
+  const { state, ordinal } = base;
   const isAlone = (): boolean => state.standby?.isAlone === true;
-  const cursors = createStandbyUpdateCursors(createRedisUpdateCursors({ redis, prefix }), isAlone, ordinal);
+  const cursors = createStandbyUpdateCursors(base.cursors, isAlone, ordinal);
   const run = async (): Promise<void> => {
     while (!signal.aborted) {
       const current = config();
       const over = new AbortController();
       const either = AbortSignal.any([signal, over.signal]);
-      // Commands need `operators.key`. A key added by a reload takes effect at the next start, and so do commands.
-      const bots = base.hasOperatorsKey ? botsOf(current) : [];
+      // A key added by a reload takes effect at the next start, and so do commands.
+      const bots = base.takesCommands ? botsOf(current) : [];
       const running = startThem(base, bots, { desk, cursors }, either);
       while (!signal.aborted && config() === current) {
         await base.clock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined);

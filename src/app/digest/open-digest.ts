@@ -1,5 +1,5 @@
 import type { Notifier } from '../../core/ports/notifier.ts';
-import { createRedisDigestClaims, type DigestClaims } from '../../state/digest/digest-claims.ts';
+import type { DigestClaims } from '../../state/digest/digest-claims.ts';
 import type { Base } from '../open-base.ts';
 import { DigestSchedule } from './digest-schedule.ts';
 import { gatherDigest } from './gather-digest.ts';
@@ -10,7 +10,7 @@ export function openDigest(base: Base, notifier: Notifier): DigestSchedule {
   const isAlone = (): boolean => state.standby?.isAlone === true;
   return new DigestSchedule({
     ...base,
-    claims: orAlone(createRedisDigestClaims(base), { isAlone, isFirst: base.ordinal === 0 }),
+    claims: orAlone(base.digestClaims, { isAlone, isFirst: base.ordinal === 0 }),
     async gather(period, signal) {
       const { history, store } = state;
       // Records that a process writes while alone get other numbers when Redis is back.

@@ -9,8 +9,8 @@ import path from 'node:path';
 
 export interface DoorFolders {
   readonly configFile: string;
-  /** The config's `redis.mirror`. */
-  readonly mirror: string | undefined;
+  /** The config's `stateDir`. */
+  readonly stateDir: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -22,9 +22,9 @@ const EVERYBODY_WRITES = 0o002;
 const STICKY = 0o1000;
 
 /** Folders for the socket of a daemon; the first that can be used is. */
-export function foldersOf({ mirror, env }: DoorFolders): readonly string[] {
+export function foldersOf({ stateDir, env }: DoorFolders): readonly string[] {
   const { STATE_DIRECTORY, RUNTIME_DIRECTORY, XDG_RUNTIME_DIR } = env;
-  const parents = [mirror, STATE_DIRECTORY?.split(':')[0], RUNTIME_DIRECTORY?.split(':')[0]];
+  const parents = [stateDir, STATE_DIRECTORY?.split(':')[0], RUNTIME_DIRECTORY?.split(':')[0]];
   return [
     ...parents.flatMap((parent = '') => (parent === '' ? [] : path.join(parent, 'door'))),
     ...(XDG_RUNTIME_DIR ? [path.join(XDG_RUNTIME_DIR, 'breakwater')] : []),

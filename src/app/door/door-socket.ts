@@ -3,8 +3,8 @@ import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
 import { connect } from 'node:net';
 import path from 'node:path';
-import { makeFolder } from '../../state/mirror/make-folder.ts';
-import { keepOthersOut } from '../../state/mirror/mirror-directory.ts';
+import { keepOthersOut } from '../../owner/disk-directory.ts';
+import { makeFolder } from '../../owner/make-folder.ts';
 import { type DoorFolders, foldersOf, markOf, temporaryFolder } from './door-folders.ts';
 
 export interface DoorSocketOptions {

@@ -145,7 +145,7 @@ async function candidatesOf({ config, url, token, env }: DoorPlace) {
   }
   if (config === undefined) return { candidates: [], faults: [] };
   const { found, refusal } = readIfPossible(config, env);
-  const folders = { configFile: config, mirror: found.redis?.mirror, env };
+  const folders = { configFile: config, stateDir: found.stateDir, env };
   const { sockets, skipped, closed } = await findSockets(folders);
   const candidates = sockets.map(
     (socketPath): Candidate => ({

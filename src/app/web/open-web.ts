@@ -32,14 +32,14 @@ const DISK_MS = 2_000;
  */
 export async function openWeb(
   base: Base,
-  { web, redis: { mirror } }: CompiledConfig,
+  { web, stateDir }: CompiledConfig,
   { webPort, configFile, env }: OpenWebOptions,
   stress: StressSchedule | undefined,
 ): Promise<WebListener> {
   const { telemetry, instance, ordinal, roles } = base;
   const onSkipped = (error: unknown): void => telemetry.emit({ kind: 'webError', error });
   const openDoor = async (handler: RequestListener): Promise<DoorSocket | undefined> => {
-    const folders = { configFile, mirror, env };
+    const folders = { configFile, stateDir, env };
     const acts = roles.includes('poll') || roles.includes('act');
     const options = { folders, instance, ordinal, acts, handler, onSkipped };
     return await within(systemTimers, DISK_MS, openDoorSocket(options)).catch((error: unknown) => {
@@ -61,7 +61,8 @@ const MAX_AGE_MS = 1_000;
 
 /** Content of the web server: this process and the shared state. */
 function webContent(base: Base, stress: StressSchedule | undefined): WebContent {
-  const { state, accounts, queues, clock, time, telemetry, process } = base;
+  const { state, accounts, shared, clock, time, telemetry, process } = base;
+  const queues = shared?.queues.all ?? [];
   const configured = () => accounts.all();
   const ids = () => configured().map(({ id }) => id);
   const stressed = remembering(clock, MAX_AGE_MS, async () => await stress?.stored(new Set(ids())));
@@ -82,7 +83,7 @@ function webContent(base: Base, stress: StressSchedule | undefined): WebContent 
     onJobChanged: (change) => telemetry.emit({ kind: 'jobChanged', ...change }),
     onRefused: (why, client) => telemetry.emit({ kind: 'webRefused', why, client }),
     page: pageDirectory(),
-    queues: queues.all,
+    ...(shared === undefined ? {} : { queues }),
     sources: {
       nowMs: () => clock.nowMs(),
       views,

@@ -17,12 +17,13 @@ export function readinessIn(base: ReadyBase): () => Promise<Readiness> {
   return () => readinessOf(parts);
 }
 
-type ReadyBase = Pick<Base, 'state' | 'accounts' | 'redis' | 'clock'>;
+type ReadyBase = Pick<Base, 'state' | 'accounts' | 'shared' | 'clock'>;
 
-function readinessParts({ state, accounts, redis, clock }: ReadyBase) {
+function readinessParts({ state, accounts, shared, clock }: ReadyBase) {
   const ids = (): readonly string[] => accounts.all().map(({ id }) => id);
   return {
-    ping: (): Promise<unknown> => redis.ping(),
+    /** Absent: there is no Redis. */
+    ping: shared && ((): Promise<unknown> => shared.redis.ping()),
     /** Whether this process goes on from its own memory. */
     isAlone: () => state.standby?.isAlone === true,
     /** Why it does not act while alone, in words; undefined: it may. */
@@ -45,8 +46,9 @@ const VIEW_TIMEOUT_MS = 2_500;
 
 /** Whether any process watches the accounts: Redis answers or is not needed, each account is judged on fresh data. */
 export async function readinessOf(parts: ReadinessParts): Promise<Readiness> {
-  const redis = await askRedis(parts);
-  const checks = [redis, ...(redis.ok ? await examineAccounts(parts) : UNKNOWN)];
+  const redis = parts.ping === undefined ? [] : [await askRedis(parts.ping, parts)];
+  const isRead = redis.every(({ ok }) => ok);
+  const checks = [...redis, ...(isRead ? await examineAccounts(parts) : UNKNOWN)];
   return { ready: checks.every(({ ok }) => ok), checks };
 }
 
@@ -56,7 +58,10 @@ const UNKNOWN: readonly Check[] = ['firstEvaluation', 'dataFresh'].map((name) =>
   why: 'the shared state cannot be read',
 }));
 
-async function askRedis({ ping, isAlone, watchesOnly }: ReadinessParts): Promise<Check> {
+async function askRedis(
+  ping: () => Promise<unknown>,
+  { isAlone, watchesOnly }: ReadinessParts,
+): Promise<Check> {
   const why = watchesOnly();
   if (why !== undefined)
     return { name: 'redis', ok: false, why: `it is not in use: this process does not act: ${why}` };

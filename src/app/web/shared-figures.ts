@@ -18,7 +18,7 @@ export interface FigureParts {
   readonly store: Pick<StateStore, 'readBucket'>;
   /** As configured now. */
   readonly accounts: () => readonly WatchedAccount[];
-  readonly queues: { readonly all: readonly Queue[] };
+  readonly queues: readonly Queue[];
   readonly stress: () => Promise<StoredStress | undefined>;
   readonly clock: Clock;
   readonly clocks: JudgedClocks;
@@ -85,7 +85,7 @@ function isPausedEverywhere({ entries }: Controls, nowMs: number): boolean {
 const STATES = ['waiting', 'active', 'delayed', 'failed'] as const;
 
 export async function readQueues(queues: FigureParts['queues'], clock: Clock) {
-  return await Promise.all(queues.all.map((queue) => readQueue(queue, clock)));
+  return await Promise.all(queues.map((queue) => readQueue(queue, clock)));
 }
 
 async function readQueue(queue: Queue, clock: Clock): Promise<readonly [string, QueueFigures]> {

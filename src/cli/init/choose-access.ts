@@ -103,7 +103,8 @@ function asking(prompter: Prompter | undefined): Prompter {
 }
 
 /** @throws UsageError */
-function redisOf(io: CliIo, { redis, out }: InitFlags): string | WrittenReference {
+function redisOf(io: CliIo, { redis, out }: InitFlags): string | WrittenReference | undefined {
+  if (redis === undefined) return undefined;
   const [, kind, name = ''] = /^(env|file):(.+)$/.exec(redis) ?? [];
   if (kind === 'env') return { env: name };
   return kind === 'file' ? { file: pathFrom(out, name) } : redisAddress(redis, io.env);

@@ -9,7 +9,7 @@ export interface InitFlags {
   readonly keyEnv?: string;
   readonly secretEnv?: string;
   readonly nonce: 'unique' | 'increasing' | 'window';
-  readonly redis: string;
+  readonly redis?: string;
   readonly leverage?: number;
   readonly ruleSet?: PositionSetName;
   readonly cancel?: 'always' | 'never';

@@ -11,7 +11,7 @@ export function renderConfig(decisions: InitDecisions): string {
     HEAD,
     MODE,
     exchangeSection(decisions),
-    redisSection(decisions),
+    ...redisSection(decisions),
     operatorsSection(decisions),
     webSection(decisions),
     marketsSection(decisions),
@@ -58,23 +58,22 @@ function exchangeSection({ baseUrls, nonce }: InitDecisions): readonly string[] 
   ];
 }
 
-function redisSection({ redis }: InitDecisions): readonly string[] {
-  return [
+function redisSection({ redis }: InitDecisions): readonly (readonly string[])[] {
+  if (redis === undefined) return [];
+  const section = [
     ...note(
-      'Holds what the daemon knows, its queues and its audit trail. To enforce it needs a password; an address with one is ' +
-        'a secret: { env: NAME } or { file: PATH }.',
+      'Holds what the daemons know, their queues and the audit trail. To enforce it needs a password; an address with one ' +
+        'is a secret: { env: NAME } or { file: PATH }.',
     ),
     'redis:',
     `  url: ${typeof redis === 'string' ? JSON.stringify(redis) : reference(redis)}`,
   ];
+  return [section];
 }
 
 function webSection({ controlToken }: InitDecisions): readonly string[] {
   return [
-    ...note(
-      'The page is at http://127.0.0.1:9642. While Redis is lost `pause` and `resume` ask the daemon there, with this token; ' +
-        'the buttons of the page ask for it, too.',
-    ),
+    ...note('The page is at http://127.0.0.1:9642; its buttons ask for this token.'),
     'web:',
     `  controlToken: ${reference(controlToken.written)}`,
   ];

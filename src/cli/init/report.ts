@@ -98,7 +98,7 @@ function jsonOf(decisions: InitDecisions): object {
     mode: 'observe',
     exchange: { baseUrls, nonce },
     account: { id: account, apiKey: apiKey.written, apiSecret: apiSecret.written, rules },
-    redis,
+    redis: redis ?? null,
     operators: { key: operatorsKey.written },
     web: { controlToken: controlToken.written },
     leverage,

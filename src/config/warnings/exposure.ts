@@ -65,6 +65,7 @@ function byProxy(exposure: Exposure, path: Path, proxy: Secret | undefined): rea
 }
 
 function ofRedis({ redis, accounts }: UncheckedConfig): readonly Exposed[] {
+  if (redis === undefined) return [];
   const reading = readRedisAddress(redis.url.reveal());
   if (reading.kind === 'none') return [];
   const { tls, hosts, socketPath, primary, isCluster = false, password } = reading.address;
@@ -144,10 +145,10 @@ export function tlsProblems(
 ): readonly Problem[] {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return [];
   const isHttps = (address: string | Secret | undefined): boolean => parsed(address)?.protocol === 'https:';
-  const store = readRedisAddress(redis.url.reveal());
+  const store = redis && readRedisAddress(redis.url.reveal());
   const encrypted: readonly (readonly [Path, boolean])[] = [
     [['exchange', 'baseUrls'], exchange.baseUrls.some(isHttps)],
-    [['redis', 'url'], store.kind === 'address' && store.address.tls],
+    [['redis', 'url'], store?.kind === 'address' && store.address.tls],
     ...channels.map(
       (channel) =>
         [

@@ -7,7 +7,7 @@ const DEGRADED_WORDS: Readonly<Record<string, string>> = {
   commands: 'commands and buttons of a chat are not heard (its log line botListens says why)',
   log: 'lines of its log are lost',
   config: 'the changed config file is refused, the one before it is in force (see breakwater check)',
-  mirror: 'what it knows cannot be kept on disk (redis.mirror)',
+  mirror: 'what it knows cannot be kept on disk (stateDir)',
 };
 
 export interface ProcessHealth {

@@ -150,6 +150,10 @@ interface ProcessFields {
     | { state: 'well' };
   /** Another process runs with the same `--instance`. */
   instanceTaken: { ordinal: number; holder: string };
+  /** The state of this process is in its own directory, not in Redis. */
+  journalOpened: { directory: string };
+  /** Another process keeps its state in the directory of this one, which acts no more. */
+  journalTaken: { directory: string; holder: string };
   /** `fault`: what is wrong between processes on the same Redis and prefix; absent: nothing any more. */
   company: { fault?: string };
   exchangeStore: { store: 'nonce' | 'limiter'; available: boolean; accountId: string };

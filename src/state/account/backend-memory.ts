@@ -39,7 +39,7 @@ interface Account {
   readonly fields: Map<string, string>;
   records: RawRecord[];
   readonly files: Map<string, string>;
-  readonly history: RawSample[];
+  history: RawSample[];
 }
 
 /** Data of an account that a shared backend may lack. */
@@ -73,10 +73,10 @@ export class MemoryBackend implements Backend {
     accounts: new Map(),
   }));
 
-  constructor(clock: Clock, historySamples: number) {
+  constructor(clock: Clock, historySamples: number, leases = createMemoryLeases(clock)) {
     this.#clock = clock;
     this.#historySamples = historySamples;
-    this.leases = createMemoryLeases(clock);
+    this.leases = leases;
   }
 
   /** Takes over a known bucket, as if it had been here before. */
@@ -110,6 +110,17 @@ export class MemoryBackend implements Backend {
 
   held(index: number, accountId: string): HeldAccount | undefined {
     return this.#bucket(index).accounts.get(accountId);
+  }
+
+  /** Gives up records, attachments and samples that are kept elsewhere now; what came meanwhile stays. */
+  drain(index: number, accountId: string, { records, files, history }: Omit<HeldAccount, 'fields'>): void {
+    const account = this.#bucket(index).accounts.get(accountId);
+    if (account === undefined) return;
+    const lastNumber = records.at(-1)?.number ?? 0;
+    account.records = account.records.filter(({ number }) => number > lastNumber);
+    for (const hash of files.keys()) account.files.delete(hash);
+    const drained = new Set(history);
+    account.history = account.history.filter((sample) => !drained.has(sample));
   }
 
   async view(index: number, request: RawRequest): Promise<RawView> {

@@ -57,11 +57,10 @@ export function createRedisUpdateCursors({ redis, prefix }: StorePlace): UpdateC
   return {
     async take(bot, owner, leaseMs) {
       const [code, text] = (await run(TAKE, ...keysOf(bot), owner, leaseMs)) as [number, unknown];
-      return code === 1 ? cursorOf(String(text)) : undefined;
+      return code === 1 ? readCursor(String(text)) : undefined;
     },
-    async advance(bot, owner, { offset, caughtUpMs, underWay }) {
-      const text = [offset, Math.floor(caughtUpMs), ...(underWay === undefined ? [] : [underWay])].join('|');
-      return (await run(ADVANCE, ...keysOf(bot), owner, text, KEEP_MS)) === 1;
+    async advance(bot, owner, cursor) {
+      return (await run(ADVANCE, ...keysOf(bot), owner, writeCursor(cursor), KEEP_MS)) === 1;
     },
     async leave(bot, owner) {
       await run(LEAVE, keysOf(bot)[0], owner);
@@ -71,8 +70,12 @@ export function createRedisUpdateCursors({ redis, prefix }: StorePlace): UpdateC
 
 const NOTHING_DONE: Cursor = { offset: 0, caughtUpMs: 0 };
 
+export function writeCursor({ offset, caughtUpMs, underWay }: Cursor): string {
+  return [offset, Math.floor(caughtUpMs), ...(underWay === undefined ? [] : [underWay])].join('|');
+}
+
 /** A malformed text counts as absent: what is repeated then is too old, or harmless. */
-function cursorOf(text: string): Cursor {
+export function readCursor(text: string): Cursor {
   const [, offset, caughtUpMs, underWay] = /^(\d{1,15})\|(\d{1,15})(?:\|(-?\d{1,16}))?$/.exec(text) ?? [];
   if (offset === undefined) return NOTHING_DONE;
   const cursor = { offset: Number(offset), caughtUpMs: Number(caughtUpMs) };

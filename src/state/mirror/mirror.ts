@@ -1,6 +1,6 @@
 import type { Timers } from '../../core/ports/clock.ts';
+import type { Disk } from '../../core/ports/disk.ts';
 import { within } from '../../core/ports/within.ts';
-import type { MirrorPlace } from './mirror-place.ts';
 import {
   accountFile,
   type Contents,
@@ -28,7 +28,7 @@ export interface MirrorSource {
 }
 
 export interface MirrorParts {
-  readonly place: MirrorPlace;
+  readonly place: Disk;
   readonly owner: MirrorOwner;
   readonly timers: Pick<Timers, 'after'>;
   readonly source: MirrorSource;

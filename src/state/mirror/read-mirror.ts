@@ -1,5 +1,5 @@
+import type { Disk } from '../../core/ports/disk.ts';
 import type { HandedBack } from '../account/hand-back.ts';
-import type { MirrorPlace } from './mirror-place.ts';
 import {
   isAccountFile,
   MirrorError,
@@ -36,7 +36,7 @@ const MISSING = ' is missing';
 const NO_SEGMENT: MirroredSegment = { records: [], files: new Map() };
 
 /** Reads a mirror; `undefined`: there is none. Rejects if neither copy of its process file can be read. */
-export async function readMirror(place: MirrorPlace, owner: MirrorOwner): Promise<ReadMirror | undefined> {
+export async function readMirror(place: Disk, owner: MirrorOwner): Promise<ReadMirror | undefined> {
   const accounts: (MirroredAccount & MirroredSegment)[] = [];
   const unattached: HandedBack[] = [];
   const faults: MirrorFault[] = [];
@@ -80,7 +80,7 @@ export async function readMirror(place: MirrorPlace, owner: MirrorOwner): Promis
   return { process, accounts, unattached, faults };
 }
 
-async function segmentOf(place: MirrorPlace, owner: MirrorOwner, name: string): Promise<MirroredSegment> {
+async function segmentOf(place: Disk, owner: MirrorOwner, name: string): Promise<MirroredSegment> {
   const written = await place.read(name, MOST_FILE_BYTES);
   return written === undefined ? NO_SEGMENT : await readSegment(owner, written, name);
 }

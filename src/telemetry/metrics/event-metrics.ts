@@ -137,7 +137,7 @@ export const EVENT_GROUPS = {
       running_alone: '1 while Redis is lost and this process goes on from its own memory.',
       watching_only:
         '1 while Redis is lost and this process does not act, as it was started without it and knows nothing that is fresh.',
-      mirror_failing: '1 while what this process knows cannot be kept on disk (redis.mirror).',
+      mirror_failing: '1 while what this process knows cannot be kept on disk (stateDir).',
       accounts: 'Accounts in the config of this process.',
     }),
     ...counters(['signal', 'outcome'], {

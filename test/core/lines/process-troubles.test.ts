@@ -17,7 +17,7 @@ test('a process that only watches is reported once, with the reason; what accoun
   ];
   expect(processTroubles({ degraded: ['redis', 'mirror'], health: { checks } })).toEqual([
     why,
-    'what it knows cannot be kept on disk (redis.mirror)',
+    'what it knows cannot be kept on disk (stateDir)',
   ]);
   expect(processTroubles({ degraded: ['redis'], health: { checks: [] } })).toEqual([
     'Redis is lost, this process goes on alone',

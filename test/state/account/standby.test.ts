@@ -5,7 +5,7 @@ import { bucketOf, type LaneLease, type StoredAccount } from '../../../src/core/
 import { systemClock, systemTimers } from '../../../src/exchange/system-clock.ts';
 import { Mirror } from '../../../src/state/mirror/mirror.ts';
 import { createMemoryPlace, createMemoryState, createStandby, type State } from '../../../src/state/state.ts';
-import { createMemoryMirrorPlace } from '../support/memory-mirror.ts';
+import { createMemoryDisk } from '../support/memory-mirror.ts';
 import { commit, commitOne, episodeOf, evaluation, lane, load, note } from '../support/place.ts';
 
 const OPTIONS = { clock: systemClock, sharedNowMs: () => systemClock.nowMs() };
@@ -299,7 +299,7 @@ describe('work on an account during its hand-back waits for the end of it', () =
     standby.takeOver();
     await count(own, KNOWN);
     const { promise: onDisk, resolve: reachesDisk } = Promise.withResolvers<void>();
-    const place = createMemoryMirrorPlace();
+    const place = createMemoryDisk();
     const mirror = new Mirror({
       place: { ...place, write: () => onDisk },
       owner: { prefix: 'bw', ordinal: 0, trust: TRUSTING },

@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { openMirror } from '../../../src/app/open-mirror.ts';
+import type { Disk } from '../../../src/core/ports/disk.ts';
 import { TRUSTING } from '../../../src/core/ports/operator-trust.ts';
 import type { DaemonEvent } from '../../../src/core/ports/telemetry.ts';
 import { systemClock, systemTimers } from '../../../src/exchange/system-clock.ts';
+import { createDiskDirectory } from '../../../src/owner/disk-directory.ts';
 import { SharedTime } from '../../../src/pipeline/shared-time.ts';
 import type { Mirror } from '../../../src/state/mirror/mirror.ts';
-import { createMirrorDirectory } from '../../../src/state/mirror/mirror-directory.ts';
-import type { MirrorPlace } from '../../../src/state/mirror/mirror-place.ts';
 import { createMemoryPlace, createMemoryState, createStandby } from '../../../src/state/state.ts';
-import { createMemoryMirrorPlace } from '../support/memory-mirror.ts';
+import { createMemoryDisk } from '../support/memory-mirror.ts';
 import { commit, episodeOf, evaluation, load, note } from '../support/place.ts';
 
 /** One damaged file of a mirror stops the account that it is of at most, and is kept. */
@@ -25,7 +25,7 @@ afterEach(async () => {
 
 interface Start {
   readonly shared?: ReturnType<typeof createMemoryPlace>;
-  readonly place: MirrorPlace;
+  readonly place: Disk;
   readonly lost?: string;
 }
 
@@ -64,7 +64,7 @@ async function started({ shared = createMemoryPlace(OPTIONS), place, lost }: Sta
 }
 
 /** A process that went on alone with two accounts, and ended. Returns the name of the file of the first. */
-async function wentOnAlone(place: MirrorPlace): Promise<string> {
+async function wentOnAlone(place: Disk): Promise<string> {
   const { backend, count, end } = await started({ place });
   await count('desk');
   const name = (await place.names()).find((one) => one.startsWith('account-')) ?? '';
@@ -75,11 +75,10 @@ async function wentOnAlone(place: MirrorPlace): Promise<string> {
   return name;
 }
 
-const textOf = async (place: MirrorPlace, name: string): Promise<string | undefined> =>
-  await place.read(name, 1e9);
+const textOf = async (place: Disk, name: string): Promise<string | undefined> => await place.read(name, 1e9);
 
 test.each(['account', 'audit'])('a damaged %s file stops its own account, and no other', async (kind) => {
-  const place = createMemoryMirrorPlace();
+  const place = createMemoryDisk();
   const account = await wentOnAlone(place);
   const name = kind === 'account' ? account : account.replace('account-', 'audit-').replace('json', 'jsonl');
   await place.write(name, kind === 'account' ? DAMAGE : '-\n{}\n');
@@ -104,7 +103,7 @@ test.each(['account', 'audit'])('a damaged %s file stops its own account, and no
 });
 
 test('is kept beside a new one when everything is handed back', async () => {
-  const place = createMemoryMirrorPlace();
+  const place = createMemoryDisk();
   const name = await wentOnAlone(place);
   await place.write(name, DAMAGE);
   const { backend, own, count } = await started({ place, lost: 'it is away' });
@@ -122,7 +121,7 @@ test('is kept beside a new one when everything is handed back', async () => {
 test('a file that Redis makes good stops nobody', async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-mirror-'));
   try {
-    const place = createMirrorDirectory(path.join(folder, 'instance-0'));
+    const place = createDiskDirectory(path.join(folder, 'instance-0'));
     const first = await started({ place });
     await first.count('desk');
     await first.end();
@@ -140,10 +139,10 @@ test('a file that Redis makes good stops nobody', async () => {
 });
 
 test.each([
-  ['damaged', (place: MirrorPlace) => place.write('process.json', DAMAGE)],
-  ['missing', (place: MirrorPlace) => place.remove('process.json')],
+  ['damaged', (place: Disk) => place.write('process.json', DAMAGE)],
+  ['missing', (place: Disk) => place.remove('process.json')],
 ])('a process file that is %s stops nobody: there is a copy', async (_, damage) => {
-  const place = createMemoryMirrorPlace();
+  const place = createMemoryDisk();
   await wentOnAlone(place);
   await damage(place);
   const { backend, events } = await started({ place, lost: 'it is away' });
@@ -153,7 +152,7 @@ test.each([
 });
 
 test('without a readable process file all files are kept as they are, beside new ones', async () => {
-  const place = createMemoryMirrorPlace();
+  const place = createMemoryDisk();
   await wentOnAlone(place);
   for (const name of ['process.json', 'process-copy.json']) await place.write(name, DAMAGE);
   const before = await place.names();

@@ -17,13 +17,13 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openMirror } from '../../../src/app/open-mirror.ts';
 import type { Timers } from '../../../src/core/ports/clock.ts';
+import type { Disk } from '../../../src/core/ports/disk.ts';
 import { type OperatorTrust, TRUSTING } from '../../../src/core/ports/operator-trust.ts';
 import { systemClock, systemTimers } from '../../../src/exchange/system-clock.ts';
+import { createDiskDirectory } from '../../../src/owner/disk-directory.ts';
 import { SharedTime } from '../../../src/pipeline/shared-time.ts';
 import { createOperatorTrust } from '../../../src/state/controls/operator-seal.ts';
 import { Mirror } from '../../../src/state/mirror/mirror.ts';
-import { createMirrorDirectory } from '../../../src/state/mirror/mirror-directory.ts';
-import type { MirrorPlace } from '../../../src/state/mirror/mirror-place.ts';
 import { type ReadMirror, readMirror } from '../../../src/state/mirror/read-mirror.ts';
 import {
   createMemoryPlace,
@@ -32,7 +32,7 @@ import {
   type MemoryPlace,
   type State,
 } from '../../../src/state/state.ts';
-import { createMemoryMirrorPlace } from '../support/memory-mirror.ts';
+import { createMemoryDisk } from '../support/memory-mirror.ts';
 import { commit, episodeOf, evaluation, load, note } from '../support/place.ts';
 
 /** What a process writes to the mirror, how it restarts from it, and what it does when the disk fails. */
@@ -60,11 +60,7 @@ interface Life {
 const PATIENT: Pick<Timers, 'after'> = { after: (delayMs, call) => systemTimers.after(100 * delayMs, call) };
 
 /** One life of a process. */
-function live(
-  shared: MemoryPlace,
-  place: MirrorPlace,
-  { found, trust = TRUSTING, isPatient = false }: Life = {},
-) {
+function live(shared: MemoryPlace, place: Disk, { found, trust = TRUSTING, isPatient = false }: Life = {}) {
   const standby = createStandby(shared.backend, OPTIONS);
   if (found !== undefined) standby.beginAlone(found, undefined);
   const states: string[] = [];
@@ -88,13 +84,13 @@ async function count(state: State): Promise<number> {
   return next;
 }
 
-const reading = (place: MirrorPlace, trust: OperatorTrust = TRUSTING): Promise<ReadMirror | undefined> =>
+const reading = (place: Disk, trust: OperatorTrust = TRUSTING): Promise<ReadMirror | undefined> =>
   readMirror(place, { prefix: PREFIX, ordinal: 0, trust });
 
 /** Keeps the files as they were after this many writes, and what had been acknowledged by then. */
 function cutAfter(writes: number) {
-  const whole = createMemoryMirrorPlace();
-  const kept = createMemoryMirrorPlace();
+  const whole = createMemoryDisk();
+  const kept = createMemoryDisk();
   const ends = { acknowledged: 0, kept: -1 };
   let done = 0;
   const counted =
@@ -199,7 +195,7 @@ test('killed after any write during a hand-back of unattached records, it has ea
 
 test('polls without records after the last write cause no conflict: the state is handed back under the same epoch', async () => {
   const shared = createMemoryPlace(OPTIONS);
-  const place = createMemoryMirrorPlace();
+  const place = createMemoryDisk();
   const first = live(shared, place);
   await count(first.own);
   await first.mirror.processChanged();
@@ -207,7 +203,7 @@ test('polls without records after the last write cause no conflict: the state is
   // A quiet poll that the mirror does not know of.
   const base = await load(first.own, ID);
   await commit(first.own, { base, documents: { evaluation: evaluation(ID, 1) } });
-  const next = live(shared, createMemoryMirrorPlace(), { found });
+  const next = live(shared, createMemoryDisk(), { found });
   const { epoch } = await load(createMemoryState(OPTIONS, shared), ID);
   expect(await count(next.own)).toBe(2);
   const [handed] = await next.standby.handBack();
@@ -221,7 +217,7 @@ test('polls without records after the last write cause no conflict: the state is
 
 test('an unreadable file is reported, and the content of the others is known', async () => {
   const shared = createMemoryPlace(OPTIONS);
-  const place = createMemoryMirrorPlace();
+  const place = createMemoryDisk();
   const { own, standby, mirror } = live(shared, place);
   const other = createMemoryState(OPTIONS, shared);
   await count(own);
@@ -264,7 +260,7 @@ describe('files that others have written', () => {
   });
 
   async function written() {
-    const place = createMemoryMirrorPlace();
+    const place = createMemoryDisk();
     const { own, mirror } = live(createMemoryPlace(OPTIONS), place, { trust });
     await count(own);
     await mirror.processChanged();
@@ -296,7 +292,7 @@ describe('files that others have written', () => {
     ],
     ['empty', () => '', /process\.json cannot be read/],
   ])('are refused in words if the file is %s', async (_, change, words) => {
-    const place = createMemoryMirrorPlace();
+    const place = createMemoryDisk();
     const { own, mirror } = live(createMemoryPlace(OPTIONS), place);
     await count(own);
     await mirror.processChanged();
@@ -308,11 +304,10 @@ describe('files that others have written', () => {
 
 describe('a disk', () => {
   test('that fails blocks nothing: one report, and one more when it works again', async () => {
-    const place = createMemoryMirrorPlace();
+    const place = createMemoryDisk();
     let isFull = true;
     const full = new Error('ENOSPC: no space left on device');
-    const write: MirrorPlace['write'] = (name, text) =>
-      isFull ? Promise.reject(full) : place.write(name, text);
+    const write: Disk['write'] = (name, text) => (isFull ? Promise.reject(full) : place.write(name, text));
     const { own, mirror, states } = live(createMemoryPlace(OPTIONS), { ...place, write });
     for (let step = 0; step < 3; step += 1) await count(own);
     expect(states).toEqual([String(full)]);
@@ -323,7 +318,7 @@ describe('a disk', () => {
   });
 
   test('that hangs is waited for once', async () => {
-    const place = createMemoryMirrorPlace();
+    const place = createMemoryDisk();
     const never = new Promise<void>(() => undefined);
     let asked = 0;
     const write = (): Promise<void> => {
@@ -340,7 +335,7 @@ describe('a disk', () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-mirror-'));
     try {
       const inside = path.join(folder, 'deep', 'instance-0');
-      const place = createMirrorDirectory(inside);
+      const place = createDiskDirectory(inside);
       const { own, mirror } = live(createMemoryPlace(OPTIONS), place, { isPatient: true });
       await count(own);
       await mirror.processChanged();
@@ -361,7 +356,7 @@ describe('a disk', () => {
     try {
       const file = path.join(folder, 'file');
       await writeFile(file, '');
-      const place = createMirrorDirectory(file);
+      const place = createDiskDirectory(file);
       const { own, states } = live(createMemoryPlace(OPTIONS), place, { isPatient: true });
       await count(own);
       expect(states).toEqual([expect.stringMatching(/EEXIST|ENOTDIR/)]);
@@ -371,7 +366,7 @@ describe('a disk', () => {
   });
 
   test('whose directory cannot be made, as below /proc, took a thread of the process for good', async () => {
-    const place = createMirrorDirectory('/proc/breakwater/instance-0');
+    const place = createDiskDirectory('/proc/breakwater/instance-0');
     await expect(place.write('process.json', '{}')).rejects.toThrow("mkdir '/proc");
   });
 });
@@ -386,7 +381,7 @@ describe('somebody else on the machine', () => {
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
   /** Returns why it could not be written. */
-  async function written(place = createMirrorDirectory(inside)): Promise<readonly string[]> {
+  async function written(place = createDiskDirectory(inside)): Promise<readonly string[]> {
     const { own, mirror, states } = live(createMemoryPlace(OPTIONS), place, { isPatient: true });
     await count(own);
     await mirror.processChanged();
@@ -397,7 +392,7 @@ describe('somebody else on the machine', () => {
   test('cannot block the mirror by being first: a directory of another owner is not used', async () => {
     await mkdir(inside, { mode: 0o777 });
     const { uid } = await stat(inside);
-    const place = createMirrorDirectory(inside, uid + 1);
+    const place = createDiskDirectory(inside, uid + 1);
     await expect(reading(place)).rejects.toThrow(/instance-0 belongs to another user/);
     expect(await written(place)).toEqual([expect.stringMatching(/belongs to another user/)]);
     expect(await readdir(inside)).toEqual([]);
@@ -418,11 +413,11 @@ describe('somebody else on the machine', () => {
   });
 
   test('a mirror that failed writes nothing once it is closed', async () => {
-    const place = createMemoryMirrorPlace();
+    const place = createMemoryDisk();
     let isOpen = false;
     const slow = Promise.withResolvers<void>();
     const written: string[] = [];
-    const failing: MirrorPlace = {
+    const failing: Disk = {
       ...place,
       write: async (name) => {
         if (!isOpen) throw new Error('no room');
@@ -451,7 +446,7 @@ describe('somebody else on the machine', () => {
     await mkdir(behind);
     await symlink(behind, inside);
     expect(await written()).toEqual([expect.stringMatching(/is no directory|EEXIST/)]);
-    await expect(reading(createMirrorDirectory(inside))).rejects.toThrow(/is no directory/);
+    await expect(reading(createDiskDirectory(inside))).rejects.toThrow(/is no directory/);
     expect(await readdir(behind)).toEqual([]);
   });
 
@@ -462,7 +457,7 @@ describe('somebody else on the machine', () => {
     await symlink(victim, path.join(inside, 'process.json.new'));
     await symlink('/dev/zero', path.join(inside, 'process.json'));
     expect(await written()).toEqual([expect.stringMatching(/ELOOP/)]);
-    expect(await reading(createMirrorDirectory(inside))).toMatchObject({
+    expect(await reading(createDiskDirectory(inside))).toMatchObject({
       faults: [{ files: ['process.json'], words: expect.stringMatching(/ELOOP/) }],
     });
     expect(await readFile(victim, 'utf8')).toBe('precious');
@@ -471,7 +466,7 @@ describe('somebody else on the machine', () => {
   test('with a pipe in place of a file does not block the start', async () => {
     await mkdir(inside);
     await promisify(execFile)('mkfifo', [path.join(inside, 'process.json')]);
-    await expect(reading(createMirrorDirectory(inside))).rejects.toThrow('process.json is no file');
+    await expect(reading(createDiskDirectory(inside))).rejects.toThrow('process.json is no file');
   });
 
   // Only root can give a file away.
@@ -479,7 +474,7 @@ describe('somebody else on the machine', () => {
     expect(await written()).toEqual([]);
     const given = async (): Promise<unknown> => {
       await chown(path.join(inside, 'process.json'), 65_534, 65_534);
-      return await reading(createMirrorDirectory(inside));
+      return await reading(createDiskDirectory(inside));
     };
     // A slow disk may still be at work, and replace the file.
     await expect

@@ -1,7 +1,7 @@
-import type { MirrorPlace } from '../../../src/state/mirror/mirror-place.ts';
+import type { Disk } from '../../../src/core/ports/disk.ts';
 
 /** A disk that outlives the process that wrote to it. */
-export function createMemoryMirrorPlace(): MirrorPlace {
+export function createMemoryDisk(): Disk {
   const files = new Map<string, string>();
   return {
     write: async (name, text) => void files.set(name, text),

@@ -2,9 +2,8 @@ import { constants } from 'node:fs';
 import { chmod, type FileHandle, lstat, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
+import { type Disk, DiskError } from '../core/ports/disk.ts';
 import { makeFolder } from './make-folder.ts';
-import type { MirrorPlace } from './mirror-place.ts';
-import { MirrorError } from './mirror-text.ts';
 
 const ONLY_OWNER = { directory: 0o700, file: 0o600 };
 const OTHERS_MAY = 0o077;
@@ -18,10 +17,10 @@ const READ = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
 const WRITE = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK;
 
 /**
- * A mirror in a directory, which the first write creates. Only its owner may read it, and files of other users are
+ * A disk in a directory, which the first write creates. Only its owner may read it, and files of other users are
  * neither read nor written. `ownUid`: the user that this process runs as; undefined: the platform has none.
  */
-export function createMirrorDirectory(directory: string, ownUid = process.getuid?.()): MirrorPlace {
+export function createDiskDirectory(directory: string, ownUid = process.getuid?.()): Disk {
   const pathOf = (name: string): string => path.join(directory, name);
   let checked: Promise<void> | undefined;
   const check = async (prepare: () => Promise<void>): Promise<void> => {
@@ -68,7 +67,7 @@ export function createMirrorDirectory(directory: string, ownUid = process.getuid
       if (handle === undefined) return undefined;
       try {
         const size = await requireOwn(handle, { name, ownUid });
-        if (size > mostBytes) throw new MirrorError(`${name} has ${size} bytes, more than ${mostBytes}`);
+        if (size > mostBytes) throw new DiskError(`${name} has ${size} bytes, more than ${mostBytes}`);
         return await handle.readFile('utf8');
       } finally {
         await handle.close();
@@ -84,7 +83,8 @@ export function createMirrorDirectory(directory: string, ownUid = process.getuid
       await rename(pathOf(name), pathOf(next)).catch(unlessAbsent);
     },
     async settle(names) {
-      for (const name of names) {
+      // The folder too, without which a power loss could take the name of a new file.
+      for (const name of [...names, '.']) {
         const handle = await openToRead(name);
         if (handle === undefined) continue;
         try {
@@ -97,29 +97,29 @@ export function createMirrorDirectory(directory: string, ownUid = process.getuid
   };
 }
 
-/** Lets only the owner in. @throws MirrorError if another user owns it, or anybody could replace it */
+/** Lets only the owner in. @throws DiskError if another user owns it, or anybody could replace it */
 export async function keepOthersOut(directory: string, ownUid = process.getuid?.()): Promise<void> {
   const found = await lstat(directory);
-  if (!found.isDirectory()) throw new MirrorError(`${directory} is no directory`);
+  if (!found.isDirectory()) throw new DiskError(`${directory} is no directory`);
   if (ownUid === undefined) return;
-  if (found.uid !== ownUid) throw new MirrorError(`${directory} belongs to another user (${found.uid})`);
+  if (found.uid !== ownUid) throw new DiskError(`${directory} belongs to another user (${found.uid})`);
   const above = path.dirname(directory);
   const { mode } = await stat(above);
   // Others could replace the directory at any time.
   if ((mode & EVERYBODY_WRITES) !== 0 && (mode & STICKY) === 0)
-    throw new MirrorError(`everybody may write to ${above}: chmod o-w ${above}`);
+    throw new DiskError(`everybody may write to ${above}: chmod o-w ${above}`);
   if ((found.mode & OTHERS_MAY) !== 0) await chmod(directory, ONLY_OWNER.directory);
 }
 
-/** Returns the length in bytes. @throws MirrorError unless it is a file of this user */
+/** Returns the length in bytes. @throws DiskError unless it is a file of this user */
 async function requireOwn(
   handle: FileHandle,
   { name, ownUid }: { readonly name: string; readonly ownUid: number | undefined },
 ): Promise<number> {
   const found = await handle.stat();
-  if (!found.isFile()) throw new MirrorError(`${name} is no file`);
+  if (!found.isFile()) throw new DiskError(`${name} is no file`);
   if (ownUid !== undefined && found.uid !== ownUid)
-    throw new MirrorError(`${name} belongs to another user (${found.uid})`);
+    throw new DiskError(`${name} belongs to another user (${found.uid})`);
   return found.size;
 }
 
