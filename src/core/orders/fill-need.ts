@@ -63,16 +63,16 @@ export function fillNeed(asked: ReduceNeed, scene: SetScene, plan: SetPlan): voi
     return;
   }
   const slippage = slippageNow(need, scene);
-  if (hasEnough(need)) {
-    if (outstandingBase(own).gt(amount))
-      for (const order of own) plan.remove.push({ order, why: 'exceedsTarget' });
-    return;
-  }
   const isTrimmed = need.budget === undefined && need.winner.targetBase === '0' && !isCut;
   const spent = own.filter((order) => isSpent(order, need.position, scene));
   const mayAdd = isTrimmed || mayAddUp(need.position, scene);
   const counted = mayAdd ? own.filter((order) => !spent.includes(order)) : own;
   const outstanding = outstandingBase(counted);
+  if (hasEnough(need)) {
+    const exceeds = [counted, spent].some((orders) => outstandingBase(orders).gt(amount));
+    if (exceeds) for (const order of own) plan.remove.push({ order, why: 'exceedsTarget' });
+    return;
+  }
   const missing = maxDecimal(amount.minus(outstanding), ZERO);
   // For little more than what stands, nothing that stands is cancelled.
   const isLittle =

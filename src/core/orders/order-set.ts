@@ -15,7 +15,7 @@ import {
   toDecimal,
   ZERO,
 } from '../quantities/decimal.ts';
-import { canRemove } from './beside.ts';
+import { canRemove, isSpent } from './beside.ts';
 import { fillInFavour, fillNeed, type SetPlan } from './fill-need.ts';
 import { desiredLadder, hasLadder, leftBy } from './ladder.ts';
 import { isCalm, judgeLadder } from './ladder-cover.ts';
@@ -165,7 +165,7 @@ function differReduce(
   const group = scene.admitted.intents.filter(
     (intent) => intent.positionId === id && intent.targetBase !== null,
   );
-  const winner = smallestTarget(group);
+  const winner = winnerOf(group, own, position, scene);
   if (winner === undefined) return keepForUntargeted(own, open, plan);
   const wanted = wantedAmount(winner, position, budget, scene);
   if (wanted === undefined) {
@@ -231,6 +231,22 @@ function wantedAmount(
   if (budget === undefined || amount.lte(budget)) return amount;
   const allowed = roundToStep(budget, toDecimal(scene.market.amountStep), 'down');
   return allowed.gte(leastAmount(scene.market)) ? allowed : undefined;
+}
+
+/**
+ * The smallest target. A rule whose condition has cleared needs nothing new: without an order that serves, it keeps no
+ * other rule from acting.
+ */
+function winnerOf(
+  group: readonly Intent[],
+  own: readonly OwnOrder[],
+  position: ReadPosition,
+  scene: SetScene,
+): Intent | undefined {
+  const smallest = smallestTarget(group);
+  if (smallest?.hasCleared !== true || !own.every((order) => isSpent(order, position, scene)))
+    return smallest;
+  return smallestTarget(group.filter(({ hasCleared }) => hasCleared !== true)) ?? smallest;
 }
 
 function smallestTarget(group: readonly Intent[]): Intent | undefined {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { ActionSpec } from '../../../src/core/rules/rule.ts';
 import { at, Driver } from './driver.ts';
 import { action, all, half, protect } from './fixtures.ts';
 
@@ -55,4 +56,40 @@ test('beside the order of a rule whose condition has cleared, another was placed
     if (kind !== 'place') break;
     driver.place();
   }
+});
+
+const untilFar: ActionSpec = {
+  kind: 'reduce',
+  target: { kind: 'untilDistance', distance: 0.2 },
+  slippageSteps: [0.02],
+};
+
+describe('a rule whose condition has cleared', () => {
+  test('kept another from acting although nothing of it stood: idle until liquidation', () => {
+    const driver = new Driver();
+    for (let mark = 1_000; mark >= 980; mark -= 5) {
+      driver.later(1_000).read(at({ mark: String(mark) }));
+      driver.ask(action(untilFar, { ruleId: 'first', hasCleared: true }), action(half));
+      const step = driver.next();
+      if (step.kind === 'place') {
+        expect(driver.place().request).toMatchObject({ amount: '0.5' });
+        return;
+      }
+    }
+    expect.fail('nothing was sent');
+  });
+
+  test('does not take down what another rule has placed beside its spent order, nor what it has placed itself', () => {
+    const driver = new Driver().read(at({})).ask(action(all, { ruleId: 'first' }));
+    driver.place();
+    // Passed long ago, and not filled.
+    for (const mark of ['990', '980', '980']) driver.later(70_000).read(at({ mark }));
+    driver.ask(action(all, { ruleId: 'first', hasCleared: true }), action(half));
+    for (let steps = 0; steps < 4; steps++) {
+      const { kind } = driver.next();
+      expect(kind).not.toBe('cancelAll');
+      if (kind !== 'place') break;
+      driver.place();
+    }
+  });
 });
