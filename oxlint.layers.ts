@@ -48,6 +48,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       'pipeline/',
       'queues/schedules.ts',
       'state/',
+      'owner/open-own-state.ts',
       'config/',
       'app/configured-accounts.ts',
       'app/open-mirror.ts',

@@ -7,7 +7,7 @@ import type { EventOf } from '../core/ports/telemetry.ts';
 import { systemTimers } from '../exchange/system-clock.ts';
 import { createDiskDirectory } from '../owner/disk-directory.ts';
 import { JournalLock } from '../owner/journal-lock.ts';
-import { openOwnState } from '../owner/open-own-state.ts';
+import { createOwnState } from '../owner/open-own-state.ts';
 import { Outbox } from '../owner/outbox.ts';
 import {
   createOwnDigestClaims,
@@ -49,10 +49,11 @@ export async function openOwnPlace(config: CompiledConfig, parts: PlaceParts): P
         ...(failing === undefined ? { state: 'well' } : { state: 'failing', ...failing }),
       });
     const kept = { disk, clock, timers, trust: operators, randomText, onState };
-    const own = await openOwnState(kept, () => lock.isHeld);
+    const own = createOwnState(kept, () => lock.isHeld);
     closers.push(() => own.close());
+    const faults = await own.open();
     telemetry.emit({ kind: 'journalOpened', directory });
-    for (const { file, words } of own.faults) telemetry.emit(damaged(directory, file, words));
+    for (const { file, words } of faults) telemetry.emit(damaged(directory, file, words));
     const secrets = () => process.secrets.current;
     const onRefusedControl = (words: string): void => telemetry.emit({ kind: 'controlRefused', words });
     const state = createMemoryState({ clock, secrets, operators, onRefusedControl }, own);

@@ -3,7 +3,7 @@ import { probeRedis } from './connect-redis.ts';
 import type { Base } from './open-base.ts';
 import { canGoAlone } from './open-redis-place.ts';
 import { type Pipeline, schedulesOf } from './pipeline.ts';
-import { PollTicks } from './poll-ticks.ts';
+import { PollTicks, WITHOUT_QUEUE } from './poll-ticks.ts';
 import { Standby } from './standby.ts';
 
 export interface StandbyUse {
@@ -24,9 +24,6 @@ export function openTicks(
   const standby = shared === undefined ? WITHOUT_QUEUE : state.standby;
   return new PollTicks({ clock, timers: systemTimers, telemetry, context, schedules, standby });
 }
-
-/** Every tick is its own. */
-const WITHOUT_QUEUE = { isAlone: true, hasCompany: false };
 
 /** Only a process that polls and acts can go on alone. */
 export function openStandby(base: Base, { ticks, pipeline, noteConfig }: StandbyUse): Standby | undefined {

@@ -15,6 +15,9 @@ export interface PollTicksParts {
   readonly standby: { readonly isAlone: boolean; readonly hasCompany: boolean } | undefined;
 }
 
+/** For a process without a queue: every tick is its own. */
+export const WITHOUT_QUEUE = { isAlone: true, hasCompany: false };
+
 /** Buckets without a tick of the queue for `waitMs` get one by this process, which says so after `tellMs` more. */
 const PATIENCE = { waitMs: 2_000, tellMs: 8_000 };
 /** Others take most of the ticks. */

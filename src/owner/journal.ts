@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import type { Timers } from '../core/ports/clock.ts';
 import type { Disk } from '../core/ports/disk.ts';
 import type { OperatorTrust } from '../core/ports/operator-trust.ts';
 import { type JournalEntry, type JournalImage, LineWriter, readLines } from './journal-lines.ts';
@@ -117,7 +117,7 @@ export class Journal {
 
   /** Begins a new file, and removes the others once it is whole. */
   async #begin(): Promise<void> {
-    const { disk, trust, run, snapshot } = this.#parts;
+    const { disk, trust, timers, run, snapshot } = this.#parts;
     const entries = await snapshot();
     const [newest] = journalFiles(await disk.names());
     const number = Math.max(this.#number, newest?.number ?? 0) + 1;
@@ -130,7 +130,7 @@ export class Journal {
       sinceRest += line.length;
       if (sinceRest < AT_A_STRETCH) continue;
       sinceRest = 0;
-      await setImmediate();
+      await new Promise<void>((resolve) => void timers.afterTurn(resolve));
     }
     pieces.push(lines.line({ kind: 'whole' }));
     const text = pieces.join('');
@@ -148,6 +148,7 @@ export class Journal {
 }
 
 export interface JournalSource {
+  readonly timers: Pick<Timers, 'afterTurn'>;
   readonly run: string;
   /** All entries that make up the present state, taken in the turn in which it resolves. Rejects if the disk fails. */
   readonly snapshot: () => Promise<readonly JournalEntry[]>;

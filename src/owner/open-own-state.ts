@@ -5,7 +5,7 @@ import { BUCKETS, bucketOf } from '../core/ports/state-store.ts';
 import { TALLY_FIELD } from '../state/account/documents.ts';
 import { readTally } from '../state/account/header.ts';
 import { HISTORY_SAMPLES } from '../state/state.ts';
-import { Journal, nothingKnown, readJournal } from './journal.ts';
+import { type DiskFault, Journal, nothingKnown, readJournal } from './journal.ts';
 import type { JournalImage } from './journal-lines.ts';
 import { Keeper } from './keeper.ts';
 import { OwnBackend } from './own-backend.ts';
@@ -15,32 +15,41 @@ import { TrailFiles } from './trail-files.ts';
 export interface OwnStateParts {
   readonly disk: Disk;
   readonly clock: Clock;
-  readonly timers: Pick<Timers, 'after'>;
+  readonly timers: Timers;
   readonly trust: Pick<OperatorTrust, 'recordSeal'>;
   readonly randomText: (length: number) => string;
   readonly onState: (failing: { readonly error: unknown } | undefined) => void;
 }
 
-/** The state that an earlier process left on this disk, which from now on is this process's. */
-export async function openOwnState(parts: OwnStateParts, mayAct: () => boolean) {
+/** The state of this process, empty until it is opened. `mayAct`: false once another process has the disk. */
+export function createOwnState(parts: OwnStateParts, mayAct: () => boolean) {
   const { disk, clock, timers, trust } = parts;
-  const found = await readJournal(parts).catch((error: Error) => ({
-    image: nothingKnown(parts.randomText),
-    faults: [{ file: '', words: error.message }],
-  }));
-  const { image, faults } = found;
   const backend = new OwnBackend(clock, HISTORY_SAMPLES, mayAct);
   const trail = new TrailFiles({ disk, trust, maxSamples: HISTORY_SAMPLES });
-  // Where the disk fails, this is said by the first write.
-  await trail.open(lastNumbersOf(image)).catch(() => undefined);
-  restore(backend, image);
-  const values = new OwnValues(clock, image.values);
+  const values = new OwnValues(clock);
   const keeper = new Keeper({ backend, values, trail, timers, onState: parts.onState });
-  backend.keepBy(keeper);
-  backend.readFrom(trail);
-  values.onChanged = (name) => keeper.valueChanged(name);
-  await keeper.start(new Journal({ ...parts, run: image.run, snapshot: keeper.snapshot }));
-  return { backend, values, faults, close: () => keeper.close() };
+  return {
+    backend,
+    values,
+    /** Goes on with what an earlier process left on the disk. Returns what of it could not be used. */
+    async open(): Promise<readonly DiskFault[]> {
+      const found = await readJournal(parts).catch((error: Error) => ({
+        image: nothingKnown(parts.randomText),
+        faults: [{ file: '', words: error.message }],
+      }));
+      const { image, faults } = found;
+      // Where the disk fails, this is said by the first write.
+      await trail.open(lastNumbersOf(image)).catch(() => undefined);
+      restore(backend, image);
+      values.restore(image.values);
+      values.onChanged = (name) => keeper.valueChanged(name);
+      backend.readFrom(trail);
+      backend.keepBy(keeper);
+      await keeper.start(new Journal({ ...parts, run: image.run, snapshot: keeper.snapshot }));
+      return faults;
+    },
+    close: () => keeper.close(),
+  };
 }
 
 /** The same for a process that only looks: it changes nothing on the disk. */

@@ -17,13 +17,16 @@ interface Value {
 
 export class OwnValues implements KeptValues {
   readonly #clock: Pick<Clock, 'nowMs'>;
-  readonly #values: Map<string, Value>;
+  readonly #values = new Map<string, Value>();
   /** Called with each name that has changed. */
   onChanged: (name: string) => Promise<void> = async () => undefined;
 
-  constructor(clock: Pick<Clock, 'nowMs'>, found: JournalImage['values']) {
+  constructor(clock: Pick<Clock, 'nowMs'>) {
     this.#clock = clock;
-    this.#values = new Map(found);
+  }
+
+  restore(found: JournalImage['values']): void {
+    for (const [name, value] of found) this.#values.set(name, value);
   }
 
   get(name: string): string | undefined {

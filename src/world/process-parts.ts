@@ -94,7 +94,7 @@ export async function lostAtStart({ probe }: Pick<LinkedStores, 'probe'>): Promi
 const WRITE_MS = 2;
 
 /** The disk of a process's machine. Its files outlive the process. */
-function diskOf({ machine, timers }: MachineProcess): Disk {
+export function diskOf({ machine, timers }: MachineProcess): Disk {
   const { files } = machine;
   const written = (change: () => void): Promise<void> =>
     new Promise((resolve) => {

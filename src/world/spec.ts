@@ -112,6 +112,8 @@ export interface DaemonSpec {
   readonly clock?: ClockSpec;
   /** Default 0. */
   readonly startAtMs?: number;
+  /** It uses no store, and keeps its state on the disk of its host. */
+  readonly onOwnDisk?: true;
   /** Daemons that name the same store share it; absent: the store that events apply to. */
   readonly store?: string;
 }

@@ -1,12 +1,14 @@
 import type { ConfiguredAccounts } from '../app/configured-accounts.ts';
 import { makeChangedDue, openPipeline, type Pipeline, schedulesOf } from '../app/pipeline.ts';
-import { PollTicks } from '../app/poll-ticks.ts';
+import { PollTicks, WITHOUT_QUEUE } from '../app/poll-ticks.ts';
 import { Standby, type StandbyParts } from '../app/standby.ts';
 import { compareConfigs, isUnchanged } from '../config/compare-configs.ts';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { Notice, Notifier } from '../core/ports/notifier.ts';
+import { TRUSTING } from '../core/ports/operator-trust.ts';
 import type { DaemonEvent, Telemetry } from '../core/ports/telemetry.ts';
 import type { WireDispatcher } from '../exchange/call/sockets.ts';
+import { createOwnState } from '../owner/open-own-state.ts';
 import { DirectLanes } from '../pipeline/act/direct-lanes.ts';
 import { ReadMemory } from '../pipeline/poll/read-memory.ts';
 import { SharedTime } from '../pipeline/shared-time.ts';
@@ -18,7 +20,7 @@ import { WorldConfigError } from './config.ts';
 import type { EventQueue } from './event-queue.ts';
 import { BOOT_MS, type LinkEnd, type LinkState, Machine, MachineProcess } from './machine.ts';
 import type { People } from './people.ts';
-import { type LinkedStores, lostAtStart, openAccounts, openDisk } from './process-parts.ts';
+import { diskOf, type LinkedStores, lostAtStart, openAccounts, openDisk } from './process-parts.ts';
 import type { DaemonSpec } from './spec.ts';
 import type { Ticks, TickTaker } from './ticks.ts';
 
@@ -62,11 +64,18 @@ interface Life {
   readonly taker: TickTaker;
   readonly over: AbortController;
   readonly ticks: PollTicks;
+  readonly kept: SharedLife | OwnState;
+}
+
+/** What a daemon with a store has. */
+interface SharedLife {
   readonly standby: Standby;
   readonly backend: StandbyBackend;
   readonly probe: LinkedStores['probe'];
   mirror: Mirror | undefined;
 }
+
+type OwnState = ReturnType<typeof createOwnState>;
 
 /** A daemon of a world: the real pipeline and client on a separate machine. */
 export class WorldDaemon {
@@ -80,6 +89,7 @@ export class WorldDaemon {
   readonly #surroundings: WorldSurroundings;
   readonly #machine: Machine;
   readonly #ordinal: number;
+  readonly #isOnOwnDisk: boolean;
   readonly #telemetry: Telemetry;
   #configText: string;
   #config: CompiledConfig;
@@ -92,6 +102,7 @@ export class WorldDaemon {
   constructor(spec: DaemonSpec, ordinal: number, surroundings: WorldSurroundings) {
     this.name = spec.name;
     this.#ordinal = ordinal;
+    this.#isOnOwnDisk = spec.onOwnDisk === true;
     this.#surroundings = surroundings;
     const { queue, startMs } = surroundings;
     this.#machine = new Machine(queue, startMs, spec.clock, BOOT_MS * (ordinal + 1));
@@ -138,14 +149,17 @@ export class WorldDaemon {
   }
 
   async #begin(life: Life): Promise<void> {
-    const { accounts, process, standby, pipeline } = life;
-    const lost = await lostAtStart(life);
+    const { accounts, process, kept, pipeline, time } = life;
+    const lost = 'probe' in kept ? await lostAtStart(kept) : undefined;
     const host = { process, telemetry: this.#telemetry, ordinal: this.#ordinal, instance: this.#instance() };
-    life.mirror = await openDisk(host, life, lost);
+    if ('probe' in kept) kept.mirror = await openDisk(host, { ...kept, time }, lost);
+    else await kept.open();
     if (this.#life !== life || this.#isStopping) return;
     accounts.adopt(this.#config);
-    this.#surroundings.ticks.assert(schedulesOf(accounts));
-    this.#surroundings.ticks.join(life.taker);
+    if ('probe' in kept) {
+      this.#surroundings.ticks.assert(schedulesOf(accounts));
+      this.#surroundings.ticks.join(life.taker);
+    }
     if (lost === undefined) this.#followClock(life);
     this.#telemetry.emit({
       kind: 'started',
@@ -154,7 +168,8 @@ export class WorldDaemon {
       instance: this.#instance(),
     });
     process.timers.after(FOLLOW_CLOCK_MS, () => this.#followOften(life));
-    standby.start(pipeline.context, lost);
+    if ('probe' in kept) kept.standby.start(pipeline.context, lost);
+    else life.ticks.start();
   }
 
   /** Only its clocks go on; requests that it has sent stay under way. */
@@ -180,19 +195,20 @@ export class WorldDaemon {
   async stop(): Promise<void> {
     const life = this.#life;
     if (life === undefined) return;
-    const { process, over, pipeline, memory, accounts, ticks, taker, queue, standby } = life;
+    const { process, over, pipeline, memory, accounts, ticks, taker, queue, kept } = life;
     this.#isStopping = true;
     this.#startsAgain = false;
     this.#surroundings.ticks.leave(taker);
     over.abort(new Error('the daemon is stopping'));
-    await standby.stop();
+    if ('probe' in kept) await kept.standby.stop();
     await ticks.stop();
     await pipeline.near?.settled();
     await queue.close();
     memory.abortAll();
     await memory.settled();
     await accounts.close();
-    await life.mirror?.close();
+    if ('probe' in kept) await kept.mirror?.close();
+    else await kept.close();
     process.kill();
     if (this.#life !== life) return;
     this.#life = undefined;
@@ -259,9 +275,10 @@ export class WorldDaemon {
     const link = this.#surroundings.linkFor(process, instance);
     const time = new SharedTime(clock, instance);
     const stateOptions = { clock, randomBelow: (bound: number) => chance.below(bound) };
-    const backend = createStandby(link.backend, { ...stateOptions, sharedNowMs: () => time.nowMs() });
-    backend.hasCompany = this.#surroundings.hasCompany;
-    const state = createMemoryState(stateOptions, { backend });
+    const own = this.#isOnOwnDisk ? this.#ownState(process, chance) : undefined;
+    const standbyBackend = createStandby(link.backend, { ...stateOptions, sharedNowMs: () => time.nowMs() });
+    standbyBackend.hasCompany = this.#surroundings.hasCompany;
+    const state = createMemoryState(stateOptions, own ?? { backend: standbyBackend });
     const host = { process, telemetry, ordinal: this.#ordinal, instance };
     const { connect } = this.#surroundings;
     const accounts = openAccounts(host, link, { random, connect });
@@ -280,15 +297,26 @@ export class WorldDaemon {
     const { probe } = link;
     const context = () => pipeline.context;
     const schedules = () => schedulesOf(accounts);
-    const ticks = new PollTicks({ clock, timers, telemetry, context, schedules, standby: backend });
-    const standby = this.#openStandby({ backend, store: state.store, probe, ticks }, process, () => pipeline);
+    const company = own === undefined ? standbyBackend : WITHOUT_QUEUE;
+    const ticks = new PollTicks({ clock, timers, telemetry, context, schedules, standby: company });
+    const kept: Life['kept'] = own ?? {
+      standby: this.#openStandby(
+        { backend: standbyBackend, store: state.store, probe, ticks },
+        process,
+        () => pipeline,
+      ),
+      backend: standbyBackend,
+      probe,
+      mirror: undefined,
+    };
+    const standby = 'standby' in kept ? kept.standby : undefined;
     const work = { accounts, store: state.store, clock, timers, random, time, telemetry, memory };
     const pipeline: Pipeline = openPipeline(
       {
         instance,
         work: { ...work, notifier, delivery: people },
-        queue: standby.over(lanes),
-        turns: standby.turns,
+        queue: standby?.over(lanes) ?? lanes,
+        turns: standby?.turns,
         notify: () => this.#config.notify,
         attemptTimeoutMs: () => this.#config.exchange.attemptTimeoutMs,
       },
@@ -309,11 +337,18 @@ export class WorldDaemon {
       },
       over,
       ticks,
-      standby,
-      backend,
-      probe,
-      mirror: undefined,
+      kept,
     };
+  }
+
+  #ownState(process: MachineProcess, chance: ReturnType<typeof chanceOf>): OwnState {
+    const { clock, timers } = process;
+    const randomText = (length: number): string =>
+      Array.from({ length }, () => chance.below(36).toString(36)).join('');
+    // The disk of a machine here takes everything.
+    const onState = (failing: unknown): void => void this.#surroundings.errors.push(failing);
+    const parts = { disk: diskOf(process), clock, timers, trust: TRUSTING, randomText, onState };
+    return createOwnState(parts, () => true);
   }
 
   #notifier(): Notifier {

@@ -1,5 +1,5 @@
 import type { OperatorTrust } from '../../../src/core/ports/operator-trust.ts';
-import { openOwnState } from '../../../src/owner/open-own-state.ts';
+import { createOwnState } from '../../../src/owner/open-own-state.ts';
 import { createOperatorTrust } from '../../../src/state/controls/operator-seal.ts';
 import { createMemoryState, randomText, type State } from '../../../src/state/state.ts';
 import { type ManualClock, manualClock } from '../../state/support/manual-clock.ts';
@@ -16,6 +16,11 @@ export class ManualTimers {
     const own = (): void => call();
     this.#calls.set(own, delayMs);
     return () => this.#calls.delete(own);
+  };
+
+  readonly afterTurn = (call: () => void): (() => void) => {
+    const turn = setImmediate(call);
+    return () => clearImmediate(turn);
   };
 
   /** Ends all timers of at most this delay. */
@@ -36,7 +41,7 @@ export interface OwnProcess {
   /** Whether the disk failed or not, in the order in which that was said. */
   readonly said: string[];
   readonly run: string;
-  readonly values: Awaited<ReturnType<typeof openOwnState>>['values'];
+  readonly values: ReturnType<typeof createOwnState>['values'];
   close(): Promise<void>;
 }
 
@@ -48,8 +53,9 @@ export async function startOwn(disk: FaultyDisk, trust = TRUST): Promise<OwnProc
   ];
   const onState = (failing: { readonly error: unknown } | undefined): void =>
     void said.push(failing === undefined ? 'well' : String(failing.error));
-  const own = await openOwnState({ disk, clock, timers, trust, randomText, onState }, () => true);
-  const { values, faults } = own;
+  const own = createOwnState({ disk, clock, timers, trust, randomText, onState }, () => true);
+  const faults = await own.open();
+  const { values } = own;
   const state = createMemoryState({ clock, operators: trust, historyEveryMs: 0 }, own);
   const { run } = own.backend.stateOf(0);
   return { state, timers, clock, faults, said, run, values, close: () => own.close() };
