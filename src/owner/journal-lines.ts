@@ -29,6 +29,13 @@ const entrySchema = z.discriminatedUnion('kind', [
     accountId: name,
     fields: z.array(z.tuple([name, text])).max(10_000),
   }),
+  /** Fields that differ from before. */
+  z.strictObject({
+    kind: z.literal('change'),
+    accountId: name,
+    set: z.array(z.tuple([name, text])).max(10_000),
+    remove: z.array(name).max(10_000),
+  }),
   z.strictObject({ kind: z.literal('forget'), accountId: name }),
   /** Anything else that a process must find again. `text` null: it is gone. `expiresAtMs` null: never. */
   z.strictObject({
@@ -113,7 +120,7 @@ class Collected {
   #run = '';
   #isWhole = false;
   readonly #buckets = new Map<number, { epoch: string | null; controls: string }>();
-  readonly #accounts = new Map<string, ReadonlyMap<string, string>>();
+  readonly #accounts = new Map<string, Map<string, string>>();
   readonly #values = new Map<string, { text: string; expiresAtMs: number | null }>();
 
   take(entry: Line): void {
@@ -130,6 +137,13 @@ class Collected {
       case 'account':
         this.#accounts.set(entry.accountId, new Map(entry.fields));
         break;
+      case 'change': {
+        const fields = this.#accounts.get(entry.accountId) ?? new Map<string, string>();
+        this.#accounts.set(entry.accountId, fields);
+        for (const [field, value] of entry.set) fields.set(field, value);
+        for (const field of entry.remove) fields.delete(field);
+        break;
+      }
       case 'forget':
         this.#accounts.delete(entry.accountId);
         break;

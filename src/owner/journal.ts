@@ -40,7 +40,9 @@ export async function readJournal({ disk, trust, randomText }: JournalParts): Pr
   const faults: DiskFault[] = [];
   const files = journalFiles(await disk.names());
   for (const { name, number, isBehind } of files) {
-    const written = (await disk.read(name, MOST_BYTES)) ?? '';
+    const written = await disk.read(name, MOST_BYTES);
+    // The process that writes has just replaced it.
+    if (written === undefined) return await readJournal({ disk, trust, randomText });
     const { image, damage } = readLines(trust, number, written);
     if (damage !== undefined) {
       faults.push({ file: name, words: damage });
@@ -119,8 +121,8 @@ export class Journal {
   async #begin(): Promise<void> {
     const { disk, trust, timers, run, snapshot } = this.#parts;
     const entries = await snapshot();
-    const [newest] = journalFiles(await disk.names());
-    const number = Math.max(this.#number, newest?.number ?? 0) + 1;
+    const files = journalFiles(await disk.names());
+    const number = Math.max(this.#number, files[0]?.number ?? 0) + 1;
     const lines = new LineWriter(trust, number);
     const pieces = [lines.line({ kind: 'head', version: 1, run })];
     let sinceRest = 0;
@@ -142,8 +144,8 @@ export class Journal {
     this.#bytes = text.length;
     this.#snapshotBytes = text.length;
     this.#isBehind = false;
-    const old = journalFiles(await disk.names()).filter((file) => file.number < number);
-    for (const file of old) await disk.remove(file.name);
+    // One that stays does no harm: the newest counts.
+    for (const old of files) await disk.remove(old.name).catch(() => undefined);
   }
 }
 

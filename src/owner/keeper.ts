@@ -49,6 +49,8 @@ export class Keeper {
   readonly #buckets = new Set<number>();
   readonly #values = new Set<string>();
   readonly #forgotten = new Set<string>();
+  /** Fields of accounts as the journal has them. */
+  readonly #journaled = new Map<string, ReadonlyMap<string, string>>();
   readonly #outdated = new Map<string, Outdated>();
   #waiters: (() => void)[] = [];
   #lazyLeft = 0;
@@ -93,6 +95,7 @@ export class Keeper {
 
   async forget(accountId: string): Promise<void> {
     this.#forgotten.add(accountId);
+    this.#journaled.delete(accountId);
     await this.#inTurn(() => this.#parts.trail.forget(accountId)).catch((error: unknown) =>
       this.#failed(error),
     );
@@ -113,6 +116,7 @@ export class Keeper {
     const { backend, values } = this.#parts;
     const indexes = Array.from({ length: BUCKETS }, (_, index) => index);
     await this.#trailed(() => indexes.flatMap((index) => backend.accountIds(index)), true);
+    this.#journaled.clear();
     return [
       ...indexes.map((index) => this.#bucketEntry(index)).filter((entry) => !isBlank(entry)),
       ...indexes.flatMap((index) => backend.accountIds(index).flatMap((id) => this.#accountEntry(id))),
@@ -250,9 +254,20 @@ export class Keeper {
     return { kind: 'bucket', index, epoch, controls };
   }
 
+  /** The whole account, or what differs from what the journal has of it. */
   #accountEntry(accountId: string): readonly JournalEntry[] {
     const held = this.#parts.backend.held(bucketOf(accountId), accountId);
-    return held === undefined ? [] : [{ kind: 'account', accountId, fields: [...held.fields] }];
+    const before = this.#journaled.get(accountId);
+    if (held === undefined) {
+      this.#journaled.delete(accountId);
+      return [];
+    }
+    const { fields } = held;
+    this.#journaled.set(accountId, new Map(fields));
+    if (before === undefined) return [{ kind: 'account', accountId, fields: [...fields] }];
+    const set = [...fields].filter(([field, text]) => before.get(field) !== text);
+    const remove = [...before.keys()].filter((field) => !fields.has(field));
+    return set.length + remove.length === 0 ? [] : [{ kind: 'change', accountId, set, remove }];
   }
 
   #failed(error: unknown): void {

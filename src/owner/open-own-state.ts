@@ -39,7 +39,7 @@ export function createOwnState(parts: OwnStateParts, mayAct: () => boolean) {
       }));
       const { image, faults } = found;
       // Where the disk fails, this is said by the first write.
-      await trail.open(lastNumbersOf(image)).catch(() => undefined);
+      await trail.open(lastNumbersOf(image), image.run).catch(() => undefined);
       restore(backend, image);
       values.restore(image.values);
       values.onChanged = (name) => keeper.valueChanged(name);
@@ -59,7 +59,7 @@ export async function readOwnState({ disk, ...parts }: Omit<OwnStateParts, 'time
   const { image, faults } = await readJournal({ ...parts, disk: onlyRead });
   const backend = new OwnBackend(parts.clock, HISTORY_SAMPLES, () => false);
   const trail = new TrailFiles({ disk: onlyRead, trust: parts.trust, maxSamples: HISTORY_SAMPLES });
-  await trail.open(lastNumbersOf(image));
+  await trail.open(lastNumbersOf(image), image.run);
   restore(backend, image);
   backend.readFrom(trail);
   return { backend, faults };

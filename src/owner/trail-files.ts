@@ -61,9 +61,14 @@ export class TrailFiles {
     this.#parts = parts;
   }
 
-  /** `lastNumbers`: of each known account; later records were on their way when the process died, and do not count. */
-  async open(lastNumbers: ReadonlyMap<string, number>): Promise<void> {
-    const names = (await this.#parts.disk.names()).toSorted();
+  /**
+   * `lastNumbers`: of each known account. Later records do not count: they were on their way when the process died, or the
+   * journal was damaged. Files of them alone, and of accounts that are not known, get another name that ends with `run`.
+   */
+  async open(lastNumbers: ReadonlyMap<string, number>, run: string): Promise<void> {
+    const { disk } = this.#parts;
+    const setAside = (name: string): Promise<void> => disk.rename(name, `${name}.unused-${run}`);
+    const names = (await disk.names()).toSorted();
     for (const name of names) {
       const [, kind, mark = '', rest = ''] =
         /^(trail|past|attached)-([0-9a-f]{40})-([0-9a-f]+)\.jsonl?$/.exec(name) ?? [];
@@ -83,9 +88,15 @@ export class TrailFiles {
       trail.lastNumber = lastNumber;
       const { list } = trail.records;
       for (let last = list.at(-1); last !== undefined && last.first > lastNumber; last = list.at(-1)) {
-        await this.#parts.disk.remove(last.name);
+        await setAside(last.name);
         list.pop();
       }
+    }
+    const known = new Set([...lastNumbers.keys()].map(markOf));
+    for (const [mark, { records, samples }] of this.#byMark) {
+      if (known.has(mark)) continue;
+      const unused = [...records.list.splice(0), ...samples.list.splice(0)];
+      for (const { name } of unused) await setAside(name);
     }
   }
 

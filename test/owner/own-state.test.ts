@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { commit, episodeOf, evaluation, load, note } from '../state/support/place.ts';
+import { commit, episodeOf, evaluation, lane, load, note } from '../state/support/place.ts';
 import { createFaultyDisk, type FaultyDisk } from './support/faulty-disk.ts';
 import { type OwnProcess, startOwn, TRUST } from './support/own-process.ts';
 
@@ -226,6 +226,11 @@ describe('a journal', () => {
     expect(next.faults).toMatchObject([{ file: name, words: expect.stringContaining('lacks the seal') }]);
     expect(disk.files.has(`${name}.damaged`)).toBe(true);
     expect([await episodes(next, 'a'), next.run === process.run]).toEqual([0, false]);
+    // What it did is not overwritten by what comes now.
+    await decide(next, 'a');
+    const unused = [...disk.files].filter(([file]) => /^trail-.*\.unused-/.test(file));
+    expect(unused.map(([, text]) => text).join('')).toContain('decided 3');
+    expect(await next.state.audit.verify('a')).toMatchObject({ kind: 'intact' });
   });
 
   const lines = (change: (all: string[]) => void) => (text: string) => {
@@ -260,6 +265,54 @@ describe('a journal', () => {
     expect(names).toEqual(['journal-2.jsonl']);
     const next = await startOwn(disk.restarted());
     expect([await episodes(next, 'a'), next.values.get('long')]).toEqual([14, `${long}13`]);
+  });
+
+  test('has only what differs of an account that it knows', async () => {
+    const disk = createFaultyDisk();
+    const process = await startOwn(disk);
+    await decide(process, 'a');
+    const before = journalOf(disk)[1].length;
+    for (let count = 0; count < 5; count++) {
+      await move(process, 'a');
+      process.timers.end(1_000);
+      await settled();
+    }
+    const added = journalOf(disk)[1].slice(before);
+    expect(added).toContain('"kind":"change"');
+    expect(added).not.toContain('"kind":"account"');
+    expect(await episodes(await startOwn(disk.restarted()), 'a')).toBe(6);
+  });
+
+  test('knows what an account no longer has', async () => {
+    const disk = createFaultyDisk();
+    const process = await startOwn(disk);
+    await decide(process, 'a');
+    const before = await load(process.state, 'a');
+    const one = new Map([['BTC_PERP', lane(before, 'BTC_PERP')]]);
+    await commit(process.state, { base: before, lanes: one, audit: [note('a lane')] });
+    const base = await load(process.state, 'a');
+    await commit(process.state, { base, lanes: new Map([['BTC_PERP', null]]), audit: [note('no lane')] });
+    const next = await startOwn(disk.restarted());
+    expect((await load(next.state, 'a')).lanes.size).toBe(0);
+  });
+
+  test('that is replaced while somebody reads it is read anew', async () => {
+    const disk = createFaultyDisk();
+    const process = await startOwn(disk);
+    await decide(process, 'a');
+    const [name] = journalOf(disk);
+    const reader = disk.restarted();
+    const read = reader.read.bind(reader);
+    let isFirst = true;
+    Object.assign(reader, {
+      read: async (file: string, mostBytes: number) => {
+        const isGone = isFirst && file === name;
+        isFirst &&= !isGone;
+        return isGone ? undefined : await read(file, mostBytes);
+      },
+    });
+    expect(await episodes(await startOwn(reader), 'a')).toBe(1);
+    expect(isFirst).toBe(false);
   });
 
   test('without a key has no seals, and is read without one', async () => {
