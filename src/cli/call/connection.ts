@@ -79,7 +79,7 @@ export async function connect(io: CliIo, { id, kind }: CallEndpoint, flags: Conn
   const redis = access.redis ?? redisOf(flags, io.env);
   const credentials =
     id === 'ping' ? undefined : (access.credentials ?? (await credentialsOf(flags, io.env)));
-  if (credentials !== undefined && redis === undefined) {
+  if (credentials !== undefined && redis === undefined && account === undefined) {
     const alone =
       'Nonces are counted in this process alone: if a daemon uses this key, add --redis with its Redis.';
     printNote(io, paint(io, 'stderr', 'dim', alone));
