@@ -35,7 +35,7 @@ export function registerRun(program: Command, io: CliIo): void {
     .description(
       'Watches the accounts of a config by its rules, acts where the mode is enforce, and tells the channels. ' +
         'One process does everything, or several share the work through one Redis.\n\n' +
-        'The role web serves /metrics (Prometheus), /healthz (the process lives) and /readyz (Redis answers, every ' +
+        'The role web serves /metrics (Prometheus), /healthz (the process lives) and /readyz (Redis answers if there is one, every ' +
         'account has been judged, the data are fresh) at web.host and web.port of the config, http://127.0.0.1:9642 ' +
         'unless it says otherwise. Counters are per process: scrape every one. Where others than you reach the web ' +
         'server, run it in a process of its own (the last example): what is done to it then slows nothing else down, and ' +

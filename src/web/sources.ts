@@ -59,7 +59,7 @@ export interface ProcessSource {
   readonly polling: () => number;
 }
 
-/** The checks are `redis`, `firstEvaluation` and `dataFresh`. */
+/** The checks are `redis`, if there is one, `firstEvaluation` and `dataFresh`. */
 export type Readiness = OutputOf<typeof readiness>;
 
 export type QueueLine = OutputOf<typeof queueLine>;

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { stateDirectoryOf } from '../../src/app/state-directory.ts';
 import { freePort } from '../support/redis.ts';
 import {
   type Background,
@@ -23,6 +24,9 @@ import {
 
 const PAGE = fileURLToPath(new URL('../../docs/first-hour.md', import.meta.url));
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+
+/** Where the daemon of somebody else keeps its state. */
+const STATE_ON_PAGE = '/home/you/.local/state/breakwater/4f1c0d2e9a7b';
 
 const READY: readonly (readonly [program: RegExp, ready: RegExp])[] = [
   [/^breakwater simulate /, /Ctrl-C stops it/],
@@ -71,6 +75,9 @@ async function openShell(): Promise<Shell> {
       .set(`listen(${port},`, `listen(${used},`);
   }
   ports.set('breakwater run\n', `breakwater run --port ${ports.get(':9642')?.slice(1)}\n`);
+  const configFile = path.join(work, 'breakwater.yaml');
+  const state = stateDirectoryOf({ configFile, stateDir: undefined, env: { XDG_STATE_HOME: folder } });
+  ports.set(STATE_ON_PAGE, state);
   const PATH_ = `${programs}:${process.env['PATH']}`;
   const env = { ...process.env, PATH: PATH_, XDG_STATE_HOME: folder, NO_COLOR: '1' };
   return { folder: work, env, ports };

@@ -121,7 +121,7 @@ describe.runIf(hasRedisServer())('the death watch', () => {
   });
 
   test('another user of the machine cannot reach the Redis server of a demo', async () => {
-    const scene = await spawnScene(MAIN, () => ['demo', '--json', '--duration', '10m']);
+    const scene = await spawnScene(MAIN, () => ['demo', '--redis', '--json', '--duration', '10m']);
     await scene.nextLine();
     const socket = redisSocketOf(scene.folder);
     // No port, and a socket for this user in a folder for this user.
@@ -131,7 +131,7 @@ describe.runIf(hasRedisServer())('the death watch', () => {
   });
 
   test('removes everything of a whole demo after SIGKILL', async () => {
-    const scene = await spawnScene(MAIN, () => ['demo', '--json', '--duration', '10m']);
+    const scene = await spawnScene(MAIN, () => ['demo', '--redis', '--json', '--duration', '10m']);
     expect(await scene.nextLine()).toMatchObject({ event: expect.any(String) });
     expect(readdirSync(scene.folder).toSorted()).toEqual([
       expect.stringMatching(/^breakwater-demo-/),

@@ -133,7 +133,7 @@ export const EVENT_GROUPS = {
     ...gauges([], {
       shared_state_available:
         '1 when this scrape could read the shared state and the queues; otherwise what stems from them is left out.',
-      redis_available: '1 while Redis answers.',
+      redis_available: '1 while Redis answers; absent where the config names none.',
       running_alone: '1 while Redis is lost and this process goes on from its own memory.',
       watching_only:
         '1 while Redis is lost and this process does not act, as it was started without it and knows nothing that is fresh.',
