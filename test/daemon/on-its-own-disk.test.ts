@@ -160,6 +160,16 @@ describe('a daemon without Redis', () => {
       'the notice',
       () => troubles(world.events),
     );
+    // Stopped before it knows of the answer, it would have to send it again.
+    const isKnown = () =>
+      world.events.some(
+        (event) =>
+          event.kind === 'delivered' &&
+          event.report.channel === 'own' &&
+          event.report.delivery.kind === 'delivered',
+      );
+    await eventually(isKnown, 'the answer', () => troubles(world.events));
+    await polls(world, 'long', 2);
     await second.stop('test', 30_000);
     await world.start();
     await polls(world, 'long', 6);
