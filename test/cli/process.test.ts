@@ -112,7 +112,7 @@ describe('V8 compiles', () => {
   }
 
   const ways = [
-    { command: ['demo'], forLong: true },
+    { command: ['demo', '--redis'], forLong: true },
     { command: ['check', '/nonexistent.yaml'], forLong: false },
   ];
   it.each(sliceOf(ways, 2, 'commands'))(
